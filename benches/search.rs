@@ -21,6 +21,9 @@ mod store;
 #[path = "../src/sys/mod.rs"]
 mod sys;
 #[allow(dead_code, unused_imports)]
+#[path = "../src/text/mod.rs"]
+mod text;
+#[allow(dead_code, unused_imports)]
 #[path = "../src/tools/mod.rs"]
 mod tools;
 
@@ -255,6 +258,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         helper: Helper::default(),
         named: Vec::new(),
         custom: Vec::new(),
+        remote: None,
         may_use: Arc::new(|_| Ok(())),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),

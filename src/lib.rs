@@ -1,13 +1,16 @@
 //! aye: a coding agent for the terminal.
 
+mod acp;
 mod agent;
 mod app;
 mod config;
 mod headless;
 mod llm;
+mod mcp;
 mod policy;
 mod ports;
 mod protocol;
+mod serve;
 mod store;
 mod sys;
 mod text;
@@ -25,6 +28,19 @@ pub mod fuzzing {
 
     pub use crate::llm::{Api, events_in, heard_in};
     pub use crate::tools::patched;
+
+    pub mod journal {
+        pub use crate::store::measure::{Measure, open};
+    }
+
+    pub mod screen {
+        pub use crate::tui::measure::Screen;
+    }
+
+    pub mod mcp {
+        pub use crate::mcp::{Reach, Servers, Spec, Wires};
+        pub use crate::ports::{BoxFuture, Launched, Launcher, RemoteCall, RemoteContext, RemoteServers, ServerProgram};
+    }
 
     pub mod policy {
         pub use crate::policy::*;
@@ -58,6 +74,7 @@ pub mod fuzzing {
             helper: sys::process::Helper::default(),
             named: Vec::new(),
             custom: Vec::new(),
+            remote: None,
             may_use: Arc::new(|_| Ok(())),
             checkpoints: None,
             changes: None,

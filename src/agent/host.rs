@@ -9,23 +9,25 @@ mod guides;
 mod mentions;
 mod models;
 mod previews;
+mod rewind;
+mod room;
 mod rules;
+mod servers;
+mod setup;
 mod stalled;
+mod tails;
 mod teller;
 #[cfg(test)]
 mod tests;
+mod unsaved;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::pictures::Pictures;
 use super::secrets::LastNet;
-use super::turn::{Effect, Input, Machine, Options, PolicyChange, SandboxStatus, Unfinished};
-use crate::policy::Enforcer;
+use super::turn::{Effect, Input, Machine};
 use crate::policy::redact::Redactor;
-use crate::ports::{Artifacts, Durability, Guidance, Journal, Model, ModelStream, Models, Record, Rules, ToolRouter};
-use crate::protocol::{
-    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses,
-    WorkspaceId,
-};
+use crate::ports::{Durability, Journal, Model, ModelStream, Models, Record, Rules, ToolRouter};
+use crate::protocol::{Command, Event, EventKind, Failure, Mode, StepId, TaskId, ToolUses};
 use arrivals::{moment, next_delta, next_update, used};
 use calls::Runs;
 use commands::next_list;
@@ -33,6 +35,10 @@ use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
 use models::Opening;
 use previews::Previews;
+use room::Room;
+use servers::Servers;
+pub use servers::{Remote, asks};
+pub use setup::{PolicyUpdate, PolicyUpdates, Setup};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,69 +47,7 @@ use teller::Teller;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-/// Everything a session needs.
-pub struct Setup {
-    pub policy: Enforcer,
-    pub options: Options,
-    pub model: Arc<dyn Model>,
-    /// Those that can take its place.
-    pub models: Arc<dyn Models>,
-    pub router: Arc<dyn ToolRouter>,
-    /// What the project says of its parts, where it is trusted.
-    pub guidance: Option<Arc<dyn Guidance>>,
-    /// Where the images lie that results name.
-    pub artifacts: Option<Arc<dyn Artifacts>>,
-    pub journal: Arc<dyn Journal>,
-    pub rules: Arc<dyn Rules>,
-    pub workspace_id: WorkspaceId,
-    pub session_id: SessionId,
-    /// For `session_started`.
-    pub workspace: String,
-    pub mode: Mode,
-    /// What the journal holds already; empty for a new session.
-    pub records: Vec<Record>,
-    pub unfinished: Unfinished,
-    /// What became of calls that were under way when the process before this one ended, where that is known by now.
-    pub settled: Vec<ToolResult>,
-    /// What holds commands.
-    pub sandbox_status: SandboxStatus,
-    /// The commands that go on while the agent works, where the tools have such.
-    pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
-    /// Whether the list of what changed is told at the end without a question.
-    pub tell_changes: bool,
-    /// Hides what is secret in what the person says and in what commands print while they run.
-    pub redactor: Arc<Redactor>,
-    /// What the status row calls the policy.
-    pub policy_name: String,
-    /// Where other policies come from; none for a session that keeps the one it began with.
-    pub policy_updates: Option<PolicyUpdates>,
-}
-
-/// What becomes of the policy's files while a session runs.
-pub struct PolicyUpdates {
-    pub updates: mpsc::Receiver<PolicyUpdate>,
-    /// Asks for the files to be read again.
-    pub reload: Arc<Notify>,
-    /// The mode in force: what holds a command follows it.
-    pub modes: watch::Sender<Mode>,
-}
-
-pub enum PolicyUpdate {
-    /// Another policy, and the tools that keep its limits.
-    Taken {
-        change: Box<PolicyChange>,
-        router: Arc<dyn ToolRouter>,
-        redactor: Arc<Redactor>,
-    },
-    /// A file cannot be taken; the policy in force stays.
-    Rejected {
-        message: String,
-    },
-    Told {
-        message: String,
-    },
-}
+use unsaved::{Unsaved, not_saved};
 
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
@@ -137,8 +81,14 @@ struct Host {
     kill: CancellationToken,
     runs: Runs,
     previews: Previews,
+    room: Room,
+    servers: Option<Servers>,
     /// Effects that wait for a commit that failed.
     stalled: VecDeque<Effect>,
+    /// What waits in memory, where the person goes on without its being saved.
+    unsaved: Option<Unsaved>,
+    /// Another process has the session: nothing goes on beside it.
+    lost: bool,
     /// Calls that came to an end, those of earlier runs too.
     tool_uses: ToolUses,
     started: Instant,
@@ -163,6 +113,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         None => (None, None, None),
     };
     let held: EventKind = setup.sandbox_status.into();
+    let (servers, mut wire) = servers::begin(setup.remote);
     let (mut running, tell_changes) = (setup.running, setup.tell_changes);
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
@@ -186,7 +137,11 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         kill: CancellationToken::new(),
         runs: Runs::default(),
         previews: Previews::default(),
+        room: Room::of(setup.room),
+        servers,
         stalled: VecDeque::new(),
+        unsaved: None,
+        lost: false,
         tool_uses: used(&setup.records),
         started: Instant::now(),
         deadline: None,
@@ -195,9 +150,11 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.emit(None, None, started);
     host.emit(None, None, in_force);
     host.emit(None, None, held);
+    host.tell_servers();
     let begun = host.machine.begin_session();
     host.perform(begun.into()).await;
     if resumed {
+        host.machine.know(setup.known);
         let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
         host.perform(effects.into()).await;
     }
@@ -205,7 +162,9 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.look_up();
     let mut heard = true;
     while !host.ending {
-        let deadline = host.deadline;
+        let (deadline, tail_due) = (host.deadline, host.tail_due());
+        let mut room = host.room.clone();
+        let has_room = room.is_there();
         let input = tokio::select! {
             command = commands.recv(), if heard => {
                 heard = command.is_some();
@@ -224,9 +183,19 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
                 host.emit(None, None, EventKind::CommandsRunning { commands });
                 continue;
             }
-            delta = next_delta(&mut host.stream) => delta,
+            happened = wire.next() => {
+                host.of_servers(happened);
+                continue;
+            }
+            delta = next_delta(&mut host.stream), if has_room => delta,
+            () = room.wait(), if !has_room => continue,
+            () = tokio::time::sleep_until(tail_due.unwrap_or_else(tokio::time::Instant::now)), if tail_due.is_some() => {
+                host.save_tails();
+                continue;
+            }
             () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
+        host.take_updates(&mut updates).await;
         host.take(input).await;
     }
     host.save_what_is_stalled().await;
@@ -244,29 +213,15 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
 }
 
 impl Host {
-    /// What the machine has to know of an update.
-    fn updated(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
-        let told = match update {
-            PolicyUpdate::Taken { change, router, redactor } => {
-                self.emit(None, None, change.sandbox_status.clone().into());
-                self.router = router;
-                self.redactor = redactor;
-                // It may hide more than the one before.
-                self.last_net = LastNet::default();
-                return Some(change);
-            }
-            PolicyUpdate::Rejected { message } => EventKind::PolicyRejected { message },
-            PolicyUpdate::Told { message } => EventKind::Notice { message },
-        };
-        self.emit(None, None, told);
-        None
-    }
-
     async fn take(&mut self, input: Input) {
         if let Input::Command(Command::ListChanges { task_id }) = input {
             return self.list_changes(task_id);
         }
-        let input = self.without_secrets(input);
+        let input = match input {
+            Input::Command(command) if servers::is_for(&command) => return self.for_servers(command),
+            input => self.without_secrets(input),
+        };
+        self.note_output(&input);
         self.note_end(&input);
         if let Input::Command(command @ (Command::ListArtifacts | Command::ReadArtifact { .. })) = input {
             return self.tell_artifacts(command);
@@ -274,7 +229,13 @@ impl Host {
         if matches!(input, Input::Command(Command::Quit)) {
             self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
         }
+        if matches!(input, Input::Command(Command::GoOnUnsaved)) {
+            return self.go_on_unsaved().await;
+        }
         if self.stalled.is_empty() {
+            if matches!(input, Input::Command(Command::Continue)) {
+                self.save_what_waits_in_memory().await;
+            }
             let effects = self.machine.handle(input, moment());
             return self.perform(effects.into()).await;
         }
@@ -293,17 +254,29 @@ impl Host {
                 | Command::ShowBudget
                 | Command::SetBudget { .. }
                 | Command::SetModel { .. }
+                | Command::AddKey { .. }
                 | Command::SetEffort { .. }
                 | Command::ListModels { .. }
                 | Command::Decide { .. }
                 | Command::Resolve { .. }
                 | Command::UndoGrant
+                | Command::AskRule { .. }
+                | Command::Shell { .. }
                 | Command::Preview { .. }
+                | Command::ShowProposed { .. }
                 | Command::Background { .. }
                 | Command::Stop { .. }
                 | Command::ListGrants
                 | Command::ListArtifacts
+                | Command::ListRewindPoints
+                | Command::PlanRewind { .. }
+                | Command::Rewind { .. }
                 | Command::ReadArtifact { .. }
+                | Command::GoOnUnsaved
+                | Command::LookUp(_)
+                | Command::AnswerElicitation { .. }
+                | Command::ReconnectServer { .. }
+                | Command::Setup(_)
                 | Command::Cancel
                 | Command::Kill),
             ) => {
@@ -320,8 +293,7 @@ impl Host {
                     self.call_off_runs(|_, _| Some(stalled::stopped()));
                     return self.retry().await;
                 }
-                let message = "kept until the session can be saved; /continue tries again".to_owned();
-                self.emit(None, None, EventKind::Notice { message });
+                self.emit(None, None, EventKind::Notice { message: stalled::KEPT.to_owned() });
             }
             Input::Command(Command::Quit) => {
                 let effects = self.machine.handle(input, moment());
@@ -329,7 +301,13 @@ impl Host {
                 self.call_off_runs(|_, _| Some(stalled::stopped()));
                 self.call_off_rules();
             }
-            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy | Command::ListChanges { .. })
+            Input::Command(
+                Command::SetMode { .. }
+                | Command::ReloadPolicy
+                | Command::ListChanges { .. }
+                | Command::LoadHistory { .. }
+                | Command::Export { .. },
+            )
             | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
@@ -341,6 +319,7 @@ impl Host {
             | Input::ModelOpened(_)
             | Input::MentionsPlanned { .. }
             | Input::MentionsRead { .. }
+            | Input::FilesRewound { .. }
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -348,28 +327,27 @@ impl Host {
         }
     }
 
-    /// What the person says, before anything of it is kept or sent.
-    fn without_secrets(&mut self, input: Input) -> Input {
-        let Input::Command(command) = input else { return input };
-        let (command, notice) = super::secrets::hide_in_command(&self.redactor, command);
-        if let Some(message) = notice {
-            self.emit(None, None, EventKind::Notice { message });
-        }
-        Input::Command(command)
-    }
-
+    /// In their order, but for one thing: what is told of records that are still to be saved is told once they are.
     async fn perform(&mut self, mut effects: VecDeque<Effect>) {
+        let mut commits = effects.iter().filter(|effect| matches!(effect, Effect::Commit(..))).count();
+        let mut untold = VecDeque::new();
         while let Some(effect) = effects.pop_front() {
-            if let Effect::Commit(records, durability) = effect {
-                if let Err(failure) = self.commit(&records, durability).await {
-                    effects.push_front(Effect::Commit(records, durability));
-                    self.stalled = effects;
-                    self.emit(None, None, EventKind::SessionPaused { failure });
-                    self.tell_stalled(true);
-                    return;
+            match effect {
+                Effect::Commit(records, durability) => {
+                    if let Err(failure) = self.commit(&records, durability).await {
+                        untold.push_front(Effect::Commit(records, durability));
+                        untold.append(&mut effects);
+                        self.stalled = untold;
+                        self.emit(None, None, EventKind::SessionPaused { failure });
+                        return self.tell_stalled(true);
+                    }
+                    commits -= 1;
+                    while let Some(told) = untold.pop_front() {
+                        self.act(told).await;
+                    }
                 }
-            } else {
-                self.act(effect).await;
+                Effect::Emit { .. } if commits > 0 => untold.push_back(effect),
+                other => self.act(other).await,
             }
         }
     }
@@ -378,14 +356,12 @@ impl Host {
         if records.is_empty() {
             return Ok(());
         }
-        self.journal.append(records.to_vec(), durability).await.map_err(|error| {
-            tracing::error!(%error, "journal");
-            Failure::new(
-                FailureKind::Internal,
-                format!("{error}; paused before the next step"),
-                "make room or mend the data directory, then /continue",
-            )
-        })
+        if self.unsaved.is_some() {
+            return self.commit_in_memory(records).await;
+        }
+        let saved = self.journal.append(records.to_vec(), durability).await;
+        self.lost = saved.as_ref().is_err_and(|error| error.lost);
+        saved.map_err(|error| not_saved(&error, ""))
     }
 
     async fn act(&mut self, effect: Effect) {
@@ -395,11 +371,11 @@ impl Host {
                 if let EventKind::ToolCompleted { tool_name, status, latency_ms, .. } = &kind {
                     self.tool_uses.note(tool_name, *status, *latency_ms);
                 }
-                if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } = &kind {
+                if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } | EventKind::Rewound(_) = &kind {
                     self.guides.forget();
                 }
                 if let Some(task) = &task_id {
-                    self.note_task(task);
+                    self.note_task(task, step_id.as_ref());
                 }
                 if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
                     modes.send_replace(*mode);
@@ -417,14 +393,15 @@ impl Host {
             }
             Effect::StopModel => self.stream = None,
             Effect::Plan(calls) => self.plan(calls),
-            Effect::PlanOpened { index, call, opens } => self.plan_opened(index, call, opens),
+            Effect::PlanOpened { index, call, opens, amendments } => self.plan_opened(index, call, opens, amendments),
+            Effect::Amend { index, plan, amendment } => self.amend(index, plan, amendment),
             Effect::Preview { index, plan, permit, ticket } => self.preview(index, plan, permit, ticket),
             Effect::StopPreview { ticket } => self.previews.stop(ticket),
             Effect::Run { index, plan, permit } => self.run(index, plan, permit),
             Effect::Background { tool_call_id } => self.background(tool_call_id.as_ref()),
             Effect::StopCommand { id } => self.router.stop_command(&id),
             Effect::KillTools => self.kill_tools(),
-            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants => self.keep_rules(effect),
+            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants | Effect::Recent { .. } => self.keep_rules(effect),
             Effect::Wake { after_ms, ticket } => {
                 let inputs = self.inputs.clone();
                 tokio::spawn(async move {
@@ -437,10 +414,10 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
-            Effect::OpenModel { name } => self.open_model(name),
+            Effect::OpenModel { key, name } => self.open_model(name, key),
             Effect::UseModel { name } => self.use_model(&name),
             Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
-            Effect::ReadMentions { ticket, runs } => self.read_mentions(ticket, runs),
+            Effect::ReadMentions { ticket, runs, resources } => self.read_mentions(ticket, runs, resources),
             Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {
@@ -450,15 +427,14 @@ impl Host {
                     self.emit(None, None, EventKind::Notice { message });
                 }
             }
+            Effect::TellRewindPoints { points, can_redo } => self.tell_rewind_points(points, can_redo),
+            Effect::PlanRewind { plan, since } => self.plan_rewind(plan, since),
+            Effect::Rewind(rewind) => self.rewind(rewind),
             Effect::End => self.ending = true,
         }
     }
 
     fn emit(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
         self.teller.tell(task_id, step_id, kind);
-    }
-
-    fn teller(&self) -> Teller {
-        self.teller.clone()
     }
 }

@@ -54,6 +54,29 @@ pub const CHANGE_SECONDS: u64 = 600;
 pub const KILL_GRACE_MS: u64 = 5_000;
 /// How long what runs may take to end when the person quits, in milliseconds.
 pub const QUIT_GRACE_MS: u64 = 3_000;
+/// Kept of what a command printed last while it runs, in bytes.
+pub const TAIL_BYTES: usize = 4 << 10;
+/// How often that is kept at most, and how often while nothing is printed, in milliseconds.
+pub const TAIL_SAVE_MS: u64 = 1_000;
+pub const TAIL_BEAT_MS: u64 = 10_000;
+/// What may wait in memory, where a session goes on unsaved, in bytes; then it pauses again.
+pub const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
+/// What servers may ask the person at once; more is cancelled unseen.
+pub const MAX_ELICITATIONS: usize = 8;
+/// Fields of a form, choices of a field, and bytes of all its words: a larger one is no form that a person fills in.
+pub const MAX_FORM_FIELDS: usize = 30;
+pub const MAX_FORM_CHOICES: usize = 100;
+pub const MAX_FORM_BYTES: usize = 64 << 10;
+/// How long a server may take to say what it offers, or to hand over a resource or a prompt, in seconds.
+pub const SERVER_SECONDS: u64 = 20;
+/// What servers offer is asked for again after so many seconds.
+pub const OFFERED_SECONDS: u64 = 15;
+/// Resources and prompts that are told at once.
+pub const MAX_OFFERED: usize = 200;
+/// Bytes of a resource that is read along with a prompt; of that as much as fits is sent.
+pub const RESOURCE_BYTES: usize = 2 << 20;
+/// Bytes of a prompt of a server.
+pub const SERVER_PROMPT_BYTES: usize = 256 << 10;
 /// Events and tool outputs that may wait for their reader.
 pub const CHANNEL_DEPTH: usize = 256;
 /// The share of the window that is free for the answer at most, in percent.

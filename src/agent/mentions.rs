@@ -1,15 +1,17 @@
-//! `@src/main.rs` in a prompt: which files a person names, and where in them.
+//! `@src/main.rs` in a prompt: which files a person names, and where in them; and `@server:uri`, what an MCP server is to hand over.
 
 use super::limits::MAX_MENTIONS;
-use crate::protocol::{Arguments, CallId, ToolCall};
+use crate::protocol::{ARTIFACT_SCHEME, Arguments, CallId, ToolCall};
 use serde_json::{Map, Value};
 
-/// A file or a directory that a prompt names.
+/// A file, a directory or a resource of a server that a prompt names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     pub path: String,
     /// The first line and the last, counted from 1.
     pub lines: Option<(u64, u64)>,
+    /// The server whose resource it is; the path begins with its name.
+    pub server: Option<String>,
 }
 
 impl Mention {
@@ -29,21 +31,28 @@ impl Mention {
         }
     }
 
+    /// The server and the address of what it is to hand over.
+    pub fn resource(&self) -> Option<(String, String)> {
+        let server = self.server.clone()?;
+        let uri = self.path.get(server.len() + 1..)?.to_owned();
+        Some((server, uri))
+    }
+
     /// Whether it can only mean a file: `@name` alone may be a person or a decorator.
     pub fn is_a_path(&self) -> bool {
         self.path.contains(['/', '.'])
     }
 }
 
-/// The files that a prompt names, each once, in their order; the first ones of very many.
-pub fn mentions(text: &str) -> Vec<Mention> {
+/// What a prompt names, each once, in their order; the first ones of very many. `servers`: whose resources may be meant.
+pub fn mentions(text: &str, servers: &[String]) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     let mut before = None;
     for (at, letter) in text.char_indices() {
         let begins = letter == '@' && before.is_none_or(|one: char| one.is_whitespace() || "([{<\"'`,;".contains(one));
         before = Some(letter);
         if begins
-            && let Some(mention) = mention(&text[at + 1..])
+            && let Some(mention) = mention(&text[at + 1..], servers)
             && !found.contains(&mention)
         {
             found.push(mention);
@@ -55,18 +64,48 @@ pub fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
-fn mention(rest: &str) -> Option<Mention> {
+fn mention(rest: &str, servers: &[String]) -> Option<Mention> {
+    let of_server = |path: &str| {
+        let (name, _) = path.split_once(':').filter(|(_, uri)| !uri.is_empty())?;
+        servers.iter().find(|server| *server == name).cloned()
+    };
     if let Some(quoted) = rest.strip_prefix('"') {
         let (path, after) = quoted.split_once('"').filter(|(path, _)| !path.is_empty() && !path.contains('\n'))?;
-        return Some(Mention { path: path.to_owned(), lines: after.strip_prefix('#').and_then(lines) });
+        let server = of_server(path);
+        let lines = after.strip_prefix(['#', ':']).and_then(lines).filter(|_| server.is_none());
+        return Some(Mention { path: path.to_owned(), lines, server });
     }
     let end = rest.find(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one)).unwrap_or(rest.len());
     let word = rest[..end].trim_end_matches(['.', ':', '!', '?']);
+    if let Some(server) = of_server(word) {
+        return Some(Mention { path: word.to_owned(), lines: None, server: Some(server) });
+    }
     let (path, lines) = match word.rsplit_once('#') {
+        // Its digits are no line.
+        None if is_artifact(word) => (word, None),
         Some((path, range)) if lines(range).is_some() => (path, lines(range)),
-        _ => (word, None),
+        _ => with_colon(word),
     };
-    (!path.is_empty() && !path.starts_with('@')).then(|| Mention { path: path.to_owned(), lines })
+    (!path.is_empty() && !path.starts_with('@')).then(|| Mention { path: path.to_owned(), lines, server: None })
+}
+
+fn is_artifact(word: &str) -> bool {
+    let digits = word.strip_prefix(ARTIFACT_SCHEME).unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// `src/main.rs:10-20`, or `src/main.rs:10:5` as compilers write it.
+fn with_colon(word: &str) -> (&str, Option<(u64, u64)>) {
+    let is_range = |range: &str| range.split('-').all(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()));
+    let parted =
+        |word| str::rsplit_once(word, ':').filter(|(path, range)| !path.is_empty() && is_range(range) && lines(range).is_some());
+    match parted(word) {
+        Some((path, range)) => match parted(path).filter(|_| !range.contains('-')) {
+            Some((path, line)) => (path, lines(line)),
+            None => (path, lines(range)),
+        },
+        None => (word, None),
+    }
 }
 
 /// `L10`, `10`, `L10-20`, `10-20`, `L10-L20`.
@@ -96,6 +135,17 @@ mod tests {
                 "@a.rs#L10-20 @b.rs#7 @c.rs#L3-L1 @d.rs#top",
                 &[("a.rs", Some((10, 20))), ("b.rs", Some((7, 7))), ("c.rs", Some((1, 3))), ("d.rs#top", None)],
             ),
+            (
+                "@src/main.rs:10-20, @a.rs:7: @b.rs:12:5 @c:x @http://h:80",
+                &[
+                    ("src/main.rs", Some((10, 20))),
+                    ("a.rs", Some((7, 7))),
+                    ("b.rs", Some((12, 12))),
+                    ("c:x", None),
+                    ("http://h", Some((80, 80))),
+                ],
+            ),
+            ("@artifact:123456789012 @artifact:ab12", &[("artifact:123456789012", None), ("artifact:ab12", None)]),
             ("@\"my notes/to do.md\" and @\"x y\"#L2", &[("my notes/to do.md", None), ("x y", Some((2, 2)))]),
             ("all of @src/ and again @src/", &[("src/", None)]),
             ("`@types/node` is\n@~/x", &[("types/node", None), ("~/x", None)]),
@@ -103,15 +153,25 @@ mod tests {
             ("@a.rs#L0 @\"", &[("a.rs#L0", None)]),
         ];
         for (text, expected) in cases {
-            let found: Vec<_> = mentions(text).into_iter().map(|one| (one.path, one.lines)).collect();
+            let found: Vec<_> = mentions(text, &[]).into_iter().map(|one| (one.path, one.lines)).collect();
             let expected: Vec<_> = expected.iter().map(|(path, lines)| ((*path).to_owned(), *lines)).collect();
             assert_eq!(found, expected, "{text}");
         }
     }
 
     #[test]
+    fn what_a_server_is_to_hand_over_is_named_by_the_server_and_its_address() {
+        let servers = ["docs".to_owned(), "git.hub".to_owned()];
+        let text = "see @docs:file:///guide.md#L10, @git.hub:issue:80, (@\"docs:a b{c}\") @other:x:1 @docs: and @docs";
+        let found: Vec<_> = mentions(text, &servers).into_iter().map(|one| (one.resource(), one.path)).collect();
+        let of = |server: &str, uri: &str| (Some((server.to_owned(), uri.to_owned())), format!("{server}:{uri}"));
+        assert_eq!(found[..3], [of("docs", "file:///guide.md#L10"), of("git.hub", "issue:80"), of("docs", "a b{c}")]);
+        assert!(found[3..].iter().all(|(resource, _)| resource.is_none()), "{found:?}");
+    }
+
+    #[test]
     fn a_range_of_lines_is_read_and_a_directory_is_listed() {
-        let call = |text: &str| mentions(text)[0].call(1);
+        let call = |text: &str| mentions(text, &[])[0].call(1);
         let read = call("@a.rs#L10-12");
         assert_eq!(read.tool_name, "ReadFile");
         assert_eq!(serde_json::to_string(&read.arguments).unwrap(), r#"{"path":"a.rs","offset":10,"limit":3}"#);
@@ -121,7 +181,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_typed_names_a_bounded_number_of_files(text in "[@a/.#L0-9\" \\n(é]{0,200}") {
-            let found = mentions(&text);
+            let found = mentions(&text, &[]);
             prop_assert!(found.len() <= MAX_MENTIONS);
             for mention in found {
                 prop_assert!(!mention.path.is_empty() && text.contains(&mention.path));

@@ -12,9 +12,9 @@ mod secrets;
 mod thread;
 mod turn;
 
-pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Setup, spawn};
+pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Remote, Setup, asks, spawn};
 pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
-pub use replay::replay;
+pub use replay::{replay, sum};
 pub use retry::Backoff;
 pub use turn::{Allowance, Approver, Options, PolicyChange, SandboxStatus, Unfinished};

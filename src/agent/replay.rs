@@ -1,7 +1,9 @@
 //! The events a journal tells of, for a front end that was not there.
 
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Effort, Event, EventKind, Part, SessionId, StepId, StopReason, TaskId, Usage, WorkspaceId};
+use crate::protocol::{
+    Arguments, Effort, Event, EventKind, HistorySum, Part, SessionId, StepId, StopReason, TaskId, ToolUses, Usage, WorkspaceId,
+};
 use jiff::Timestamp;
 use std::collections::HashMap;
 
@@ -16,6 +18,7 @@ pub fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) 
         at: Timestamp::UNIX_EPOCH,
         partial: String::new(),
         changes: HashMap::new(),
+        own: None,
         summaries: Vec::new(),
         model: String::new(),
         chosen: None,
@@ -25,6 +28,36 @@ pub fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) 
     }
     replay.discard("aye ended here");
     replay.events
+}
+
+/// What all of it came to: what the events of `replay` would add up to.
+pub fn sum(records: &[Record]) -> HistorySum {
+    let mut sum = HistorySum::default();
+    let mut uses = ToolUses::default();
+    for record in records {
+        match record {
+            Record::TaskStarted { .. } => {
+                (sum.task_usage, sum.task_cost_usd, sum.task_estimated) = (Usage::default(), None, false);
+            }
+            Record::Answer { usage, cost_usd, estimated, .. }
+            | Record::Wasted { usage, cost_usd, estimated }
+            | Record::Compacted { usage, cost_usd, estimated, .. } => {
+                sum.usage += *usage;
+                sum.task_usage += *usage;
+                for (total, cost) in [&mut sum.cost_usd, &mut sum.task_cost_usd].into_iter().zip([cost_usd; 2]) {
+                    if let Some(cost) = cost {
+                        *total.get_or_insert(0.0) += cost;
+                    }
+                }
+                sum.estimated |= estimated;
+                sum.task_estimated |= estimated;
+            }
+            Record::Finished { result, latency_ms } => uses.note(&result.tool_name, result.status, *latency_ms),
+            _ => {}
+        }
+    }
+    sum.tools = uses.list();
+    sum
 }
 
 struct Replay<'a> {
@@ -44,6 +77,8 @@ struct Replay<'a> {
     chosen: Option<(String, Option<Effort>)>,
     /// What each call was about to change.
     changes: HashMap<crate::protocol::CallId, crate::protocol::Proposal>,
+    /// The command of the person's own that has not ended.
+    own: Option<crate::protocol::CallId>,
 }
 
 impl Replay<'_> {
@@ -106,8 +141,10 @@ impl Replay<'_> {
                 self.step = None;
                 self.tell(EventKind::TaskStarted { prompt: prompt.typed().to_owned(), max_steps: *max_steps });
             }
-            Record::StepStarted { step_id, .. } => {
+            Record::StepStarted { task_id, step_id, .. } => {
                 self.discard("aye ended here");
+                // A part of a session may begin here.
+                self.task = Some(task_id.clone());
                 self.step = Some(step_id.clone());
             }
             Record::PartialAnswer { text, .. } => self.partial.push_str(text),
@@ -158,7 +195,7 @@ impl Replay<'_> {
             Record::PreviewDropped { tool_call_id } => {
                 self.changes.remove(tool_call_id);
             }
-            Record::Started { tool_call_id, rule } => {
+            Record::Started { tool_call_id, rule, .. } => {
                 self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: rule.clone() });
             }
             Record::Finished { result, latency_ms } => {
@@ -196,12 +233,33 @@ impl Replay<'_> {
                 self.summaries.push(compaction.tokens_before);
                 self.tell(EventKind::ContextCompacted(compaction.clone()));
             }
+            Record::Truncated { removed, .. } => self.tell(EventKind::ContextTruncated { removed: *removed }),
             Record::CompactionUndone => {
                 if let Some(tokens) = self.summaries.pop() {
                     self.tell(EventKind::CompactionUndone { tokens });
                 }
             }
+            Record::OwnStarted { call, shared, .. } => {
+                self.discard("aye ended here");
+                (self.task, self.step) = (None, None);
+                let line = match &call.arguments {
+                    Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
+                    Arguments::Malformed(_) => "",
+                };
+                let (tool_call_id, line) = (call.tool_call_id.clone(), line.to_owned());
+                self.own = Some(tool_call_id.clone());
+                self.tell(EventKind::OwnCommandStarted { tool_call_id, line, shared: *shared });
+            }
+            Record::OwnEnded { said, .. } => {
+                if let Some(tool_call_id) = self.own.take() {
+                    self.tell(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
+                }
+            }
+            Record::Rewound { rewound, .. } => self.tell(EventKind::Rewound(rewound.clone())),
             Record::Queue { .. }
+            | Record::RewindStarted { .. }
+            | Record::CompactionStarted { .. }
+            | Record::CompactionGivenUp
             | Record::PreviewStarted { .. }
             | Record::Previewed { proposal: None, .. }
             | Record::KeptFrom { .. }
@@ -210,6 +268,7 @@ impl Replay<'_> {
             | Record::Refused { .. }
             | Record::RuleRemoved { .. }
             | Record::Resolved { .. }
+            | Record::Renewed { .. }
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }
             | Record::Stopping { .. }

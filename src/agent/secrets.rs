@@ -30,10 +30,25 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
             let reason = Some(redactor.redact(&reason).text.into_owned());
             (Command::Decide { approval_id, decision: Decision::Denied { reason } }, None)
         }
+        Command::Shell { line, shared } => without_a_secret(redactor, line, shared),
         // A draft is kept on disk.
         Command::SaveDraft { text } => (Command::SaveDraft { text: redactor.redact(&text).text.into_owned() }, None),
         command => (command, None),
     }
+}
+
+/// What runs is written down before it does, and a line without its secret is another line.
+fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command, Option<String>) {
+    let hidden = redactor.redact(&line);
+    if hidden.found.is_empty() {
+        return (Command::Shell { line, shared }, None);
+    }
+    let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
+    let notice = format!(
+        "not run: the line holds a secret ({}), and what runs is written down; put it into a file or a variable of your own shell",
+        kinds.join(", ")
+    );
+    (Command::Shell { line: String::new(), shared }, Some(notice))
 }
 
 /// What the person says to the model, and what was hidden of it.

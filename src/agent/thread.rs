@@ -5,7 +5,7 @@ mod packed;
 mod tests;
 
 use super::limits::WINDOW_FILL_PERCENT;
-use crate::protocol::{Message, MessageId, Part, Role, TaskId};
+use crate::protocol::{Message, MessageId, Part, Role, StepId, TaskId};
 use packed::Packed;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub const CUT: &str = "[The answer was cut by the output limit. Go on exactly wh
 const GO_ON: &str = "[Go on.]";
 
 /// The messages that are sent, shared with the requests made of them, and what no longer is.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Thread {
     messages: Vec<Arc<Message>>,
     /// Their tokens, as estimated.
@@ -29,7 +29,7 @@ pub struct Thread {
 }
 
 /// Messages that were taken out at the front.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Fold {
     removed: Packed,
     /// How many messages stood in their place then.
@@ -233,9 +233,12 @@ impl Thread {
         let older = |message: &Arc<Message>| number(&message.message_id) <= number(until);
         let first = usize::from(self.has_summary());
         let place = named.or_else(|| self.messages.iter().skip(first).rposition(older).map(|at| at + first));
-        let Some(place) = place else { return false };
-        let results = self.messages[place + 1..].iter().take_while(|message| message.role == Role::Tool).count();
-        let end = place + 1 + results;
+        let end = match place {
+            Some(place) => place + 1 + self.messages[place + 1..].iter().take_while(|message| message.role == Role::Tool).count(),
+            None if self.messages.is_empty() => return false,
+            // All that it stands for fell out before; a summary of before that is part of it.
+            None => first,
+        };
         let stays = |message: &&Arc<Message>| message.role == Role::User && verbatim.contains(&message.message_id);
         let heads =
             std::iter::once(Arc::new(summary)).chain(self.messages[..end].iter().filter(stays).cloned()).collect::<Vec<_>>();
@@ -258,6 +261,37 @@ impl Thread {
         self.tokens = self.messages.iter().map(|message| message.token_count).sum();
         self.mark();
         true
+    }
+
+    /// Cuts this message off and all that was said after it, whatever stands in their place; says how many those are.
+    pub fn cut_off(&mut self, from: &MessageId) -> Option<u64> {
+        loop {
+            let standing = self.folds.last().map_or(0, |fold| fold.standing);
+            let found = self.messages.iter().position(|message| message.message_id == *from);
+            // What stands in the place of others may say what was said after it.
+            if let Some(place) = found.filter(|place| *place >= standing) {
+                let gone = self.messages.split_off(place).len() as u64;
+                self.tokens = self.messages.iter().map(|message| message.token_count).sum();
+                self.mark();
+                return Some(gone);
+            }
+            let fold = self.folds.pop()?;
+            let removed = fold.removed.open()?;
+            let standing = fold.standing.min(self.messages.len());
+            self.messages.splice(..standing, removed);
+            self.dropped = fold.dropped;
+        }
+    }
+
+    /// The answer of a step.
+    pub fn answer_of(&self, step: &StepId) -> Option<MessageId> {
+        let of_it = |message: &&Arc<Message>| message.role == Role::Assistant && message.step_id.as_ref() == Some(step);
+        let name = |message: &Arc<Message>| message.message_id.clone();
+        let packed = || {
+            let opened = self.folds.iter().filter_map(|fold| fold.removed.open());
+            opened.flatten().find(|message| of_it(&message)).map(|message| name(&message))
+        };
+        self.messages.iter().find(of_it).map(name).or_else(packed)
     }
 
     /// Where the newest message stands, with the answer it gives results to.

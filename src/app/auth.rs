@@ -26,10 +26,7 @@ pub fn run(place: &Place, asked: AuthAction) -> Result<Exit, Trouble> {
     match asked {
         AuthAction::LogIn { provider, key_on_stdin } => log_in(place, provider, key_on_stdin),
         AuthAction::LogOut(LogOut::Of(provider)) => log_out(place, &[key_name(place, &provider)?]),
-        AuthAction::LogOut(LogOut::All) => {
-            let names: Vec<String> = place.credentials.names()?.map(str::to_owned).collect();
-            log_out(place, &names)
-        }
+        AuthAction::LogOut(LogOut::All) => log_out(place, &place.credentials.names()?),
         AuthAction::Status { json, check } => status(place, json, check),
     }
 }
@@ -43,12 +40,18 @@ fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result
     if name == "local" {
         return Err(Trouble::usage("`local` is a server of this machine and needs no key"));
     }
-    let keyring = place.settings.uses_keyring();
-    if !keyring {
+    if !place.settings.uses_keyring() {
         check_place_of_file(place)?;
     }
-    let key = Secret::new(checked(&if key_on_stdin { from_stdin()? } else { typed(&name)? })?);
-    let in_keyring = if keyring { Some(place.credentials.keep_in_keyring(&name, &key)) } else { None };
+    let key = if key_on_stdin { from_stdin()? } else { typed(&name)? };
+    super::say(&clean(&keep(place, &name, &key)?));
+    Ok(Exit::Completed)
+}
+
+/// Keeps a key under this name, in the keyring of the system or in a file where it has none; where it is now, in lines.
+pub fn keep(place: &Place, name: &str, key: &str) -> Result<String, Trouble> {
+    let key = Secret::new(checked(key)?);
+    let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
         Some(Ok(())) => format!("the key of {name} is in the keyring of this system\n"),
         Some(Err(NotKept::File(error))) => return Err(error.into()),
@@ -58,19 +61,18 @@ fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result
         }
         without => {
             check_place_of_file(place)?;
-            place.credentials.keep_in_file(&name, &key)?;
+            place.credentials.keep_in_file(name, &key)?;
             let why = if without.is_some() { ", for this system has no keyring that answers" } else { "" };
             let file = place.credentials.file().unwrap_or(Path::new("")).display();
             format!("the key of {name} is in the file {file}{why}; only you can read it (mode 600)\n")
         }
     };
-    if let Some(variable) = place.settings.key_variable(&name, &place.environment)
+    if let Some(variable) = place.settings.key_variable(name, &place.environment)
         && place.environment.get(&variable).is_some()
     {
         let _ = writeln!(text, "{variable} is set too, and goes before it");
     }
-    super::say(&clean(&text));
-    Ok(Exit::Completed)
+    Ok(text)
 }
 
 fn log_out(place: &Place, names: &[String]) -> Result<Exit, Trouble> {
@@ -148,7 +150,7 @@ fn checked(key: &str) -> Result<&str, Trouble> {
 }
 
 /// A file of keys lies nowhere that others are given a copy of.
-fn check_place_of_file(place: &Place) -> Result<(), Trouble> {
+pub(super) fn check_place_of_file(place: &Place) -> Result<(), Trouble> {
     shared_place(place).map_or(Ok(()), |reason| Err(Trouble::usage(reason)))
 }
 
@@ -192,8 +194,8 @@ fn status(place: &Place, json: bool, check: bool) -> Result<Exit, Trouble> {
     let mut names: Vec<String> = place.settings.providers();
     names.retain(|name| name != "openai-chat" && name != "local");
     for kept in place.credentials.names()? {
-        if !names.iter().any(|name| name == kept) {
-            names.push(kept.to_owned());
+        if !names.contains(&kept) {
+            names.push(kept);
         }
     }
     let mut standings = names.iter().map(|name| standing(place, name)).collect::<Result<Vec<_>, _>>()?;

@@ -7,9 +7,10 @@ use super::trouble::Trouble;
 pub fn path(place: &Place) -> Result<Exit, Trouble> {
     let directories = &place.directories;
     super::say(&format!(
-        "config  {}\npolicy  {}\ndata    {}\n",
+        "config  {}\npolicy  {}\nkeys    {}\ndata    {}\n",
         directories.config_file().display(),
         directories.config.join("policy.toml").display(),
+        directories.keymap_file().display(),
         directories.data.display()
     ));
     Ok(Exit::Completed)

@@ -26,8 +26,9 @@ pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
     let common = Common { directory, model, trust: Trust::ForThisRun, ..common.clone() };
     let prompt =
         demo::Demo::new(demo::Pace::Recorded).map_err(|failure| Trouble::failed(failure.message))?.first_prompt().to_owned();
-    let exit = if !yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        let request = interactive::Request { prompt: Some(prompt), session: SessionChoice::New };
+    let has_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() || common.plain;
+    let exit = if !yes && has_person {
+        let request = interactive::Request::new(Some(prompt), SessionChoice::New);
         interactive::run(&common, request)?
     } else {
         let approver = if yes { Approver::Everyone } else { Approver::Nobody };

@@ -4,10 +4,12 @@
 use super::cli::Common;
 use super::exit::Exit;
 use super::layers::Policy;
+use super::look;
 use super::place::Place;
 use super::policy;
 use super::project::Brought;
 use super::standing::{Standing, tier};
+use super::storage::{Taken, taken};
 use super::trouble::Trouble;
 use crate::config::{Directories, Environment, KeyPlace, NoModel};
 use crate::protocol::SandboxTier;
@@ -15,6 +17,7 @@ use crate::store::{Health, health};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{self, Kernel, Probe, UserNamespaces};
 use crate::text::clean;
+use crate::tui::key_problems;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -47,6 +50,8 @@ struct Findings {
     /// How a command would be held here.
     tier: SandboxTier,
     checks: Vec<Check>,
+    /// What is taken on the disk, and how much of each may be.
+    storage: Vec<Taken>,
 }
 
 impl Check {
@@ -77,6 +82,7 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
         Ok(place) => {
             let policy = policy::in_force(place, common);
             checks.push(configuration(&directories));
+            checks.extend(keys(place));
             checks.push(in_force(&policy));
             checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
             checks.push(tools(place, common));
@@ -85,11 +91,13 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
     }
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
+    let storage = place.as_ref().map(taken).unwrap_or_default();
+    checks.extend(storage.iter().map(room));
     checks.extend(place.as_ref().ok().map(|place| model(place, common)));
     checks.push(terminal(&environment));
     let ok = checks.iter().all(|check| check.state != State::Missing);
     if json {
-        super::say_json(&Findings { ok, tier, checks });
+        super::say_json(&Findings { ok, tier, checks, storage });
     } else {
         super::say(&as_text(&checks));
     }
@@ -180,6 +188,20 @@ fn configuration(directories: &Directories) -> Check {
     Check::good("configuration", if file.exists() { file.display().to_string() } else { "none, all defaults".to_owned() })
 }
 
+/// The person's keys on the screen, where there are any.
+fn keys(place: &Place) -> Option<Check> {
+    let file = look::keys(place);
+    let problems = match file.text? {
+        Ok(text) => key_problems(&text),
+        Err(why) => vec![format!("it cannot be read: {why}")],
+    };
+    if problems.is_empty() {
+        return Some(Check::good("keys", file.path));
+    }
+    let says = format!("{}: {}", file.path, problems.join("; "));
+    Some(Check::missing("keys", says, Some("mend the lines that it names; what else the file says holds")))
+}
+
 fn in_force(policy: &Result<Policy, Trouble>) -> Check {
     match policy {
         Ok(policy) => Check::good("policy", &policy.name),
@@ -230,6 +252,26 @@ fn store(directory: &Path) -> Check {
             Some("the next start moves it aside as it is and makes a new one"),
         ),
         Err(error) => Check::missing("sessions", error.to_string(), None),
+    }
+}
+
+/// What one kind of what is kept takes. Above its budget it is until the next start that prunes.
+fn room(taken: &Taken) -> Check {
+    let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
+    let name = match taken.name {
+        "sessions" => "room of sessions",
+        "artifacts" => "room of artifacts",
+        "snapshots" => "room of snapshots",
+        "caches" => "room of caches",
+        _ => "room of logs",
+    };
+    if taken.bytes <= taken.budget_bytes {
+        return Check::note(name, says);
+    }
+    Check {
+        fix: Some("`aye sessions prune` gives up what is over it, or set a larger one".to_owned()),
+        ..Check::note(name, says)
     }
 }
 

@@ -7,19 +7,25 @@ use super::models::ModelsHere;
 use super::place::Place;
 use super::project::Brought;
 use super::reload::Reload;
+use super::retention;
 use super::rules::PersonsRules;
-use super::session::{self, Terms};
+use super::servers::{self, FIRST_WAIT};
+use super::session::{self, Session, Terms};
 use super::standing::Standing;
+use super::take_over;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Command, Event};
+use crate::protocol::{Command, Event, EventKind, Message};
+use crate::store::SessionSummary;
+use crate::sys::signals::hang_up_is_ignored;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::{Instant, sleep_until};
 
 /// A prompt from stdin is read whole; more than this is a mistake.
@@ -46,6 +52,16 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     };
     let store = super::open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
+    if let Some(SessionSummary { session_id: id, .. }) = &chosen {
+        if common.take_over {
+            take_over::end_holder(&store, id).map_err(Trouble::usage)?;
+        }
+        if let Some(holder) = store.holder(id)? {
+            let pid = holder.instance.pid;
+            let help = "end it there, have it end with `--take-over`, or start another session";
+            return Err(Trouble::usage(format!("session `{id}` is in use by process {pid}; {help}")));
+        }
+    }
     let runtime = super::runtime()?;
     let (flag, models) = (common.model.as_deref(), ModelsHere::new(&place));
     let open = local::is_open(&place.settings, flag, chosen.as_ref());
@@ -64,18 +80,23 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let project = Brought::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     place.with_tools_of(&project);
-    let mut session = session::open(store, &place, &policy, chosen, model.name())?;
+    let mut session = session::open(store, &place, &policy, chosen, model.name(), session::Extent::All)?;
+    session.goes_on();
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);
     }
     if prompt.is_none() && is_done(&session.records) {
-        return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
+        return told_again(&runtime, &place, &session, request.format);
     }
     project.ignored().iter().for_each(|line| super::warn(line));
     let instructions = project.instructions();
     let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
     let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
     let standing = Standing::find(&place, !project.waits());
+    let remote = servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
+    if let Some(servers) = session.kept.servers() {
+        runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| super::warn(line));
+    }
     let terms = Terms {
         approver: request.approver,
         unfinished,
@@ -86,20 +107,22 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         guidance: project.guidance(),
         rules,
         standing: standing.clone(),
+        remote,
     };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);
     }
+    let own = place.clone();
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
     setup.tell_changes = true;
-    let format = match request.format {
-        OutputFormat::Text => Format::Text,
-        OutputFormat::Json => Format::Json,
-        OutputFormat::StreamJson => Format::StreamJson,
-    };
-    Ok(runtime.block_on(drive(setup, reload, prompt, format)))
+    let exit = runtime.block_on(drive(setup, reload, prompt, request.format.into()));
+    if let Some(servers) = session.kept.servers() {
+        runtime.block_on(servers.end());
+    }
+    retention::before_the_end(&own, &session.store);
+    Ok(exit)
 }
 
 /// Runs the session until its task ends, and tells of it.
@@ -117,12 +140,19 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
         let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
             return signalled;
         };
+        // Who starts it with `nohup` wants it to outlive the terminal.
+        let mut hang_up = if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
+        let mut hung_up = async || match &mut hang_up {
+            Some(hang_up) => drop(hang_up.recv().await),
+            None => std::future::pending().await,
+        };
         let mut last_call = None;
         loop {
             let event: Option<Event> = tokio::select! {
                 event = receive_events.recv() => event,
                 _ = interrupt.recv() => { signalled = Some(Exit::Interrupted); None }
                 _ = terminate.recv() => { signalled = Some(Exit::Terminated); None }
+                () = hung_up() => { signalled = Some(Exit::Terminated); None }
                 () = sleep_until(last_call.unwrap_or_else(Instant::now)), if last_call.is_some() => return signalled,
             };
             match event {
@@ -141,10 +171,7 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
             }
         }
     });
-    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    let out_is_terminal = out.is_terminal();
-    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean: crate::text::clean };
-    let outcome = headless::run(told, format, output).await;
+    let outcome = tell_all(told, format).await;
     if outcome == headless::Outcome::OutputClosed {
         return outcome.into();
     }
@@ -153,6 +180,44 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
         let _ = ended.await;
     }
     signalled.unwrap_or_else(|| outcome.into())
+}
+
+async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::Outcome {
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    let out_is_terminal = out.is_terminal();
+    headless::run(told, format, Output { out: &mut out, err: &mut err, out_is_terminal, clean: crate::text::clean }).await
+}
+
+/// Nothing is left to do. Whoever started it may have been killed before it said how it ended, so that is said once more.
+fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: OutputFormat) -> Result<Exit, Trouble> {
+    let events = agent::replay(&session.records, &place.workspace_id(), session.id());
+    let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
+        return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
+    };
+    if let EventKind::TaskCompleted { text, usage, cost_usd, .. } = &mut end.kind {
+        let last = session.records.iter().rev().find_map(|record| match record {
+            Record::Answer { message, .. } => Some(message),
+            _ => None,
+        });
+        *text = last.map(Message::text).unwrap_or_default();
+        let sum = agent::sum(&session.records);
+        (*usage, *cost_usd) = (sum.task_usage, sum.task_cost_usd);
+    }
+    super::warn("the session is done, and this is how its last task ended; `aye exec -c PROMPT` says what to do next");
+    let (tell, told) = mpsc::unbounded_channel();
+    let _ = tell.send(end);
+    drop(tell);
+    Ok(runtime.block_on(tell_all(told, format.into())).into())
+}
+
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Text => Self::Text,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::StreamJson => Self::StreamJson,
+        }
+    }
 }
 
 /// Whether the session waits for nothing but a prompt.

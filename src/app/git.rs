@@ -1,7 +1,10 @@
 //! What stands in `.git`, read and never asked of git. A project says what it likes there, and nobody was asked about it yet:
 //! only what git itself would have written is taken.
 
-use std::io::Read;
+mod changes;
+mod staged;
+
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// What git writes about a branch is one line.
@@ -10,6 +13,8 @@ const HEAD_BYTES: u64 = 1024;
 const BRANCH_BYTES: usize = 120;
 /// Of the list of branches that have no file of their own.
 const PACKED_BYTES: u64 = 4 << 20;
+/// Of what git wrote down about which branch was checked out when: the end.
+const LOG_BYTES: u64 = 256 << 10;
 /// As many letters name a commit for people.
 const COMMIT_LETTERS: usize = 9;
 /// What lies in `.git` while something is under way, and what that is.
@@ -23,6 +28,8 @@ const UNDER_WAY: [(&str, &str); 6] = [
 ];
 
 pub struct Repository {
+    /// Where the files are.
+    level: PathBuf,
     /// Of this work tree: `HEAD` and what is under way.
     git: PathBuf,
     /// Where the branches are; another place for work trees beside their repository.
@@ -40,12 +47,35 @@ impl Repository {
             None => git,
         };
         let common = one_line(&git.join("commondir")).and_then(|place| git.join(place).canonicalize().ok());
-        Some(Self { common: common.unwrap_or_else(|| git.clone()), git })
+        Some(Self { level: level.to_owned(), common: common.unwrap_or_else(|| git.clone()), git })
     }
 
     /// The branch that is checked out, or the start of a commit's name where there is none.
     pub fn branch(&self) -> Option<String> {
         branch_of(&one_line(&self.git.join("HEAD"))?)
+    }
+
+    /// The branch that was checked out at a time, as far as git wrote down when others were.
+    pub fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
+        let text = tail(&self.git.join("logs/HEAD")).unwrap_or_default();
+        let moves = text.lines().filter_map(|line| {
+            let (head, what) = line.split_once('\t')?;
+            let (from, to) = what.strip_prefix("checkout: moving from ")?.split_once(" to ")?;
+            let seconds = head.rsplit(' ').nth(1)?.parse::<i64>().ok()?;
+            Some((seconds, from, to))
+        });
+        let (mut then, mut next) = (None, None);
+        for (seconds, from, to) in moves {
+            if seconds <= time.as_second() {
+                then = Some(to);
+            } else {
+                next = next.or(Some(from));
+            }
+        }
+        match then.or(next) {
+            Some(name) => branch_of(&format!("ref: refs/heads/{name}")).map(|name| commit_of(&name).unwrap_or(name)),
+            None => self.branch(),
+        }
     }
 
     /// The commit that is checked out, as short as people write it.
@@ -58,11 +88,15 @@ impl Repository {
     }
 
     fn packed(&self, name: &str) -> Option<String> {
+        commit_of(&self.packed_line(name)?)
+    }
+
+    fn packed_line(&self, name: &str) -> Option<String> {
         let mut text = String::new();
         let file = crate::sys::path::open_file(&self.common.join("packed-refs").canonicalize().ok()?).ok()?;
         file.take(PACKED_BYTES).read_to_string(&mut text).ok()?;
         let line = text.lines().find(|line| line.split_once(' ').is_some_and(|(_, branch)| branch == name))?;
-        commit_of(line.split_once(' ')?.0)
+        Some(line.split_once(' ')?.0.to_owned())
     }
 
     /// `a rebase`, where one was begun and is not done.
@@ -85,6 +119,16 @@ fn one_line(real: &Path) -> Option<String> {
     crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
     let line = text.trim_end();
     (!line.contains(|letter: char| letter.is_control())).then(|| line.to_owned())
+}
+
+/// The end of what git wrote down.
+fn tail(log: &Path) -> Option<String> {
+    let mut file = crate::sys::path::open_file(log).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LOG_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What a `HEAD` means: a branch, or the start of a commit's name.
@@ -118,6 +162,21 @@ mod tests {
         std::fs::create_dir_all(&inside).unwrap();
         let found = Repository::of(&inside.canonicalize().unwrap());
         (directory, found)
+    }
+
+    #[test]
+    fn the_branch_of_a_time_is_told_by_what_git_wrote_down() {
+        let line = |seconds: u32, what: &str| format!("{COMMIT} {COMMIT} A B <a@b> {seconds} +0100\t{what}\n");
+        let log = [
+            line(100, "checkout: moving from main to lex"),
+            line(150, "commit: checkout: moving from a to b"),
+            line(200, "checkout: moving from lex to side"),
+        ];
+        let (_directory, found) = repository(&[(".git/HEAD", "ref: refs/heads/side\n"), (".git/logs/HEAD", &log.concat())]);
+        let at = |seconds| found.as_ref().unwrap().branch_at(jiff::Timestamp::from_second(seconds).unwrap());
+        assert_eq!([at(50), at(120), at(160), at(300)].map(Option::unwrap), ["main", "lex", "lex", "side"]);
+        let (_directory, found) = repository(&[(".git/HEAD", "ref: refs/heads/side\n")]);
+        assert_eq!(found.unwrap().branch_at(jiff::Timestamp::UNIX_EPOCH).as_deref(), Some("side"));
     }
 
     #[test]

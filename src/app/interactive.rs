@@ -1,360 +1,195 @@
 //! The screen and the session behind it.
 
-use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
+use super::backstage::{self, Remains, Wires};
+use super::cli::{Common, SessionChoice};
+use super::crash::Watch;
 use super::exit::Exit;
-use super::layers::Policy;
-use super::local;
-use super::models::ModelsHere;
+use super::farewell::farewell;
+use super::here::Here;
+use super::look;
+use super::opening::Opening;
 use super::pick;
 use super::place::Place;
-use super::project::Brought;
-use super::reload::Reload;
-use super::rules::PersonsRules;
-use super::session::{self, Session, Terms};
-use super::standing::Standing;
 use super::trouble::Trouble;
-use crate::agent::{self, Approver, Unfinished};
-use crate::config::NoModel;
-use crate::ports::Model;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode};
-use crate::tui::{
-    self, Colours, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
-};
-use std::fmt::Write as _;
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use crate::agent;
+use crate::protocol::{Mode, SessionId};
+use crate::tui::{self, Ended, Front, Next, Outcome};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 
 /// How long the session may take to save itself when the screen is gone.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Changed files that are named then; the others are counted.
-const NAMED: usize = 12;
+/// Where none was there yet, and nothing was typed that it could keep.
+const NO_FAREWELL: Duration = Duration::from_millis(500);
+/// And whatever else still reads or writes beside it.
+const LEFTOVERS: Duration = Duration::from_secs(2);
 
-/// What the command line asks of the screen.
+/// What the command line asks of the screen, or the screen that was there before.
 pub struct Request {
-    pub prompt: Option<String>,
-    pub session: SessionChoice,
+    prompt: Option<String>,
+    session: SessionChoice,
+    /// What was typed meanwhile.
+    typed: String,
+    before: Option<Before>,
 }
 
-pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
-    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        return Err(Trouble::usage("aye needs a terminal; `aye exec PROMPT` runs a task without one"));
-    }
-    let mut place = Place::find(common)?;
-    // What is wrong with the person's own files is said before anything is made.
-    let own = place.policy(common.policy.as_deref(), None)?;
-    let started_in = place.workspace.clone();
-    let _log = super::start_log(&place, common.verbosity);
-    let runtime = super::runtime()?;
-    runtime.block_on(async {
-        let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
-        let (events, receive_events) = mpsc::unbounded_channel();
-        let (start, receive_start) = oneshot::channel();
-        let store = super::open_store(&place)?;
-        let choice = pick::ask(&store, &place, request.session)?;
-        let chosen = session::choose(&store, &mut place, &choice)?;
-        let model = ModelsHere::new(&place).choose(common.model.as_deref(), chosen.as_ref());
-        let open = local::is_open(&place.settings, common.model.as_deref(), chosen.as_ref());
-        if let Err(NoModel::Wrong(error)) = model {
-            return Err(error.into());
-        }
-        let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
-        // Who said yes on the command line hears at once what is wrong with it; else the screen is there first.
-        let project = (common.trust == TrustFlag::ForThisRun).then(|| Brought::look(&place, common.trust));
-        // A session brings its workspace along, and the rules that are kept for that.
-        let policy = if project.is_none() && place.workspace == started_in {
-            own
-        } else {
-            place.policy(common.policy.as_deref(), project.as_ref())?
-        };
-        if let Some(project) = &project {
-            place.with_tools_of(project);
-        }
-        let mut session = session::open(store, &place, &policy, chosen, &name)?;
-        // The screen hides what was said before it.
-        let said = session.store.notices().to_vec();
-        session.notices.splice(0..0, said);
-        let front = Front {
-            commands,
-            events: receive_events,
-            options: options(&place, &policy, common.color),
-            prompt: request.prompt,
-            start: receive_start,
-        };
-        let file = common.policy.clone();
-        let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &name));
-        let backstage = Backstage { place, policy, project, session, model, open, rules, file, max_steps: common.max_steps };
-        let session = tokio::spawn(backstage.run(start, receive_commands, events));
-        let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
-        // The screen's end dropped its sender of commands, so the session saves itself and ends.
-        let changed = tokio::time::timeout(FAREWELL, session).await.ok().and_then(Result::ok).unwrap_or_default();
-        Ok(farewell(&outcome, &changed))
-    })
+/// Where the session before was, what answered there and how much was asked.
+#[derive(Clone)]
+pub struct Before {
+    pub workspace: PathBuf,
+    pub model: Option<String>,
+    pub mode: Mode,
 }
 
-/// Says on the main screen what the other one ended with.
-fn farewell(outcome: &Outcome, changed: &ChangedFiles) -> Exit {
-    let mut text = String::new();
-    if let Some(answer) = &outcome.last_answer {
-        text.push_str(&crate::text::clean(answer.trim_end()));
-        text.push('\n');
-    }
-    text.push_str(&changes(changed));
-    if let Some(hint) = &outcome.resume_hint {
-        text = format!("{text}\nTo go on: {hint}\n");
-    }
-    match outcome.ended {
-        Ended::Closed => {}
-        Ended::Quit | Ended::Signal(_) => super::say(&text),
-    }
-    match outcome.ended {
-        Ended::Quit => Exit::Completed,
-        Ended::Closed => Exit::Failed,
-        Ended::Signal(signal) if signal == super::SIGINT => Exit::Interrupted,
-        Ended::Signal(_) => Exit::Terminated,
+impl Request {
+    pub fn new(prompt: Option<String>, session: SessionChoice) -> Self {
+        Self { prompt, session, typed: String::new(), before: None }
     }
 }
 
-/// Which files are not what they were; the first of them by name.
-fn changes(changed: &ChangedFiles) -> String {
-    let Some(counts) = changed.counts() else { return String::new() };
-    let mut text = format!("\nChanged: {counts}\n");
-    for file in changed.files.iter().take(NAMED) {
-        let name = crate::text::reveal(&file.path).replace(['\n', '\r'], " ");
-        let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
-        let _ = writeln!(text, "  {} {name}{lines}", file.status.letter());
-    }
-    let more = changed.files.len().saturating_sub(NAMED) as u64 + changed.more_files;
-    if more > 0 {
-        let _ = writeln!(text, "  and {more} more");
-    }
-    text
-}
-
-fn options(place: &Place, policy: &Policy, color: Color) -> Options {
-    let rules = policy.redactions();
-    let (own, redactor) = (place.clone(), OnceLock::new());
-    // Made for the first prompt: the first frame does not wait for it.
-    let kept_as = move |prompt: &str| {
-        let redactor = redactor.get_or_init(|| super::redaction::redactor(&own, rules.clone(), &[]));
-        redactor.redact(prompt).text.into_owned()
-    };
-    let variable = |name: &str| place.environment.get(name).unwrap_or_default();
-    let colours = if color == Color::Never || !variable("NO_COLOR").is_empty() || variable("TERM") == "dumb" {
-        Colours::None
-    } else if matches!(variable("COLORTERM"), "truecolor" | "24bit") {
-        Colours::True
-    } else if variable("TERM").contains("256color") {
-        Colours::Indexed256
-    } else {
-        Colours::Sixteen
-    };
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable).find(|value| !value.is_empty()).unwrap_or_default();
-    let locale = locale.to_ascii_lowercase();
-    Options {
-        theme: ThemeChoice::Auto,
-        ground: Ground::of_variable(variable("COLORFGBG")),
-        colours,
-        ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
-        history: Some(place.directories.data.join("history.jsonl")),
-        kept_as: KeptAs(Arc::new(kept_as)),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        cwd: place.workspace_for_people(),
-    }
-}
-
-/// What loads and runs while the screen is there already.
-struct Backstage {
-    place: Place,
-    policy: Policy,
-    session: Session,
-    model: Result<Arc<dyn Model>, NoModel>,
-    /// Whether it is left to aye which one.
-    open: bool,
-    /// As far as it was looked at before.
-    project: Option<Brought>,
-    /// `--policy FILE`
-    file: Option<PathBuf>,
-    rules: Arc<PersonsRules>,
-    max_steps: Option<u32>,
-}
-
-impl Backstage {
-    /// Until the session ends; what it changed.
-    async fn run(
-        self,
-        start: oneshot::Sender<Start>,
-        commands: mpsc::Receiver<Command>,
-        events: mpsc::UnboundedSender<Event>,
-    ) -> ChangedFiles {
-        let nothing = ChangedFiles::default;
-        let Self { mut place, mut policy, project, mut session, model, open, mut rules, file, max_steps } = self;
-        let models = ModelsHere::new(&place);
-        let settings = place.settings.clone();
-        // Beside all else that is looked at: the screen is there already.
-        let looking = tokio::spawn(async move { local::instead(&models, &settings, model, open).await });
-        let mut notices = std::mem::take(&mut session.notices);
-        let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
-        project.ask_again_if_broken();
-        if project.is_trusted() {
-            policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
-            tools_of_project(&mut place, &project, &mut notices);
-        }
-        let (answer, receive_answer) = oneshot::channel();
-        let Ok((model, said)) = looking.await else { return nothing() };
-        notices.extend(said);
-        if let (true, Ok(model)) = (open, &model) {
-            rules = Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()));
-        }
-        // A program that aye runs could press the key itself.
-        let asks = project.waits() && model.is_ok() && Nesting::of_process() == Nesting::Outermost;
-        let history = session.history(&place);
-        let (own, trusted) = (place.clone(), !project.waits());
-        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trusted)).await else { return nothing() };
-        let (header, model_access) = head(&place, &policy, &model, &standing);
-        let trust = asks.then(|| Trust {
-            place: place.workspace_for_people(),
-            items: project.lines(),
-            files: project.files(),
-            remote: project.remote(),
-            changes: project.changes().map(<[String]>::to_vec),
-            broken: project.broken(),
-            answer,
-        });
-        if start.send(Start { header, history, model_access, trust }).is_err() {
-            return nothing();
-        }
-        let Ok(model) = model else {
-            wait_for_the_end(commands).await;
-            return nothing();
-        };
-        if asks {
-            match receive_answer.await {
-                Ok(TrustAnswer::Yes) => {
-                    if let Err(error) = project.trusted(&place) {
-                        notices.push(format!("{error}; it holds for this run"));
-                    }
-                    policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
-                    tools_of_project(&mut place, &project, &mut notices);
-                    standing.trust(&place);
+pub fn run(common: &Common, mut request: Request) -> Result<Exit, Trouble> {
+    let watch = Watch::begin();
+    loop {
+        match screen(common, request, &watch)? {
+            Left::Ended(exit) => return Ok(exit),
+            Left::For(next) => request = next,
+            Left::Setup(session) => {
+                // What is wrong there is said, and the session goes on all the same.
+                if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
+                    super::warn(&trouble.message);
                 }
-                Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
-                Ok(TrustAnswer::Quit) | Err(_) => {
-                    leave(&session, &place, commands).await;
-                    return nothing();
-                }
+                request = Request::new(None, session.map_or(SessionChoice::New, |id| SessionChoice::Id(id.to_string())));
             }
         }
-        if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
-            let _ = tokio::task::spawn_blocking(ask).await;
-        }
-        let instructions = project.instructions();
-        let draft = std::mem::take(&mut session.draft);
-        let terms = Terms {
-            approver: Approver::Person,
-            unfinished: Unfinished::Wait,
-            max_steps,
-            // Whoever sits there takes the time they need.
-            approval_timeout: None,
-            instructions,
-            guidance: project.guidance(),
-            rules,
-            standing: standing.clone(),
+    }
+}
+
+/// What comes after a screen.
+enum Left {
+    Ended(Exit),
+    For(Request),
+    /// The person wants to be asked what the first start asks, and then to go on with this one.
+    Setup(Option<SessionId>),
+}
+
+/// Until the screen ends. It is there before the store is opened: what is found wrong with that is told when the screen is gone.
+fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trouble> {
+    if !(io::stdin().is_terminal() || common.plain) {
+        let words = "aye needs a terminal; `aye exec PROMPT` runs a task without one, `aye --plain` takes lines from anywhere";
+        return Err(Trouble::usage(words));
+    }
+    // A new session is where the one before was, whichever directory aye was started in.
+    let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
+    let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
+    let mut place = Place::find(moved.as_ref().unwrap_or(common))?;
+    if let Some(before) = &request.before {
+        place.mode = before.mode;
+    }
+    let plain = is_plain(common, &place);
+    // What is wrong with the person's own files is said before anything is made.
+    let policy = place.policy(common.policy.as_deref(), None)?;
+    let logs = place.directories.data.join("logs");
+    let _log = super::start_log(&place, common.verbosity);
+    let runtime = super::runtime()?;
+    let left = runtime.block_on(async {
+        let here = Here::new(&place, &policy);
+        let (front, wires) = connect(look::options(&place, &here, common.color), request.prompt.clone(), request.typed.clone());
+        let Request { prompt, session: choice, before, .. } = request;
+        let (events, own, asked) = (wires.events.clone(), here.clone(), before.clone());
+        let mut opening = Opening {
+            common: common.clone(),
+            place,
+            policy,
+            choice,
+            before: asked,
+            here: own,
+            events,
+            watch: watch.clone(),
+            sets_up: !plain,
         };
-        let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-        notices.append(&mut session.notices);
-        let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
-        setup.policy_updates = Some(updates);
-        let tell = |kind: EventKind| {
-            let event = Event {
-                workspace_id: setup.workspace_id.clone(),
-                session_id: setup.session_id.clone(),
-                task_id: None,
-                step_id: None,
-                timestamp: jiff::Timestamp::now(),
-                kind,
-            };
-            let _ = events.send(event);
+        let behind = if plain {
+            // Lines are written one after the other: what is wrong is said at once, and a choice is asked for as lines.
+            let store = super::open_store(&opening.place)?;
+            opening.choice = pick::ask(&store, &opening.place, opening.choice)?;
+            tokio::spawn(backstage::run(opening.open(store)?, wires))
+        } else {
+            tokio::spawn(backstage::open(opening, wires))
         };
-        for message in notices {
-            tell(EventKind::Notice { message });
+        let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
+        let leaves_nothing = |outcome: &Outcome| {
+            outcome.mode.is_none() && outcome.typed.is_empty() && matches!(outcome.ended, Ended::Quit | Ended::Signal(_))
+        };
+        let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { FAREWELL };
+        // The screen's end dropped its sender of commands, so the session saves itself and ends.
+        let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
+        for notice in &remains.notices {
+            super::warn(notice);
         }
-        if !draft.is_empty() {
-            tell(EventKind::DraftRestored { text: draft });
-        }
-        let router = setup.router.clone();
-        let ended: JoinHandle<()> = agent::spawn(setup, commands, events);
-        tokio::spawn(reload.run());
-        let _ = ended.await;
-        let changed = router.changed_files(None).await;
-        // The claim on the session is given back only now.
-        drop(session);
-        changed
-    }
+        let outcome = outcome.map_err(|error| {
+            let resume = remains.session.as_ref().map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
+            let logs = logs.display();
+            let failed =
+                format!("the terminal failed: {error}. `aye {resume}` continues; what is to be reported stands in {logs}");
+            watch.trouble().unwrap_or_else(|| Trouble::failed(failed))
+        })?;
+        let model = Some(outcome.model.clone()).filter(|model| !model.is_empty());
+        let before = outcome.mode.map(|mode| Before { workspace: here.workspace(), model, mode }).or(before);
+        left(outcome, remains, prompt, before)
+    });
+    // Nobody waits for a disk that does not answer.
+    runtime.shutdown_timeout(LEFTOVERS);
+    left
 }
 
-/// The tools with the project's among them; what was said of the person's own is not said again.
-fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<String>) {
-    place.with_tools_of(project);
-    let new: Vec<String> = place.tools.problems.iter().filter(|problem| !notices.contains(problem)).cloned().collect();
-    notices.extend(new);
-}
-
-/// The policy with the project's in it. Where that cannot be had nothing is changed, for it might have forbidden it.
-fn with_project(
-    place: &mut Place,
-    own: Policy,
-    project: &Brought,
-    session: &Session,
-    file: Option<&Path>,
-    notices: &mut Vec<String>,
-) -> Policy {
-    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(Some(session.id())).map(|()| policy));
-    policy.unwrap_or_else(|trouble| {
-        notices.push(format!("{}\nuntil it is mended nothing is changed here: mode plan", trouble.message));
-        place.mode = Mode::Plan;
-        own
-    })
-}
-
-fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>, standing: &Standing) -> (Header, ModelAccess) {
-    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
-    let access = match model {
-        Ok(_) => ModelAccess::Ready,
-        Err(error) => ModelAccess::NoKey { message: error.to_string() },
+/// A screen, and the other ends of what it is connected to.
+pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (Front, Wires) {
+    tui::on_let_go(crate::sys::memory::give_back);
+    let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let (start, receive_start) = oneshot::channel();
+    let (ahead, receive_ahead) = mpsc::unbounded_channel();
+    let front = Front {
+        commands,
+        events: receive_events,
+        options,
+        prompt,
+        typed,
+        start: receive_start,
+        ahead: receive_ahead,
+        editor: tui::Editor(Arc::new(super::editor::edit)),
     };
-    let model = model.as_ref().ok();
-    let header = Header {
-        branch: place.branch(),
-        model: model.map_or_else(String::new, |model| model.name().to_owned()),
-        context_tokens: model.map(|model| model.facts().context_window),
-        effort: place.settings.effort.map(|set| set.effort),
-        mode: place.mode,
-        policy: policy.name.clone(),
-        sandbox: standing.holding(&enforcer).status(),
-    };
-    (header, access)
+    (front, Wires { start, ahead, commands: receive_commands, events })
 }
 
-/// The person went without an answer: nothing is begun, and what they wrote last is kept.
-async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Command>) {
-    let mut kept = None;
-    while let Some(command) = commands.recv().await {
-        if let Command::Prompt { text } | Command::SaveDraft { text } = command {
-            kept = Some(text).filter(|text| !text.is_empty()).or(kept);
+/// `prompt`: what the command line gave.
+fn left(outcome: Outcome, remains: Remains, prompt: Option<String>, before: Option<Before>) -> Result<Left, Trouble> {
+    let unsent = outcome.unsent.clone().filter(|unsent| Some(unsent) != prompt.as_ref());
+    let by_signal = matches!(outcome.ended, Ended::Signal(_));
+    if let Some(trouble) = remains.trouble.filter(|_| !by_signal) {
+        let typed: Vec<String> = unsent.into_iter().chain(Some(outcome.typed).filter(|typed| !typed.trim().is_empty())).collect();
+        let kept = if typed.is_empty() { String::new() } else { format!("\nwhat you typed meanwhile: {}", typed.join("\n\n")) };
+        return Err(Trouble { message: trouble.message + &kept, ..trouble });
+    }
+    let session = match &outcome.ended {
+        Ended::Another => SessionChoice::Pick,
+        Ended::Open(Next::New) => SessionChoice::New,
+        Ended::Open(Next::Session(id)) => SessionChoice::Id(id.to_string()),
+        Ended::Setup => return Ok(Left::Setup(outcome.session)),
+        Ended::Quit | Ended::Signal(_) | Ended::Closed => {
+            if let Some(unsent) = unsent {
+                super::say(&format!("Not sent: {}\n", crate::text::clean(&unsent)));
+            }
+            return Ok(Left::Ended(farewell(&outcome, &remains.changed)));
         }
-    }
-    if let Some(text) = kept
-        && let Err(error) = crate::ports::Journal::save_draft(&*session.store.journal(session.id(), place.mode), text).await
-    {
-        tracing::warn!(%error, "draft");
-    }
+    };
+    Ok(Left::For(Request { prompt: outcome.unsent, session, typed: outcome.typed, before }))
 }
 
-/// Without a model there is nothing to do; the screen says so and keeps what is typed.
-async fn wait_for_the_end(mut commands: mpsc::Receiver<Command>) {
-    while commands.recv().await.is_some() {}
+/// Whether the session is told in lines: where that is wanted, and where no screen can be drawn.
+pub fn is_plain(common: &Common, place: &Place) -> bool {
+    let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
+    common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()
 }

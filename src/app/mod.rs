@@ -1,34 +1,62 @@
 //! The command line, wiring, exit codes; decides nothing.
 
+mod acp;
 mod auth;
+mod backstage;
 mod cli;
 mod configuration;
+mod conformance;
+mod crash;
 mod demo;
+mod desk;
 mod doctor;
+mod editor;
 mod exec;
 mod exit;
+mod farewell;
 mod git;
+mod greeting;
+mod held;
+mod here;
 mod interactive;
 mod layers;
 mod local;
 mod logging;
+mod look;
+mod look_up;
 mod manual;
+mod mcp;
+mod misnamed;
 mod models;
 mod models_list;
+mod opening;
+mod past;
 mod pick;
 mod place;
 mod policy;
 mod project;
 mod redaction;
+mod relay;
 mod reload;
+mod retention;
+mod rewind;
 mod rules;
+mod serve;
+mod servers;
 mod session;
 mod sessions;
+mod setup;
+mod since;
 mod standing;
+mod storage;
+mod take_over;
+mod theme;
 mod tool;
 mod toolchain;
 mod toolset;
 mod trouble;
+mod unfinished;
+mod worktree;
 
 use crate::agent::Approver;
 use crate::store::Store;
@@ -70,11 +98,12 @@ pub fn main() -> ExitCode {
 
 fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     match action {
-        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request { prompt, session }),
+        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request::new(prompt, session)),
         Action::Exec { prompt, session, format } => {
             let request = exec::Request { prompt, session, format, approver: Approver::Nobody };
             exec::run(common, request)
         }
+        Action::Serve(door) => serve::run(common, &door),
         Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
         Action::ToolList { json } => tool::list(&Place::find(common)?, common, json),
         Action::ToolManifest => {
@@ -87,14 +116,17 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
             tool::call(&Place::find(common)?, common, &name, &arguments, json, answers)
         }
         Action::Policy(asked) => policy::run(common, asked),
-        Action::SessionsList { json, scope } => sessions::list(&Place::find(common)?, json, scope),
-        Action::SessionsShow { id } => sessions::show(&Place::find(common)?, &id),
-        Action::SessionsDelete { id } => sessions::delete(&Place::find(common)?, &id),
+        Action::Rewind(request) => rewind::run(common, &request),
+        Action::Sessions(asked) => sessions::run(&Place::find(common)?, asked),
         Action::Auth(asked) => auth::run(&Place::find(common)?, asked),
+        Action::Mcp(asked) => mcp::run(&Place::find(common)?, common, asked),
         Action::Models { ask, json, filter } => models_list::run(&Place::find(common)?, ask, json, filter.as_deref()),
         Action::ConfigPath => configuration::path(&Place::find(common)?),
         Action::ConfigShow => configuration::show(&Place::find(common)?),
         Action::ConfigSchema => configuration::schema(),
+        Action::Acp => acp::run(common),
+        Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
+        Action::McpConformance { url } => conformance::run(url),
         Action::Doctor { json } => doctor::run(common, json),
         Action::Completions { shell } => {
             say(&cli::completions(shell));
@@ -129,7 +161,11 @@ fn start_log(place: &Place, verbosity: u8) -> logging::Log {
         2 => Some("aye=debug"),
         3.. => Some("aye=trace"),
     };
-    let (log, problem) = logging::start(&place.directories.data, place.environment.get("AYE_LOG").or(by_flag));
+    let (log, problem) = logging::start(
+        &place.directories.data,
+        place.environment.get("AYE_LOG").or(by_flag),
+        place.settings.retention.logs_bytes,
+    );
     if let Some(message) = problem {
         warn(&message);
     }

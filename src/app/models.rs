@@ -1,12 +1,13 @@
 //! Which model answers: chosen by the flag, the session or the settings, and opened at its provider; and which there are.
 
+use super::cli::Nesting;
 use super::local::LOCAL;
 use super::place::Place;
-use crate::config::{Api, ConfigError, Credentials, Environment, KeyPlace, ModelChoice, NoModel, Settings};
+use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
 use crate::llm::discover::local_servers;
 use crate::llm::{self, Catalogue, ProviderSpec, Told};
 use crate::ports::{BoxFuture, Model, Models};
-use crate::protocol::{Failure, FailureKind, ListedModel, ModelFacts};
+use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts};
 use crate::store::SessionSummary;
 use crate::sys::http::Timeouts;
 use futures_util::future::join_all;
@@ -14,6 +15,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// The provider name of the recorded model.
 pub const DEMO: &str = "demo";
@@ -29,9 +31,9 @@ const CONFIG: &str = "config.toml";
 /// The models a person can ask from here.
 #[derive(Clone)]
 pub struct ModelsHere {
-    settings: Settings,
-    environment: Environment,
-    credentials: Credentials,
+    place: Arc<Place>,
+    /// Rung when a key is known that was not.
+    new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
 }
 
@@ -39,11 +41,37 @@ impl ModelsHere {
     /// Reads the person's own list of models, where there is one; the built-in one is read when it is needed.
     pub fn new(place: &Place) -> Self {
         Self {
-            settings: place.settings.clone(),
-            environment: place.environment.clone(),
-            credentials: place.credentials.clone(),
+            place: Arc::new(place.clone()),
+            new_key: Arc::default(),
             catalogue: catalogue(&place.directories.config.join("models.toml")),
         }
+    }
+
+    /// Rings this when a key is known that was not: it is to be hidden from now on.
+    pub fn telling(self, new_key: Arc<Notify>) -> Self {
+        Self { new_key, ..self }
+    }
+
+    /// The same with the settings as they are now: a provider may be new there. Keys are still known to all who share them.
+    fn as_set_now(&self) -> Self {
+        let mut here = self.clone();
+        if let Ok(mut now) = self.place.anew(&[]) {
+            now.credentials = self.place.credentials.clone();
+            here.place = Arc::new(now);
+        }
+        here
+    }
+
+    /// Does something that may find a key that was kept meanwhile.
+    fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
+        let credentials = &self.place.credentials;
+        let before = credentials.known_values();
+        credentials.look_again();
+        let done = work();
+        if credentials.known_values() != before {
+            self.new_key.notify_one();
+        }
+        done
     }
 
     /// What is wrong with the person's own list of models.
@@ -62,11 +90,11 @@ impl ModelsHere {
                 .map_err(|failure| NoModel::NoKey { message: failure.message });
         }
         let catalogue = self.catalogue.clone()?;
-        let choice = self.settings.choose_model(asked, &self.environment, &self.credentials)?;
+        let choice = self.place.settings.choose_model(asked, &self.place.environment, &self.place.credentials)?;
         let model = choice.model.clone();
         let spec = self.spec(choice)?;
-        let connected = if spec.name == LOCAL && !self.settings.says_where_local_is() {
-            llm::connect_local(spec, &model, self.settings.local_ports(), &catalogue)
+        let connected = if spec.name == LOCAL && !self.place.settings.says_where_local_is() {
+            llm::connect_local(spec, &model, self.place.settings.local_ports(), &catalogue)
         } else {
             llm::connect_knowing(spec, &model, &catalogue)
         };
@@ -81,7 +109,7 @@ impl ModelsHere {
             Api::OpenAiResponses => llm::Api::OpenAiResponses,
             Api::Gemini => llm::Api::Gemini,
         };
-        let llm = self.settings.llm;
+        let llm = self.place.settings.llm;
         let key = match choice.key_place {
             KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
             KeyPlace::Environment | KeyPlace::File | KeyPlace::Nowhere => choice.key.map(|key| llm::Secret::new(key.reveal())),
@@ -103,8 +131,8 @@ impl ModelsHere {
 
     /// Asked for by the first request.
     fn in_keyring(&self, provider: &str) -> llm::Secret {
-        let name = self.settings.key_name(provider).unwrap_or(provider).to_owned();
-        let credentials = self.credentials.clone();
+        let name = self.place.settings.key_name(provider).unwrap_or(provider).to_owned();
+        let credentials = self.place.credentials.clone();
         llm::Secret::later(move || {
             let key = credentials.secret(&name)?;
             Ok(key.map(|key| key.reveal().to_owned()).unwrap_or_default())
@@ -113,30 +141,30 @@ impl ModelsHere {
 
     /// The server of a provider, or what it lacks to be asked.
     pub fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
-        let model = format!("{name}/{}", self.settings.default_of(name).unwrap_or("default"));
-        let choice = self.settings.choose_model(Some(&model), &self.environment, &self.credentials)?;
+        let model = format!("{name}/{}", self.place.settings.default_of(name).unwrap_or("default"));
+        let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
         Ok(self.spec(choice)?)
     }
 
     /// What is known without asking anybody: the one that would be asked, then those that can be, then the others.
     fn known(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
-        let default = self.settings.choose_model(None, &self.environment, &self.credentials).ok();
+        let default = self.place.settings.choose_model(None, &self.place.environment, &self.place.credentials).ok();
         let first = default.map(|choice| {
             let source = if catalogue.lists(&choice.name()) { CATALOGUE } else { CONFIG };
-            listed(catalogue.facts(&choice.name()), None, source)
+            listed(catalogue.facts(&choice.name()), Lack::default(), source)
         });
         let (mut ready, mut lacking) = (Vec::from_iter(first), Vec::new());
-        for provider in self.settings.providers() {
-            let own = self.settings.models_of(&provider);
+        for provider in self.place.settings.providers() {
+            let own = self.place.settings.models_of(&provider);
             // Two languages of one provider would tell the same twice.
             let twice = provider == "openai-chat" && own.is_empty();
             let lacks = match self.provider(&provider) {
                 _ if twice => continue,
-                Ok(_) => None,
-                Err(NoModel::NoKey { .. }) => Some(self.lack(&provider)),
-                Err(NoModel::Wrong(error)) => Some(error.to_string()),
+                Ok(_) => Lack::default(),
+                Err(NoModel::NoKey { .. }) => self.lack(&provider),
+                Err(NoModel::Wrong(error)) => Lack { words: Some(error.to_string()), key_of: None },
             };
-            let list = if lacks.is_some() { &mut lacking } else { &mut ready };
+            let list = if lacks.words.is_some() { &mut lacking } else { &mut ready };
             let own = own.iter().map(|model| listed(catalogue.facts(&format!("{provider}/{model}")), lacks.clone(), CONFIG));
             let of_catalogue = catalogue.of_provider(&provider).into_iter().map(|facts| listed(facts, lacks.clone(), CATALOGUE));
             for model in own.chain(of_catalogue) {
@@ -149,18 +177,20 @@ impl ModelsHere {
         ready
     }
 
-    fn lack(&self, provider: &str) -> String {
-        let key = self.settings.key_name(provider).unwrap_or(provider);
-        match self.settings.key_variable(provider, &self.environment) {
+    fn lack(&self, provider: &str) -> Lack {
+        let key = self.place.settings.key_name(provider).unwrap_or(provider);
+        let variable = self.place.settings.key_variable(provider, &self.place.environment);
+        let words = match &variable {
             Some(variable) => format!("set {variable} or `aye auth login {key}`"),
             None => format!("`aye auth login {key}`"),
-        }
+        };
+        Lack { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
     }
 
     /// What the servers tell that can be asked.
     async fn told(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
         let mut asked = Vec::new();
-        for name in self.settings.providers() {
+        for name in self.place.settings.providers() {
             // One server is asked once, in whatever language.
             let Ok(spec) = self.provider(&name) else { continue };
             if name != LOCAL && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
@@ -172,7 +202,7 @@ impl ModelsHere {
             let told = tokio::time::timeout(ASKING, llm::list_models(spec)).await;
             (name, address, told)
         });
-        let ports = self.settings.local_ports();
+        let ports = self.place.settings.local_ports();
         let (answers, local) = tokio::join!(join_all(answers), local_servers(&ports));
         let mut notices = Vec::new();
         for (provider, address, told) in answers {
@@ -204,14 +234,22 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
         }
         let known = catalogue.facts(&name);
         let facts = if catalogue.lists(&name) { known } else { catalogue.over(told.over(known)) };
-        let model = listed(facts, None, &format!("asked at {address}"));
+        let model = listed(facts, Lack::default(), &format!("asked at {address}"));
         let before = models.iter().rposition(|known| known.lacks.is_none());
         models.insert(before.map_or(0, |place| place + 1), model);
     }
 }
 
-fn listed(facts: ModelFacts, lacks: Option<String>, source: &str) -> ListedModel {
-    ListedModel { facts, lacks, source: source.to_owned() }
+/// What keeps a model from being asked.
+#[derive(Debug, Clone, Default)]
+struct Lack {
+    words: Option<String>,
+    /// Where all it lacks is a key: whose.
+    key_of: Option<String>,
+}
+
+fn listed(facts: ModelFacts, lack: Lack, source: &str) -> ListedModel {
+    ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned() }
 }
 
 /// The built-in list with the person's own on top.
@@ -246,7 +284,16 @@ pub fn key_to_ask_for(place: &Place, model: &str) -> Option<impl FnOnce() + Send
 
 impl Models for ModelsHere {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
-        self.choose(Some(name), None).map_err(|error| {
+        let here = self.as_set_now();
+        let opened = here.with_new_keys(|| {
+            let opened = here.choose(Some(name), None)?;
+            // So that it is hidden before anything is said with it.
+            if let Some(ask) = key_to_ask_for(&here.place, name) {
+                ask();
+            }
+            Ok(opened)
+        });
+        opened.map_err(|error: NoModel| {
             let kind = match error {
                 NoModel::NoKey { .. } => FailureKind::Authentication,
                 NoModel::Wrong(_) => FailureKind::InvalidRequest,
@@ -255,14 +302,26 @@ impl Models for ModelsHere {
         })
     }
 
+    fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure> {
+        let wrong = |message: String| Failure::new(FailureKind::InvalidRequest, message, String::new());
+        // A program that aye runs could press the keys itself.
+        if Nesting::of_process() == Nesting::InsideAye {
+            return Err(wrong("a command that aye runs can change no key".to_owned()));
+        }
+        let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
+        let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(error.to_string()))?;
+        let kept = self.with_new_keys(|| super::auth::keep(&self.place, kept_as, &key.0));
+        kept.map(|words| words.trim_end().to_owned()).map_err(|trouble| wrong(trouble.message))
+    }
+
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
-        let here = self.clone();
+        let here = self.as_set_now();
         Box::pin(async move {
             let catalogue = match &here.catalogue {
                 Ok(catalogue) => catalogue.clone(),
                 Err(error) => return (Vec::new(), vec![error.to_string()]),
             };
-            let mut models = here.known(&catalogue);
+            let mut models = here.with_new_keys(|| here.known(&catalogue));
             let notices = if ask { here.told(&catalogue, &mut models).await } else { Vec::new() };
             (models, notices)
         })

@@ -109,8 +109,8 @@ mod tests {
             ModelFacts { max_output_tokens: Some(128_000), images: true, ..ModelFacts::of_test("a/b", 1_050_000, Some(price)) };
         let unknown = ModelFacts { reasoning: true, ..ModelFacts::of_test("local/lengthy", 32_768, None) };
         let models = [
-            ListedModel { facts: known, lacks: None, source: "catalogue".to_owned() },
-            ListedModel { facts: unknown, lacks: Some("set A_KEY".to_owned()), source: "catalogue".to_owned() },
+            ListedModel { facts: known, lacks: None, key_of: None, source: "catalogue".to_owned() },
+            ListedModel { facts: unknown, lacks: Some("set A_KEY".to_owned()), key_of: None, source: "catalogue".to_owned() },
         ];
         assert_eq!(
             table(&models),

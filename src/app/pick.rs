@@ -4,7 +4,7 @@ use super::cli::SessionChoice;
 use super::place::Place;
 use super::sessions;
 use super::trouble::Trouble;
-use crate::store::Store;
+use crate::store::{SessionSummary, Store};
 use std::io::BufRead;
 
 /// So many fit a small screen; `aye sessions list` has the rest.
@@ -15,7 +15,7 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
     if choice != SessionChoice::Pick {
         return Ok(choice);
     }
-    let found = store.sessions(Some(&place.workspace_id()))?;
+    let found = offered(store, place)?;
     if found.len() < 2 {
         return Ok(SessionChoice::Latest);
     }
@@ -35,4 +35,16 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
         return Err(Trouble::usage(format!("`{}` is none of them, expected a number from 1 to {last}", words.trim())));
     };
     Ok(SessionChoice::Id(session.session_id.to_string()))
+}
+
+/// Whether there is something to choose from: of one session nobody is asked which.
+pub fn has_several(store: &Store, place: &Place) -> Result<bool, Trouble> {
+    Ok(offered(store, place)?.len() > 1)
+}
+
+/// Those of this workspace that were not put away.
+fn offered(store: &Store, place: &Place) -> Result<Vec<SessionSummary>, Trouble> {
+    let mut found = store.sessions(Some(&place.workspace_id()))?;
+    found.retain(|session| !session.archived);
+    Ok(found)
 }

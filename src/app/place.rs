@@ -50,6 +50,13 @@ impl Place {
         Ok(Self { environment, directories, settings, credentials, workspace, roots, home, mode, tools, set })
     }
 
+    /// The same as it is set now, with these on top, and with what is kept of keys read anew.
+    pub fn anew(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
+        let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
+        let settings = Settings::load(&self.directories, &set)?;
+        Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
+    }
+
     pub fn workspace_id(&self) -> WorkspaceId {
         workspace_id(&self.workspace)
     }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 /// Names said in one line; the rest are counted.
 const NAMES: usize = 6;
+const SERVERS: &str = ".mcp.json";
 /// Of one file, before the answer.
 const SHOWN_BYTES: usize = 64 << 10;
 
@@ -111,10 +112,30 @@ impl Brought {
         Arc::clone(&self.known)
     }
 
+    /// The file of its MCP servers, once trusted: as it was looked at.
+    pub fn servers(&self) -> Option<(PathBuf, &[u8])> {
+        self.project.texts_of(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
+    }
+
+    /// Whether a person said yes to these very bytes: of the file of servers, and of what one of them starts in the project.
+    pub fn knows_server(&self, argv: &[String], directory: Option<&Path>) -> bool {
+        let now = self.project.now();
+        let directory = directory.and_then(|directory| directory.strip_prefix(self.root()).ok()).and_then(Path::to_str);
+        let directory = directory.filter(|directory| !directory.is_empty());
+        let programs = crate::config::trust::programs_of(argv, directory, self.root());
+        let mut names = std::iter::once(SERVERS.to_owned()).chain(programs);
+        names.all(|name| now.get(&name).is_some_and(|hash| self.known.get(&name) == Some(hash)))
+    }
+
     /// What its settings say of tools, once trusted.
     pub fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
         let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ToolLists::of_project(bytes, path))
+    }
+
+    /// Its slash commands, once trusted: as they were looked at.
+    pub fn commands(&self) -> Vec<(PathBuf, &[u8])> {
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Command, proof))
     }
 
     /// The manifests of its tools, once trusted: as they were looked at, and only as long as they stand there.

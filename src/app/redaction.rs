@@ -20,7 +20,9 @@ pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redact
     });
     let data = place.directories.data.clone();
     let kept = place.credentials.known_values();
-    let known = kept.iter().chain(known).map(String::as_str);
+    let of_servers = super::mcp::secrets(place);
+    let of_servers = of_servers.iter().filter(|value| value.len() >= LEAST_BYTES);
+    let known = kept.iter().chain(known).chain(of_servers).map(String::as_str);
     Arc::new(Redactor::new(rules, own.map(|(_, value)| value).chain(known), move || key(&data)))
 }
 

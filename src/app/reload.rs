@@ -4,15 +4,15 @@ use super::layers::Policy;
 use super::place::Place;
 use super::policy::NOTHING_RUNS;
 use super::project::Brought;
+use super::servers::{self, Offered, Servers};
 use super::session::{self, Kept, Session};
 use super::standing::Standing;
 use super::toolset::own_directory;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
-use crate::ports::ToolRouter;
 use crate::protocol::Mode;
 use crate::sys::watch::Watch;
-use crate::tools::Router;
+use crate::tools::{RemoteTools, Router};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
@@ -41,6 +41,9 @@ pub struct Reload {
     updates: mpsc::Sender<PolicyUpdate>,
     asked: Arc<Notify>,
     standing: Standing,
+    /// The tools of servers as they were told last, and what was said about them.
+    offered: Offered,
+    said_of_servers: Vec<String>,
 }
 
 /// Who asks for the files to be looked at.
@@ -48,8 +51,21 @@ pub struct Reload {
 enum Asked {
     Person,
     Change,
-    /// Of the files nothing is asked: what holds a command is another in another mode.
-    Mode,
+    /// Of the files nothing is asked: what holds a command is another in another mode, and a new key is to be hidden.
+    ModeOrKey,
+    /// Servers offer others, or stand otherwise.
+    OtherTools,
+}
+
+/// The next time something is different; never where nobody says so.
+async fn next(changed: &mut Option<watch::Receiver<u64>>) {
+    if let Some(open) = changed
+        && open.changed().await.is_ok()
+    {
+        return;
+    }
+    *changed = None;
+    std::future::pending::<()>().await;
 }
 
 impl Reload {
@@ -80,6 +96,8 @@ impl Reload {
             updates,
             asked: Arc::clone(&asked),
             standing,
+            offered: session.kept.servers().map(Servers::offered).unwrap_or_default(),
+            said_of_servers: Vec::new(),
         };
         (reload, PolicyUpdates { updates: receive, reload: asked, modes })
     }
@@ -99,13 +117,21 @@ impl Reload {
                 None
             }
         };
+        let servers = self.kept.servers().cloned();
+        let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), servers.as_ref().map(Servers::wanted));
         // What changed between the start and now is not missed.
         let mut asked = Asked::Change;
         loop {
-            for update in self.look(asked) {
+            let up_to = wanted.as_mut().map(|wanted| *wanted.borrow_and_update());
+            let mut updates = if asked == Asked::OtherTools { Vec::new() } else { self.look(asked) };
+            updates.extend(self.of_servers());
+            for update in updates {
                 if self.updates.send(update).await.is_err() {
                     return;
                 }
+            }
+            if let (Some(servers), Some(up_to)) = (&servers, up_to) {
+                servers.is_offered(up_to);
             }
             let changed = async {
                 match &mut watch {
@@ -122,7 +148,11 @@ impl Reload {
                     Asked::Change
                 }
                 () = self.asked.notified() => Asked::Person,
-                Ok(()) = self.modes.changed() => Asked::Mode,
+                Ok(()) = self.modes.changed() => Asked::ModeOrKey,
+                () = self.kept.new_key() => Asked::ModeOrKey,
+                () = next(&mut other_tools) => Asked::OtherTools,
+                // What was found is offered by the same tools anew.
+                () = next(&mut wanted) => Asked::ModeOrKey,
                 () = self.updates.closed() => return,
             };
         }
@@ -130,7 +160,7 @@ impl Reload {
 
     fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
         self.place.mode = *self.modes.borrow();
-        if asked == Asked::Mode {
+        if asked == Asked::ModeOrKey {
             return vec![self.taken(&self.policy, None)];
         }
         let mut updates = Vec::new();
@@ -153,6 +183,19 @@ impl Reload {
         };
         updates.extend(policy);
         updates
+    }
+
+    /// What is to be said and done where servers offer other tools than before.
+    fn of_servers(&mut self) -> Vec<PolicyUpdate> {
+        let Some(now) = self.kept.servers().map(Servers::offered).filter(|now| *now != self.offered) else { return Vec::new() };
+        let before = std::mem::replace(&mut self.offered, now);
+        let (update, router) = self.with_router(&self.policy, None);
+        let mut said = servers::difference(&before, &self.offered, &router);
+        let notices = router.remote().map(RemoteTools::notices).unwrap_or_default();
+        let new: Vec<String> = notices.into_iter().filter(|notice| !self.said_of_servers.contains(notice)).collect();
+        self.said_of_servers.extend(new.iter().cloned());
+        said.extend(new);
+        said.into_iter().map(|message| PolicyUpdate::Told { message }).chain([update]).collect()
     }
 
     /// Looks at settings and manifests. What is wrong with them is said once; what is different, in words.
@@ -195,6 +238,10 @@ impl Reload {
 
     /// The policy in the mode in force, and the tools that keep it.
     fn taken(&self, policy: &Policy, told: Option<&str>) -> PolicyUpdate {
+        self.with_router(policy, told).0
+    }
+
+    fn with_router(&self, policy: &Policy, told: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
         let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
         let holding = self.standing.holding(&enforcer);
         holding.look_through();
@@ -216,8 +263,8 @@ impl Reload {
             message: told.map(|told| format!("{told}: {layers}")),
             enforcer,
         };
-        let router: Arc<dyn ToolRouter> = Arc::new(router);
-        PolicyUpdate::Taken { change: Box::new(change), router, redactor }
+        let router = Arc::new(router);
+        (PolicyUpdate::Taken { change: Box::new(change), router: router.clone(), redactor }, router)
     }
 
     fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {

@@ -7,16 +7,21 @@ use crate::config::{ConfigError, grants};
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{BoxFuture, Rules, Saved};
 use crate::protocol::{GrantRule, GrantScope, Offer, RulePlace};
+use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
 /// What is shown of a change; a rule and what stands around it is far less.
 const DIFF_BYTES: usize = 32 << 10;
+/// A summary in the log that is this long was cut.
+const SUMMARY_CHARS: usize = 400;
 const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
 /// The rule files of one person, for one workspace.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PersonsRules {
+    /// Where decisions are logged, where somebody may ask about them.
+    log: Option<Store>,
     config: PathBuf,
     workspace: PathBuf,
     home: PathBuf,
@@ -45,7 +50,12 @@ impl PersonsRules {
             (None, Nesting::Outermost) => None,
         };
         let (config, workspace, home) = (place.directories.config.clone(), place.workspace.clone(), place.home.clone());
-        Self { config, workspace, home, refused }
+        Self { log: None, config, workspace, home, refused }
+    }
+
+    /// The same with what was decided before.
+    pub fn with_log(self, log: Store) -> Self {
+        Self { log: Some(log), ..self }
     }
 
     fn file(&self, scope: GrantScope) -> PathBuf {
@@ -241,6 +251,33 @@ impl Rules for PersonsRules {
             own.here().map(|all| all.into_iter().map(line).collect()).map_err(|error| error.to_string())
         })
     }
+
+    fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>> {
+        let Some(log) = self.log.clone() else { return Box::pin(async { Ok(Vec::new()) }) };
+        off_the_loop(move || {
+            // Most of what is decided is no command.
+            let filter = DecisionFilter { most: most * 8, ..DecisionFilter::default() };
+            let decided = log.decisions(&filter).map_err(|error| error.to_string())?;
+            let mut lines: Vec<String> = Vec::new();
+            for decision in decided.iter().rev().filter(|decision| decision.tool_name == "RunCommand") {
+                let Some(line) = whole_line(&decision.summary).filter(|line| !lines.iter().any(|known| known == line)) else {
+                    continue;
+                };
+                lines.push(line.to_owned());
+                if lines.len() == most {
+                    break;
+                }
+            }
+            Ok(lines)
+        })
+    }
+}
+
+/// The command of a summary, where all of it stands there.
+fn whole_line(summary: &str) -> Option<&str> {
+    let line = summary.strip_prefix("$ ")?;
+    let line = line.strip_suffix(" (in the background)").unwrap_or(line);
+    (!line.ends_with('…') && summary.chars().count() < SUMMARY_CHARS).then_some(line)
 }
 
 /// Files are waited for where nobody else waits.

@@ -3,32 +3,40 @@
 use super::cli::{Nesting, SessionChoice};
 use super::git::Repository;
 use super::layers::Policy;
+use super::misnamed::misnamed;
 use super::models::ModelsHere;
 use super::place::Place;
 use super::rules::PersonsRules;
+use super::servers::Servers;
 use super::standing::Standing;
 use super::toolchain;
 use super::trouble::Trouble;
+use super::unfinished::found;
 use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
-use crate::policy::{self, Enforcer, Layer};
-use crate::ports::{Artifacts, Checkpoints, Guidance, Model, Record, ToolRouter};
+use crate::policy::{self, Enforcer};
+use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail, ToolRouter};
 use crate::protocol::{
-    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind,
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
-use crate::store::{ArtifactStore, Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
+use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Changes, Commands, Holding, Recovered, Router, Seen};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// The limit of an answer when neither the model nor the policy says less.
 const OUTPUT_TOKENS: u64 = 32_000;
 /// Kept of what a command prints when the policy does not say.
 const OUTPUT_BYTES: usize = 100 << 10;
+
+/// So many records of a session are shown at a time, or some more.
+pub const PIECE_RECORDS: usize = 200;
 
 /// A session of the store, held by this process.
 pub struct Session {
@@ -36,11 +44,17 @@ pub struct Session {
     pub claim: Claim,
     pub records: Vec<Record>,
     pub draft: String,
+    /// The last that commands printed which were running when the process before ended.
+    pub tails: HashMap<CallId, Tail>,
+    /// The end of a journal that is still to be loaded.
+    pub tail: Piece,
     /// The model that was asked last, where the session goes on.
     pub model_before: Option<String>,
     /// What the person should know before anything else.
     pub notices: Vec<String>,
     pub kept: Kept,
+    /// It was put away.
+    is_archived: bool,
 }
 
 /// What the tools of a session have in common, whatever policy they are under. Cheap to clone.
@@ -57,20 +71,40 @@ pub struct Kept {
     artifacts: Arc<dyn Artifacts>,
     /// What is not as it was when the session began.
     changes: Changes,
+    /// Rung when a key is known that was not.
+    new_key: Arc<Notify>,
+    /// Those that bring tools.
+    servers: Option<Servers>,
 }
 
 impl Kept {
     fn new(place: &Place, session: &SessionId, resumed: bool) -> Self {
-        let data = &place.directories.data;
-        let snapshots = Arc::new(Snapshots::new(data));
+        let snapshots = Arc::new(place.snapshots());
         Self {
             session: session.clone(),
             commands: Commands::default(),
             seen: Seen::default(),
-            artifacts: Arc::new(ArtifactStore::new(data, Some(session))),
+            artifacts: Arc::new(place.artifacts(Some(session))),
             changes: Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
             checkpoints: snapshots,
+            new_key: Arc::default(),
+            servers: None,
         }
+    }
+
+    /// The MCP servers of the session, where any are configured.
+    pub fn servers(&self) -> Option<&Servers> {
+        self.servers.as_ref()
+    }
+
+    /// From now on the tools are told of these.
+    pub fn connected(&mut self, servers: Servers) {
+        self.servers = Some(servers);
+    }
+
+    /// A key is known that was not: it is to be hidden from now on.
+    pub async fn new_key(&self) {
+        self.new_key.notified().await;
     }
 
     pub fn session(&self) -> &SessionId {
@@ -79,7 +113,7 @@ impl Kept {
 
     /// The settings of the tools of this session under a policy.
     pub fn tool_settings(&self, place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
-        tools::Settings {
+        let settings = tools::Settings {
             session: Some(self.session.clone()),
             commands: self.commands.clone(),
             seen: self.seen.clone(),
@@ -87,18 +121,40 @@ impl Kept {
             artifacts: Some(self.artifacts.clone()),
             changes: Some(self.changes.clone()),
             ..tool_settings(place, policy, holding)
+        };
+        match &self.servers {
+            Some(servers) => servers.offer(place, policy, settings),
+            None => settings,
         }
     }
 }
 
 impl Session {
+    /// Whether nothing was said in it before.
+    pub fn is_new(&self) -> bool {
+        self.tail.records.is_empty() && self.records.is_empty()
+    }
+
     pub fn id(&self) -> &SessionId {
         self.claim.id()
     }
 
-    /// What was said and done until now, as events.
-    pub fn history(&self, place: &Place) -> Vec<Event> {
-        agent::replay(&self.records, &place.workspace_id(), self.id())
+    /// It is gone on with: one that was put away is taken out again, and that is said.
+    pub fn goes_on(&mut self) {
+        if std::mem::take(&mut self.is_archived) {
+            self.notices.push(match self.store.archive(self.claim.id(), false) {
+                Ok(()) => "this session was put away; it is among the others again".to_owned(),
+                Err(error) => format!("this session stays put away: {error}"),
+            });
+        }
+    }
+
+    /// Takes what was loaded while the screen was there already.
+    pub fn loaded(&mut self, loaded: Loaded) {
+        self.tail = Piece::default();
+        self.notices.extend(unreadable(&loaded));
+        self.records = loaded.records;
+        self.tails = loaded.tails;
     }
 }
 
@@ -108,6 +164,14 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
         SessionChoice::New => return Ok(None),
         SessionChoice::Latest | SessionChoice::Pick => store.latest(&place.workspace_id())?,
         SessionChoice::Id(id) => Some(store.find(id)?),
+        SessionChoice::Fork(id) => {
+            let parent = match id {
+                Some(id) => Some(store.find(id)?),
+                None => store.latest(&place.workspace_id())?,
+            };
+            let copied = parent.map(|parent| super::sessions::fork(store, place, &parent.session_id, None)).transpose()?;
+            copied.map(|id| store.find(id.as_str())).transpose()?
+        }
     };
     let Some(summary) = found else {
         let message = format!("there is no session in `{}` yet; start one with `aye`", place.workspace.display());
@@ -123,6 +187,19 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
     Ok(Some(summary))
 }
 
+/// How much of a journal is loaded at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    All,
+    /// What fits a screen or some; the rest is loaded beside it.
+    Tail,
+}
+
+fn unreadable(loaded: &Loaded) -> Option<String> {
+    let count = loaded.skipped;
+    (count > 0).then(|| format!("{count} records of this session cannot be read by this version; they stay where they are"))
+}
+
 /// Takes the chosen session for this process, or makes a new one.
 pub fn open(
     store: Store,
@@ -130,6 +207,7 @@ pub fn open(
     policy: &Policy,
     chosen: Option<SessionSummary>,
     model: &str,
+    extent: Extent,
 ) -> Result<Session, Trouble> {
     policy.holds_for(chosen.as_ref().map(|summary| &summary.session_id))?;
     let mut notices = Vec::new();
@@ -138,12 +216,7 @@ pub fn open(
         notices
             .push(format!("`{workspace}` is so wide that aye asks before every read, write and command; start it in a project"));
     }
-    let named: Vec<String> =
-        policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
-    notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)));
-    notices.extend(policy.layers.iter().flat_map(taken_names));
-    notices.extend(place.tools.problems.iter().cloned());
-    notices.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
+    notices.extend(misnamed(place, policy));
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -153,17 +226,26 @@ pub fn open(
             model: model.to_owned(),
         });
         let kept = Kept::new(place, claim.id(), false);
-        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), model_before: None, notices, kept });
+        let (records, draft, tail, tails) = (Vec::new(), String::new(), Piece::default(), HashMap::new());
+        return Ok(Session { store, claim, records, draft, tails, tail, model_before: None, notices, kept, is_archived: false });
     };
     let claim = store.claim(&summary.session_id)?;
-    let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
-    if skipped > 0 {
-        notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
-    }
+    let (records, draft, tail, tails) = match extent {
+        Extent::All => {
+            let loaded = store.load(&summary.session_id)?;
+            notices.extend(unreadable(&loaded));
+            (loaded.records, loaded.draft, Piece::default(), loaded.tails)
+        }
+        Extent::Tail => {
+            let tail = store.piece(&summary.session_id, None, PIECE_RECORDS)?;
+            (Vec::new(), store.draft(&summary.session_id)?, tail, HashMap::new())
+        }
+    };
     let kept = Kept::new(place, claim.id(), true);
     // A session that was begun without a model has none to compare with.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
-    Ok(Session { store, claim, records, draft, model_before, notices, kept })
+    let is_archived = summary.archived;
+    Ok(Session { store, claim, records, draft, tails, tail, model_before, notices, kept, is_archived })
 }
 
 /// How the questions of a session are answered and how far it may go.
@@ -180,6 +262,8 @@ pub struct Terms {
     pub rules: Arc<PersonsRules>,
     /// What commands are held with.
     pub standing: Standing,
+    /// The MCP servers, where any are configured.
+    pub remote: Option<agent::Remote>,
 }
 
 /// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
@@ -190,12 +274,17 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     holding.look_through();
     let sandbox = terms.standing.words(&holding);
     let sandbox_status = terms.standing.status(&holding, &policy);
+    if let Some(servers) = session.kept.servers() {
+        servers.ask_model_of(model.facts().context_window);
+    }
     let settings = session.kept.tool_settings(place, &policy, holding);
     let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
     let router = Arc::new(Router::new(settings));
     let Recovered { settled, notices } =
         router.recover(&left_bases(&place.directories.data), &|call| awaits(&session.records, call));
     session.notices.extend(notices);
+    session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
+    let known = Known { found: found(&session.records), tails: std::mem::take(&mut session.tails) };
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {
         model: model.facts(),
@@ -211,18 +300,14 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,
         sandbox,
-        laxest: match Nesting::of_process() {
-            Nesting::Outermost => Mode::Auto,
-            // A program that aye runs could ask for more by itself.
-            Nesting::InsideAye => place.mode,
-        },
+        laxest: laxest(place),
         compact_at_percent: place.settings.context.compact_at_percent,
     };
     Setup {
         policy,
         options,
         model,
-        models: Arc::new(ModelsHere::new(place)),
+        models: Arc::new(ModelsHere::new(place).telling(session.kept.new_key.clone())),
         router,
         guidance: terms.guidance,
         artifacts,
@@ -235,12 +320,24 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
         settled,
+        known,
         sandbox_status,
         running: Some(session.kept.commands.watch()),
         tell_changes: false,
         redactor,
         policy_name,
         policy_updates: None,
+        remote: terms.remote,
+        room: None,
+    }
+}
+
+/// The laxest mode that may be chosen while a session runs.
+pub fn laxest(place: &Place) -> Mode {
+    match Nesting::of_process() {
+        Nesting::Outermost => Mode::Auto,
+        // A program that aye runs could ask for more by itself.
+        Nesting::InsideAye => place.mode,
     }
 }
 
@@ -321,6 +418,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         custom: place.tools.custom.clone(),
+        remote: None,
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,
         artifacts: None,
@@ -338,53 +436,24 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
     }
 }
 
-pub fn router(place: &Place, policy: &Enforcer, holding: Holding) -> Router {
-    let data = &place.directories.data;
-    Router::new(tools::Settings {
-        checkpoints: Some(Arc::new(Snapshots::new(data))),
-        artifacts: Some(Arc::new(ArtifactStore::new(data, None))),
+pub fn router(place: &Place, policy: &Enforcer, holding: Holding, servers: Option<&Servers>) -> Router {
+    let settings = tools::Settings {
+        checkpoints: Some(Arc::new(place.snapshots())),
+        artifacts: Some(Arc::new(place.artifacts(None))),
         ..tool_settings(place, policy, holding)
+    };
+    Router::new(match servers {
+        Some(servers) => servers.offer(place, policy, settings),
+        None => settings,
     })
 }
 
 /// What the model is offered: the tools whose capability is granted and that no layer disables.
 pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     let granted = |tool: &ToolDefinition| router.capability(&tool.tool_name).is_some_and(|capability| policy.grants(capability));
-    let offered = |tool: &ToolDefinition| policy.offers(&tool.tool_name).is_ok();
+    let named = |tool: &ToolDefinition| router.full_name(&tool.tool_name).map_or_else(|| tool.tool_name.clone(), str::to_owned);
+    let offered = |tool: &ToolDefinition| policy.offers(&named(tool)).is_ok();
     router.definitions().into_iter().filter(granted).filter(offered).collect()
-}
-
-/// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
-fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
-    let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
-    let idle = layer.bundle.disabled.iter().filter(|one| {
-        !of_server(&one.text)
-            && tools::name_of(&one.text).is_none()
-            && !custom.iter().any(|tool| one.hits(&tool.name))
-            && !named.iter().any(|name| one.hits(name))
-            && !tools::built_in_names().any(|name| one.hits(name))
-    });
-    let told = |one: &policy::ToolPattern| {
-        let rule = layer.scope.rule(one.line);
-        format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
-    };
-    idle.map(told).collect()
-}
-
-/// A custom tool that nobody can call, because a command of the policy has its name.
-fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
-    let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
-    let file = tool.source.file.display();
-    Some(format!("the policy has a named command `{name}`, so the tool in `{file}` is not offered; give it another name"))
-}
-
-/// Named commands that nobody can call, because a tool has their name.
-fn taken_names(layer: &Layer) -> Vec<String> {
-    let told = |command: &policy::NamedCommand| {
-        let rule = layer.scope.rule(command.line);
-        format!("the named command `{}` ({rule}) has the name of a tool and is not offered; give it another", command.name)
-    };
-    layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
 }
 
 fn backoff(settings: &Settings) -> Backoff {

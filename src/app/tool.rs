@@ -2,11 +2,14 @@
 
 use super::cli::{Answers, Common};
 use super::exit::Exit;
+use super::mcp::specs;
 use super::place::Place;
 use super::project::Brought;
+use super::servers::{self, Connected, FIRST_WAIT, Servers};
 use super::session;
 use super::standing::Standing;
 use super::trouble::Trouble;
+use crate::mcp::Spec;
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
@@ -18,6 +21,7 @@ use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Router};
 use serde::Serialize;
 use std::io::{IsTerminal, Read};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +33,17 @@ struct Bench {
     policy: Enforcer,
     router: Router,
     log: Log,
+    runtime: Runtime,
+    /// Those whose tools are among the others.
+    servers: Option<Servers>,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(servers) = &self.servers {
+            self.runtime.block_on(servers.end());
+        }
+    }
 }
 
 /// Where decisions are kept, and what they have in common.
@@ -77,7 +92,13 @@ impl Starts {
     }
 }
 
-fn bench(place: &Place, common: &Common, starts: Starts) -> Result<Bench, Trouble> {
+/// Whether tools of servers are asked for: not where a name means a built-in one.
+fn asks_servers(name: Option<&str>) -> bool {
+    name.is_none_or(|name| tools::name_of(name).is_none())
+}
+
+/// `name` is the tool that it is about; none for all of them.
+fn bench(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> Result<Bench, Trouble> {
     let project = Brought::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| super::warn(line));
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
@@ -86,20 +107,42 @@ fn bench(place: &Place, common: &Common, starts: Starts) -> Result<Bench, Troubl
     place.with_tools_of(&project);
     let place = &place;
     place.tools.problems.iter().for_each(|problem| super::warn(problem));
+    let found = asks_servers(name).then(|| specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
     let standing = match starts {
+        // A server may be a program.
+        Starts::Nothing if found.is_some() => Standing::find(place, !project.waits()),
         Starts::Programs => Standing::find(place, !project.waits()),
         Starts::Nothing => Standing::unasked(place),
     };
     let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
-    let router = session::router(place, &policy, standing.holding(&policy));
+    let runtime = super::runtime()?;
+    let servers = found.and_then(|found| connect(place, found, &policy, &standing, &runtime));
+    let router = session::router(place, &policy, standing.holding(&policy), servers.as_ref());
     // Those of sessions wait for them; what else a dead process began is finished now.
     router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
     let log = Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
-    Ok(Bench { policy, router, log })
+    Ok(Bench { policy, router, log, runtime, servers })
+}
+
+/// The servers, once those that were never asked had the time to say what they offer.
+fn connect(
+    place: &Place,
+    found: (Vec<Spec>, Vec<String>),
+    policy: &Enforcer,
+    standing: &Standing,
+    runtime: &Runtime,
+) -> Option<Servers> {
+    let settings = || session::tool_settings(place, policy, standing.holding(policy));
+    let Connected { servers, problems, .. } = servers::connect(place, found, policy, settings, false)?;
+    for problem in problems {
+        super::warn(&problem);
+    }
+    runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| super::warn(line));
+    Some(servers)
 }
 
 pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::Nothing)?;
+    let bench = bench(place, common, Starts::Nothing, None)?;
     let tools = session::offered(&bench.router, &bench.policy);
     if json {
         super::say_json(&tools);
@@ -116,7 +159,7 @@ pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble>
 }
 
 pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::Nothing)?;
+    let bench = bench(place, common, Starts::Nothing, Some(name))?;
     let tool = bench.router.definition(name).map_err(|error| Trouble::usage(error.message))?;
     super::say_json(&tool);
     Ok(Exit::Completed)
@@ -134,13 +177,12 @@ struct Foretold {
 
 /// Prints what a call would do, and does nothing.
 pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::of(name))?;
+    let bench = bench(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     if let Err(error) = bench.offers(name) {
         return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
     }
-    let runtime = super::runtime()?;
-    let plan = match runtime.block_on(bench.router.plan(call.clone())) {
+    let plan = match bench.runtime.block_on(bench.router.plan(call.clone())) {
         Ok(plan) => plan,
         Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
     };
@@ -153,14 +195,14 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
             return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
         }
     };
-    super::say_json(&runtime.block_on(bench.foretell(plan, permit)));
+    super::say_json(&bench.runtime.block_on(bench.foretell(plan, permit)));
     Ok(Exit::Completed)
 }
 
 pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: bool, answers: Answers) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::of(name))?;
+    let bench = bench(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
-    let result = super::runtime()?.block_on(bench.carry_out(call, answers));
+    let result = bench.runtime.block_on(bench.carry_out(call, answers));
     Ok(report(&result, json))
 }
 
@@ -168,7 +210,8 @@ impl Bench {
     fn offers(&self, name: &str) -> Result<(), ToolError> {
         let refused =
             |denial: Denial| ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
-        self.policy.offers(tools::name_of(name).unwrap_or(name)).map_err(refused)
+        let known = tools::name_of(name).or_else(|| self.router.full_name(name)).unwrap_or(name);
+        self.policy.offers(known).map_err(refused)
     }
 
     async fn foretell(&self, plan: Plan, permit: PreviewPermit) -> Foretold {

@@ -41,10 +41,10 @@ impl From<StoreError> for Trouble {
             | StoreError::NoSession { .. }
             | StoreError::Ambiguous { .. }
             // Where the data directory is, is a matter of configuration.
-            | StoreError::Unusable { .. } => Self::usage(error.to_string()),
-            StoreError::Newer { .. } | StoreError::Held { .. } | StoreError::Database { .. } => {
-                Self::failed(error.to_string())
-            }
+            | StoreError::Unusable { .. }
+            // What to do about it is said on the command line.
+            | StoreError::Held { .. } => Self::usage(error.to_string()),
+            StoreError::Newer { .. } | StoreError::NoBackup { .. } | StoreError::Database { .. } => Self::failed(error.to_string()),
         }
     }
 }

@@ -7,13 +7,15 @@ use crate::sys::keyring::{self, KeyringError};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use toml::de::DeTable;
 
 #[cfg(test)]
 mod tests;
 
+/// What the tokens of a server of tools are kept under: its name, and a hash of the address they were given for.
+const OF_SERVER: &str = "mcp:";
 /// A file of keys is small.
 const FILE_BYTES: u64 = 256 << 10;
 /// A keyring that is open answers at once; a locked one asks the person first, who is not always there.
@@ -46,15 +48,18 @@ pub enum NotKept {
 }
 
 type Entries = BTreeMap<String, Entry>;
+type Read = Result<Arc<Entries>, ConfigError>;
 
 /// The keys that are kept. Cheap to clone; nothing is read before it is asked for.
 #[derive(Debug, Clone)]
 pub struct Credentials {
     /// Absent where nothing is kept at all.
     file: Option<PathBuf>,
-    read: Arc<OnceLock<Result<Entries, ConfigError>>>,
+    read: Arc<Mutex<Option<Read>>>,
     /// What the keyring said, so that it is asked once.
     told: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
+    /// Keys that others replaced since they were read. They are secret all the same.
+    replaced: Arc<Mutex<Vec<Secret>>>,
 }
 
 impl From<PrivateError> for ConfigError {
@@ -65,26 +70,49 @@ impl From<PrivateError> for ConfigError {
 
 impl Credentials {
     pub fn at(directories: &Directories) -> Self {
-        Self { file: Some(directories.config.join("credentials.toml")), read: Arc::default(), told: Arc::default() }
+        Self { file: Some(directories.config.join("credentials.toml")), ..Self::none() }
     }
 
-    #[cfg(test)]
+    /// Keeps nothing.
     pub fn none() -> Self {
-        Self { file: None, read: Arc::default(), told: Arc::default() }
+        Self { file: None, read: Arc::default(), told: Arc::default(), replaced: Arc::default() }
     }
 
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    fn entries(&self) -> Result<&Entries, ConfigError> {
-        let read = self.read.get_or_init(|| self.file.as_deref().map_or_else(|| Ok(Entries::new()), read));
-        read.as_ref().map_err(Clone::clone)
+    fn entries(&self) -> Read {
+        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || self.file.as_deref().map_or_else(|| Ok(Entries::new()), read).map(Arc::new);
+        known.get_or_insert_with(read).clone()
+    }
+
+    /// Others may have kept or forgotten a key since: the file is read again when it is needed.
+    pub fn look_again(&self) {
+        let before = self.known_values().into_iter().map(Secret::new).collect();
+        *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = before;
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The providers of which a key is kept.
-    pub fn names(&self) -> Result<impl Iterator<Item = &str>, ConfigError> {
-        Ok(self.entries()?.keys().map(String::as_str))
+    pub fn names(&self) -> Result<Vec<String>, ConfigError> {
+        Ok(self.entries()?.keys().filter(|name| !name.starts_with(OF_SERVER)).cloned().collect())
+    }
+
+    /// What is kept for a server of tools, at any address.
+    pub fn names_of_server(&self, server: &str) -> Result<Vec<String>, ConfigError> {
+        let start = format!("{OF_SERVER}{server}:");
+        Ok(self.entries()?.keys().filter(|name| name.starts_with(&start)).cloned().collect())
+    }
+
+    /// The same as `secret`, whatever was read before: another process may have put another one there.
+    pub fn secret_anew(&self, name: &str) -> Result<Option<Secret>, String> {
+        self.look_again();
+        if let Some(Ok(old)) = self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
+            self.replaced.lock().unwrap_or_else(PoisonError::into_inner).push(old);
+        }
+        self.secret(name)
     }
 
     /// Where the key of a provider is kept, if it is. The keyring is not asked.
@@ -130,17 +158,24 @@ impl Credentials {
 
     /// Every key that was read until now, and those of the file: what nobody else is to see.
     pub fn known_values(&self) -> Vec<String> {
-        let file = self.entries().ok().into_iter().flat_map(BTreeMap::values).filter_map(|entry| match entry {
-            Entry::Key(key) => Some(key.reveal().to_owned()),
+        let entries = self.entries().unwrap_or_default();
+        let of_file = entries.values().filter_map(|entry| match entry {
+            Entry::Key(key) => Some(key.clone()),
             Entry::Keyring => None,
         });
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        file.chain(told.values().flatten().map(|key| key.reveal().to_owned())).collect()
+        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = of_file.chain(told.values().flatten().cloned()).chain(replaced.iter().cloned());
+        let mut values: Vec<String> = all.flat_map(|key| parts(&key)).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
     }
 
     /// Keeps a key in the keyring, and notes that it is there.
     pub fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), NotKept> {
         keyring::set(provider, key.reveal(), CHANGING)?;
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
         self.note(provider, Entry::Keyring)?;
         Ok(())
     }
@@ -178,8 +213,35 @@ impl Credentials {
             change(&mut entries);
             Ok((!entries.is_empty()).then(|| written(&entries).into_bytes()))
         })
-        .map_err(|error: ConfigError| at(path, &error))
+        .map_err(|error: ConfigError| at(path, &error))?;
+        self.look_again();
+        Ok(())
     }
+}
+
+/// The name under which the tokens of a server are kept.
+pub fn server_key(server: &str, url: &str) -> String {
+    let hash = blake3::hash(url.as_bytes()).to_hex();
+    format!("{OF_SERVER}{server}:{}", hash.get(..16).unwrap_or_default())
+}
+
+/// What is secret of a key: all of it, or of tokens each by itself.
+fn parts(key: &Secret) -> Vec<String> {
+    const SECRET: [&str; 4] = ["access_token", "refresh_token", "id_token", "client_secret"];
+    fn collect(value: &serde_json::Value, found: &mut Vec<String>) {
+        let serde_json::Value::Object(entries) = value else { return };
+        for (name, value) in entries {
+            match value {
+                serde_json::Value::String(text) if SECRET.contains(&name.as_str()) => found.push(text.clone()),
+                other => collect(other, found),
+            }
+        }
+    }
+    let mut found = vec![key.reveal().to_owned()];
+    if let Ok(value) = serde_json::from_str::<serde_json::Value>(key.reveal()) {
+        collect(&value, &mut found);
+    }
+    found
 }
 
 fn at(path: &Path, error: &ConfigError) -> ConfigError {

@@ -36,4 +36,9 @@ impl Directories {
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
+
+    /// The person's keys on the screen.
+    pub fn keymap_file(&self) -> PathBuf {
+        self.config.join("keymap.toml")
+    }
 }

@@ -103,7 +103,13 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
 fn from_word(kind: Kind, given: &str) -> Option<Value> {
     match kind {
         Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size => convert(kind, &DeValue::String(given.into())),
-        Kind::Flag | Kind::Number { .. } | Kind::Dollars | Kind::TextList | Kind::PortList | Kind::TextTable => None,
+        Kind::Flag
+        | Kind::Number { .. }
+        | Kind::Dollars
+        | Kind::TextList
+        | Kind::PortList
+        | Kind::TextTable
+        | Kind::NumberTable { .. } => None,
     }
 }
 
@@ -190,6 +196,15 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             };
             let ports: Option<_> = value.as_array()?.iter().map(|item| port(item.get_ref())).collect();
             ports.map(Value::List)
+        }
+        Kind::NumberTable { min, max } => {
+            let number = |item: &DeValue<'_>| match convert(Kind::Number { min, max }, item)? {
+                Value::Number(number) => Some(number.to_string()),
+                _ => None,
+            };
+            let entries = value.as_table()?.iter();
+            let entries = entries.map(|(name, value)| Some((name.get_ref().to_string(), number(value.get_ref())?)));
+            entries.collect::<Option<_>>().map(Value::Table)
         }
         Kind::TextTable => {
             let entries = value.as_table()?.iter();

@@ -21,6 +21,11 @@ pub(super) enum Kind {
     PortList,
     /// Names and texts.
     TextTable,
+    /// Names and numbers; kept as texts.
+    NumberTable {
+        min: u64,
+        max: u64,
+    },
 }
 
 pub(super) struct Key {
@@ -43,7 +48,16 @@ const EFFORTS: [&str; 4] = ["off", "low", "medium", "high"];
 const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
 const STEPS: Kind = Kind::Number { min: 1, max: 1_000_000 };
 
+/// A budget on the disk.
+const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
+
+/// There is no `off`.
+const GUARDS: [&str; 2] = ["standard", "strict"];
+
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
+const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
+const MOST_SECONDS: u64 = 86_400;
+const SECONDS: Kind = Kind::Number { min: 1, max: MOST_SECONDS };
 /// `auto`, and the shells of `sys::process`.
 const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
@@ -97,7 +111,60 @@ pub(super) const KEYS: &[Key] = &[
         "80",
         "when a conversation fills so much of the model's window, its older messages are summed up; 0: never by itself",
     ),
-    key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
+    key(
+        &["ui", "plain"],
+        Kind::Flag,
+        "false",
+        "lines in place of the screen, for screen readers and dumb terminals; the same as --plain",
+    ),
+    key(
+        &["ui", "mouse"],
+        Kind::Flag,
+        "true",
+        "false leaves the mouse to the terminal, for its own selection; ctrl+s changes it while aye runs",
+    ),
+    key(
+        &["ui", "theme"],
+        Kind::Text,
+        "\"auto\"",
+        "colours: a built-in theme, or a file in themes/ without .toml; auto: light or dark, as the terminal's background is",
+    ),
+    key(
+        &["ui", "ascii"],
+        Kind::Flag,
+        "",
+        "true: signs without Unicode; unset: where the locale is not UTF-8, and on the Linux console",
+    ),
+    key(
+        &["ui", "reduce_motion"],
+        Kind::Flag,
+        "false",
+        "text comes in whole rows, and nothing moves that need not; the same as AYE_REDUCE_MOTION=1",
+    ),
+    key(
+        &["ui", "vim"],
+        Kind::Flag,
+        "false",
+        "Vim's keys for the draft: esc leaves the typing; /vim turns it on and off while aye runs",
+    ),
+    key(
+        &["ui", "notifications"],
+        Kind::Choice(&super::screen::NOTIFICATIONS),
+        "\"auto\"",
+        "while the terminal's window has not the keyboard: a notice of the desktop once something waits or has ended, a bell, or nothing",
+    ),
+    key(
+        &["status", "items"],
+        Kind::TextList,
+        "[\"model\", \"context\", \"cost\", \"mode\", \"sandbox\", \"branch\", \"directory\", \"command\"]",
+        "what the status row shows, in this order; the mode, and a sandbox that is off, are always there",
+    ),
+    key(
+        &["status", "command"],
+        Kind::Text,
+        "",
+        "a line for sh, run in the workspace after steps that changed something; the first line it prints stands in the status row",
+    ),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
     key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses every path with a link in it"),
     key(&["tools", "disabled"], Kind::TextList, "[]", "tools that are not to be had: names, aliases, patterns such as \"Cli*\""),
@@ -106,7 +173,7 @@ pub(super) const KEYS: &[Key] = &[
         &["tools", "conflict"],
         Kind::Choice(&CONFLICTS),
         "\"local-first\"",
-        "which tool a bare name means that one here and one of an MCP server have; accepted, no server brings tools yet",
+        "which tool a bare name means that one here and one of an MCP server have; error: none, until the name says which",
     ),
     key(
         &["tools", "text", "enabled"],
@@ -135,21 +202,124 @@ pub(super) const KEYS: &[Key] = &[
         "what reads the lines of commands; auto is bash, of which rules speak: in another one every line asks",
     ),
     key(
+        &["approval", "guard"],
+        Kind::Choice(&GUARDS),
+        "\"standard\"",
+        "how an answer is told from typing; strict: every answer is its key and Enter, and no time counts, for switch access, screen readers and slow typists",
+    ),
+    key(
+        &["approval", "arming_ms"],
+        Kind::Number { min: 300, max: 3000 },
+        "500",
+        "how long a question is on the screen before a key can answer it",
+    ),
+    key(
         &["approval", "timeout_seconds"],
         Kind::Number { min: 1, max: 86_400 },
         "300",
-        "how long a question of `aye serve` waits; accepted, not used by this version",
+        "how long a question of `aye serve` and `aye acp` waits for its answer before it counts as denied; a policy may say less",
     ),
     key(
-        &["retention", "days"],
-        Kind::Number { min: 1, max: 36_500 },
-        "",
-        "forget sessions after so many days; accepted, not used by this version",
+        &["retention", "session_days"],
+        Kind::Number { min: 0, max: 36_500 },
+        "90",
+        "sessions that nobody used for so many days are forgotten; 0: never",
     ),
-    key(&["mcp", "servers", "*", "command"], Kind::Text, "", "the program of the server; accepted, not used by this version"),
-    key(&["mcp", "servers", "*", "args"], Kind::TextList, "[]", "its arguments; accepted, not used by this version"),
-    key(&["mcp", "servers", "*", "env"], Kind::TextTable, "{}", "its environment; accepted, not used by this version"),
-    key(&["mcp", "servers", "*", "url"], Kind::Text, "", "where it listens; accepted, not used by this version"),
+    key(&["retention", "days"], Kind::Number { min: 1, max: 36_500 }, "", "another name of session_days, which wins"),
+    key(
+        &["retention", "sessions_mb"],
+        MEGABYTES,
+        "1024",
+        "of all sessions together; beyond it those that nobody used for longest go",
+    ),
+    key(&["retention", "artifacts_mb"], MEGABYTES, "1024", "of long outputs, images and files that are kept beside sessions"),
+    key(&["retention", "snapshots_mb"], MEGABYTES, "4096", "of files as they were before a session changed them"),
+    key(
+        &["retention", "caches_mb"],
+        MEGABYTES,
+        "8192",
+        "of what commands put into caches of package managers, which only aye sees",
+    ),
+    key(&["retention", "logs_mb"], MEGABYTES, "64", "of the log"),
+    key(
+        &["mcp", "defer_over"],
+        Kind::Number { min: 0, max: 100 },
+        "10",
+        "when the definitions of the tools of MCP servers fill more than so many percent of the model's window, they are loaded on demand; 0: always on demand",
+    ),
+    key(&["mcp", "servers", "*", "command"], Kind::Text, "", "the program of the server; it, or its url"),
+    key(&["mcp", "servers", "*", "args"], Kind::TextList, "[]", "its arguments"),
+    key(
+        &["mcp", "servers", "*", "env"],
+        Kind::TextTable,
+        "{}",
+        "on top of the environment that commands have; ${VAR} in a value is read from the environment",
+    ),
+    key(&["mcp", "servers", "*", "cwd"], Kind::Text, "", "where the program runs; unset: in the workspace"),
+    key(
+        &["mcp", "servers", "*", "network"],
+        Kind::Flag,
+        "false",
+        "whether the program may reach the network, whatever commands may; a server that `npx` fetches needs it",
+    ),
+    key(&["mcp", "servers", "*", "url"], Kind::Text, "", "where it listens: https, or http on this machine"),
+    key(
+        &["mcp", "servers", "*", "type"],
+        Kind::Choice(&SERVER_KINDS),
+        "\"auto\"",
+        "how it speaks: http (streamable), sse (the older event stream), or as it turns out",
+    ),
+    key(
+        &["mcp", "servers", "*", "headers"],
+        Kind::TextTable,
+        "{}",
+        "sent with every request; ${VAR} in a value is read from the environment, which is where secrets belong",
+    ),
+    key(&["mcp", "servers", "*", "bearer_token_env"], Kind::Text, "", "the environment variable that holds its bearer token"),
+    key(&["mcp", "servers", "*", "enabled"], Kind::Flag, "true", "false leaves the server alone"),
+    key(
+        &["mcp", "servers", "*", "retry_attempts"],
+        Kind::Number { min: 0, max: 20 },
+        "3",
+        "how often a connection that failed is tried again",
+    ),
+    key(
+        &["mcp", "servers", "*", "retry_delay_ms"],
+        Kind::Number { min: 1, max: 60_000 },
+        "500",
+        "the wait before the first of them; doubled for each one after",
+    ),
+    key(
+        &["mcp", "servers", "*", "start_timeout_seconds"],
+        SECONDS,
+        "30",
+        "how long it may take until it is ready; nothing else waits for it",
+    ),
+    key(&["mcp", "servers", "*", "timeout_seconds"], SECONDS, "60", "how long a call of one of its tools may take"),
+    key(
+        &["mcp", "servers", "*", "tool_timeouts"],
+        Kind::NumberTable { min: 1, max: MOST_SECONDS },
+        "{}",
+        "the same for single tools: { build = 600 }",
+    ),
+    key(
+        &["mcp", "servers", "*", "oauth", "client_id"],
+        Kind::Text,
+        "",
+        "the client that `aye mcp login` says it is, or the https address of its metadata document; unset: it registers itself",
+    ),
+    key(
+        &["mcp", "servers", "*", "oauth", "scopes"],
+        Kind::TextList,
+        "[]",
+        "what it asks leave for; empty: what the server says is needed",
+    ),
+    key(
+        &["mcp", "servers", "*", "oauth", "redirect_port"],
+        Kind::Number { min: 1, max: 65_535 },
+        "",
+        "the port of 127.0.0.1 that the browser comes back to; unset: any that is free",
+    ),
 ];
 
 impl Key {
@@ -187,6 +357,7 @@ impl Kind {
             Self::TextList => "a list of texts in quotes".to_owned(),
             Self::PortList => "a list of ports, such as [11434, 8080]".to_owned(),
             Self::TextTable => "a table of names and texts".to_owned(),
+            Self::NumberTable { min, max } => format!("a table of names and whole numbers from {min} to {max}"),
         }
     }
 }

@@ -2,26 +2,37 @@
 
 mod address;
 mod credentials;
+mod default_model;
 mod directories;
 mod document;
+mod edited;
 mod environment;
 mod error;
 pub mod grants;
 mod instructions;
+mod kept_theme;
 mod keys;
 mod local;
 mod provider;
+mod retention;
+mod screen;
+pub mod servers;
 mod settings;
 mod spending;
 pub mod trust;
 
-pub use credentials::{Credentials, Kept, NotKept};
+pub use credentials::{Credentials, Kept, NotKept, server_key};
+pub use default_model::{Edited, with_default_model};
 pub use directories::Directories;
+pub use edited::{NewValue, with_values};
 pub use environment::{Environment, Secret};
 pub use error::ConfigError;
 pub use instructions::{InstructionFile, of_person as instructions_of_person, on_the_way as instructions_on_the_way};
+pub use kept_theme::with_theme;
 pub use keys::schema;
 pub use provider::{Api, KeyPlace, ModelChoice, NoModel};
+pub use retention::Retention;
+pub use screen::Notifications;
 pub use settings::{Settings, TextTools, ToolLists};
 
 #[cfg(test)]

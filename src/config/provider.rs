@@ -154,13 +154,14 @@ impl Settings {
         if let Some(known) = with_key.or_else(with_address) {
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
-        let kept: Vec<&str> = credentials.names()?.collect();
+        let kept = credentials.names()?;
+        let is_kept = |name: &str| kept.iter().any(|kept| kept == name);
         let usable =
-            |known: &&BuiltIn| kept.contains(&kept_as(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
+            |known: &&BuiltIn| is_kept(kept_as(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
         if let Some(known) = BUILT_IN.iter().find(usable) {
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
-        let configured = kept.into_iter().find_map(|name| Some((name, self.models_of(name).first()?)));
+        let configured = kept.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
         match configured {
             Some((provider, model)) => self.at_provider(provider, model, environment, credentials),
             None => Err(no_key("no key was found", "ANTHROPIC_API_KEY or OPENAI_API_KEY", "PROVIDER")),

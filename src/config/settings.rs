@@ -1,5 +1,6 @@
 //! What is set for this run, after every layer had its say.
 
+use super::Retention;
 use super::document::{self, Entry, Origin, Value, Values};
 use super::keys::KEYS;
 use super::spending::{self, SetEffort, SetLimit};
@@ -16,6 +17,8 @@ pub struct Settings {
     /// What sessions and tasks may use up.
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
+    pub retention: Retention,
+    pub approval: Approval,
     pub(super) values: Values,
 }
 
@@ -34,6 +37,16 @@ pub struct Context {
     pub compact_at_percent: Option<u64>,
 }
 
+/// How a question takes an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Approval {
+    /// Every answer is its key and Enter, and no time counts.
+    pub strict: bool,
+    pub arming_ms: u64,
+    /// How long a question waits where somebody is asked over a wire.
+    pub timeout: Duration,
+}
+
 /// What the tools take for a path, and what the text tools are kept to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tools {
@@ -41,6 +54,10 @@ pub struct Tools {
     pub follow_symlinks: bool,
     pub shell: Shell,
     pub text: TextTools,
+    /// Which tool a bare name means that one here and one of a server have.
+    pub conflict: String,
+    /// The share of the model's window from which on tools of servers are found by words.
+    pub defer_over_percent: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,9 +130,21 @@ impl Settings {
                 allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
             },
             shell: shell(&values),
+            conflict: match values.get(["tools", "conflict"].map(str::to_owned).as_slice()).map(|entry| &entry.value) {
+                Some(Value::Text(conflict)) => conflict.clone(),
+                _ => String::new(),
+            },
+            defer_over_percent: number(&values, &["mcp", "defer_over"]),
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
-        let settings = Self { llm, context, tools, limits, effort, values };
+        let retention = Retention::of(&values);
+        let guard = values.get(["approval", "guard"].map(str::to_owned).as_slice()).map(|entry| &entry.value);
+        let approval = Approval {
+            strict: matches!(guard, Some(Value::Text(guard)) if guard == "strict"),
+            arming_ms: number(&values, &["approval", "arming_ms"]),
+            timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
+        };
+        let settings = Self { llm, context, tools, limits, effort, retention, approval, values };
         settings.check_providers()?;
         Ok(settings)
     }
@@ -138,9 +167,19 @@ impl Settings {
         Some(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
+    /// Whether lines are wanted in place of the screen.
+    pub fn plain(&self) -> bool {
+        flag(&self.values, &["ui", "plain"])
+    }
+
     /// Whether the keyring of the system may be given keys.
     pub fn uses_keyring(&self) -> bool {
         flag(&self.values, &["auth", "keyring"])
+    }
+
+    /// Whether the terminal is asked for what the mouse does.
+    pub fn mouse(&self) -> bool {
+        flag(&self.values, &["ui", "mouse"])
     }
 
     /// The lists of tools that are to be had and that are not.
@@ -186,7 +225,7 @@ impl Value {
     }
 }
 
-fn number(values: &Values, path: &[&str]) -> u64 {
+pub(super) fn number(values: &Values, path: &[&str]) -> u64 {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     let default = || super::keys::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default();
     match values.get(&path).map(|entry| &entry.value) {
@@ -224,7 +263,7 @@ fn shell(values: &Values) -> Shell {
     }
 }
 
-fn flag(values: &Values, path: &[&str]) -> bool {
+pub(super) fn flag(values: &Values, path: &[&str]) -> bool {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     let default = || super::keys::find(&path).is_some_and(|key| key.default == "true");
     match values.get(&path).map(|entry| &entry.value) {

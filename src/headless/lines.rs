@@ -10,6 +10,19 @@ pub fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Res
     out.write_all(b"\n")
 }
 
+/// The same for JSON that was written already: outside of strings there is nothing but ASCII.
+pub fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if is_obeyed(letter) {
+            let _ = std::fmt::Write::write_fmt(&mut text, format_args!("\\u{:04x}", u32::from(letter)));
+        } else {
+            text.push(letter);
+        }
+    }
+    text
+}
+
 struct Harmless;
 
 impl Formatter for Harmless {

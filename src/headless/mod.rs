@@ -132,7 +132,10 @@ impl Verdict {
             | EventKind::ContextTruncated { .. }
             | EventKind::ContextShown(_)
             | EventKind::BudgetShown { .. }
+            | EventKind::RuleTold { .. }
             | EventKind::BudgetApproaching { .. }
+            | EventKind::OwnCommandStarted { .. }
+            | EventKind::OwnCommandEnded { .. }
             | EventKind::StepStarted { .. }
             | EventKind::LlmRequestStarted { .. }
             | EventKind::TextChunk { .. }
@@ -155,8 +158,19 @@ impl Verdict {
             | EventKind::CommandsRunning { .. }
             | EventKind::ArtifactsListed { .. }
             | EventKind::ArtifactRead { .. }
+            | EventKind::ProposedShown { .. }
             | EventKind::ChangedFiles(_)
+            | EventKind::RewindPointsListed { .. }
+            | EventKind::RewindPlanned(_)
+            | EventKind::Rewound(_)
             | EventKind::PolicyExpired { .. }
+            | EventKind::SavingChanged { .. }
+            | EventKind::HistoryLoaded { .. }
+            | EventKind::LookedUp(_)
+            | EventKind::ServersChanged { .. }
+            | EventKind::ElicitationRequested(_)
+            | EventKind::ElicitationEnded { .. }
+            | EventKind::HistorySummed(_)
             | EventKind::Notice { .. }
             | EventKind::SessionCompleted { .. } => {}
         }
@@ -188,6 +202,8 @@ fn failed(kind: FailureKind) -> Outcome {
         | FailureKind::CutStream
         | FailureKind::Protocol
         | FailureKind::PolicyExpired
+        | FailureKind::NotSaved
+        | FailureKind::NotHeld
         | FailureKind::Internal => Outcome::Failed,
     }
 }

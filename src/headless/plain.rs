@@ -2,7 +2,7 @@
 
 use super::Output;
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, Usage};
+use crate::protocol::{Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, ServerStatus, Usage};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -21,6 +21,8 @@ pub(super) struct Plain {
     cost_usd: Option<f64>,
     /// Of some of it a provider said nothing.
     is_estimated: bool,
+    /// Where the servers stood when they were told last.
+    servers: Vec<ServerStatus>,
 }
 
 impl Plain {
@@ -115,6 +117,7 @@ impl Plain {
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
             | EventKind::PolicyInForce { message: Some(message), .. }
+            | EventKind::SavingChanged { message, .. }
             | EventKind::Notice { message } => Some(message.clone()),
             EventKind::ModeChanged { mode } => Some(format!("mode {}", mode.as_str())),
             EventKind::TaskFailed { failure, .. } => Some(failure_line("failed", failure)),
@@ -126,17 +129,36 @@ impl Plain {
             }
             EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
             EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
+            EventKind::Rewound(done) => Some(done.message.clone()),
+            EventKind::ServersChanged { servers } => {
+                let said = ServerStatus::changes(&self.servers, servers).join("; ");
+                self.servers.clone_from(servers);
+                (!said.is_empty()).then_some(said)
+            }
+            EventKind::ElicitationRequested(asked) => {
+                Some(format!("the MCP server {} asks for something that only a person can answer", asked.server))
+            }
             EventKind::SandboxInForce { missing: None, .. }
+            | EventKind::OwnCommandStarted { .. }
+            | EventKind::OwnCommandEnded { .. }
+            | EventKind::RewindPointsListed { .. }
+            | EventKind::RewindPlanned(_)
             | EventKind::PreviewStarted { .. }
             | EventKind::CommandsRunning { .. }
+            | EventKind::ElicitationEnded { .. }
             | EventKind::ArtifactsListed { .. }
             | EventKind::ArtifactRead { .. }
+            | EventKind::ProposedShown { .. }
             | EventKind::DraftRestored { .. }
+            | EventKind::HistoryLoaded { .. }
+            | EventKind::LookedUp(_)
+            | EventKind::HistorySummed(_)
             | EventKind::StateChanged { .. }
             | EventKind::QueueChanged { .. }
             | EventKind::ModelsListed { .. }
             | EventKind::ContextShown(_)
             | EventKind::BudgetShown { .. }
+            | EventKind::RuleTold { .. }
             | EventKind::TaskStarted { .. }
             | EventKind::PolicyInForce { message: None, .. }
             | EventKind::StepStarted { .. }

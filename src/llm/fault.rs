@@ -44,6 +44,7 @@ impl Speaker {
         failure.retryable = asked.again.unwrap_or(failure.retryable) && !hopeless;
         let limits = asked.limits.filter(|_| failure.kind == FailureKind::RateLimited);
         let retry_after = said.or(limits).filter(|_| failure.retryable);
+        failure.request_id = asked.request_id.or(failure.request_id);
         ModelError { failure, retry_after, usage: None }
     }
 
@@ -151,6 +152,7 @@ impl Speaker {
             hint = format!("{hint}; the server behind it says: {}", words.behind);
         }
         let mut failure = Failure::new(kind, words.message, hint);
+        failure.request_id = words.request_id;
         // The model's own call was refused by the server; another attempt may bring a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure
@@ -173,9 +175,12 @@ impl Speaker {
             FailureKind::InvalidRequest => {
                 format!("the provider cannot use this request; try another model than `{}`", self.model)
             }
-            FailureKind::BudgetExceeded | FailureKind::MaxStepsExceeded | FailureKind::PolicyExpired | FailureKind::Internal => {
-                String::new()
-            }
+            FailureKind::BudgetExceeded
+            | FailureKind::MaxStepsExceeded
+            | FailureKind::PolicyExpired
+            | FailureKind::NotSaved
+            | FailureKind::NotHeld
+            | FailureKind::Internal => String::new(),
         }
     }
 }

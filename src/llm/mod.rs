@@ -22,10 +22,12 @@ mod remote;
 mod responses;
 mod sse;
 mod thread;
+mod unset;
 
 pub use catalogue::Catalogue;
 pub use listing::{Told, models as list_models};
 pub use local::said as said_of_servers;
+pub use unset::Unset;
 
 use crate::ports::Model;
 use crate::protocol::Failure;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 mod dialects;
 mod faults;
 mod fitness;
+pub(super) mod said;
 mod wire;
 
 pub(super) fn speaker() -> Speaker {

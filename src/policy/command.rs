@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+const THROWS_AWAY: &str = "it throws away work that no commit has; aye keeps the files of the workspace first, but not what git ignores or what is too large";
 const MOVES: &str = "the line changes directory, so its paths cannot be told";
 
 /// What does not change while one line is judged.
@@ -131,6 +132,11 @@ pub fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
 /// Why a part has to be asked about each time, in the words behind its number.
 fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) -> Option<String> {
     let danger = danger::of_part(part, scene.context, scene.cwd);
+    if danger::discards(part)
+        && let Some(why) = danger::never(part, danger)
+    {
+        return Some(why.to_owned());
+    }
     if decided.locked {
         let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "is asked about by" };
         return Some(format!("{managed} {}: {}", decided.rule, decided.reason));
@@ -169,6 +175,9 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     if scene.context.is_too_wide() {
         decided =
             decided.stricter(Decided::ask("built-in", "the workspace is so wide that aye asks before it runs anything").locked());
+    }
+    if danger::discards(part) && decided.verdict != VerdictKind::Deny {
+        decided = decided.stricter(Decided::ask("built-in", THROWS_AWAY).locked());
     }
     if let Some((path, rule)) = blocked_operand(part, scene) {
         decided = decided.stricter(Decided::ask(rule, format!("`{path}` is a blocked path")).locked());

@@ -155,10 +155,38 @@ pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
     danger
 }
 
+/// Whether it throws away what is in no commit: it is asked about each time, whoever allowed it.
+pub fn discards(part: &Simple) -> bool {
+    part.invocations.iter().any(super::git::discards)
+}
+
+/// Whether a line removes files that git ignores too, which no snapshot of a workspace has.
+pub fn clears_ignored(line: &str) -> bool {
+    super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::clears_ignored)
+}
+
+/// What a line does that no file here tells of, in the words behind its name; `None` where nothing is known of it.
+pub fn lasting(line: &str) -> Option<&'static str> {
+    let line = super::shell::read(line);
+    let all = || line.parts.iter().flat_map(|part| &part.invocations);
+    let local = |one: &Invocation| {
+        one.base() == "git" && one.argv.iter().any(|arg| matches!(arg.text.as_str(), "clean" | "reset" | "filter-branch"))
+    };
+    if all().any(|one| NETWORK.contains(&one.base()) || (installs(one.base(), &one.argv) && !local(one))) {
+        Some("used the network")
+    } else if all().any(|one| PRIVILEGED.contains(&one.base())) {
+        Some("acted on the whole machine")
+    } else {
+        None
+    }
+}
+
 /// What a person should know about a part that no rule decides.
 pub fn why(part: &Simple) -> Option<&'static str> {
     let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
-    if any(PRIVILEGED) {
+    if discards(part) {
+        Some("it throws away work that no commit has")
+    } else if any(PRIVILEGED) {
         Some("it acts on the whole machine")
     } else if any(DELETING) {
         Some("it deletes")
@@ -178,7 +206,9 @@ pub fn why(part: &Simple) -> Option<&'static str> {
 /// Why a part is asked about each time, in the words behind "it"; `None` where nothing about it is risky.
 pub fn never(part: &Simple, danger: Danger) -> Option<&'static str> {
     let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
-    if part.unknown_code || (part.reads_code && part.piped) {
+    if discards(part) {
+        Some("throws away work that no commit has")
+    } else if part.unknown_code || (part.reads_code && part.piped) {
         Some("runs code that nobody has seen")
     } else if part.floors.contains(&COMPUTED) {
         Some("runs a program known only when it runs")

@@ -150,6 +150,50 @@ fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
     None
 }
 
+/// Whether a git command throws away work that no commit has.
+pub(super) fn discards(invocation: &Invocation) -> bool {
+    let Some((name, words)) = subcommand(invocation) else { return false };
+    let has = |long: &[&str], short: Option<char>| {
+        words.iter().take_while(|word| word.text != "--").any(|word| {
+            let text = word.text.as_str();
+            let cluster = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            long.contains(&text) || short.is_some_and(|short| cluster.is_some_and(|letters| letters.contains(short)))
+        })
+    };
+    let plain = || words.iter().filter(|word| !word.text.starts_with('-'));
+    match name {
+        "reset" => has(&["--hard", "--merge"], None),
+        "clean" => !has(&["--dry-run", "--help", "-h"], Some('n')),
+        "checkout" => {
+            let makes =
+                has(&["--orphan", "--track"], None) || words.iter().any(|word| matches!(word.text.as_str(), "-b" | "-B" | "-t"));
+            let rest = words.iter().position(|word| word.text == "--").is_some_and(|at| at + 1 < words.len());
+            let names_a_file = plain().any(|word| is_a_path(&word.text)) || plain().count() > 1;
+            has(&["--force", "--ours", "--theirs"], Some('f')) || (!makes && (rest || names_a_file))
+        }
+        "checkout-index" => has(&["--force"], Some('f')),
+        "restore" => !has(&["--staged"], Some('S')) || has(&["--worktree"], Some('W')),
+        "stash" => words.first().is_some_and(|word| matches!(word.text.as_str(), "drop" | "clear")),
+        "switch" => has(&["--force", "--discard-changes"], Some('f')),
+        "worktree" => words.first().is_some_and(|word| word.text == "remove") && has(&["--force"], Some('f')),
+        _ => false,
+    }
+}
+
+/// Whether `git clean` removes also what git ignores.
+pub(super) fn clears_ignored(invocation: &Invocation) -> bool {
+    let Some(("clean", words)) = subcommand(invocation) else { return false };
+    let letters = |word: &Arg, one| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(one);
+    discards(invocation) && words.iter().any(|word| letters(word, 'x') || letters(word, 'X'))
+}
+
+/// Whether a word of `git checkout` means a file and not a branch, as far as the word tells.
+fn is_a_path(word: &str) -> bool {
+    let extension = || word.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, end)| end);
+    let like_one = |end: &str| (1..=4).contains(&end.len()) && end.chars().all(|letter| letter.is_ascii_alphabetic());
+    word == "." || word.starts_with("./") || word.starts_with("../") || word.contains('*') || extension().is_some_and(like_one)
+}
+
 /// What is not known to write nothing counts as writing: the person sees the words, and the hooks stay shut.
 fn writes(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());
@@ -208,6 +252,64 @@ mod tests {
                 "if true; then git reset --hard; fi",
             ],
         );
+    }
+
+    fn throws_away(line: &str) -> bool {
+        read(line).parts.iter().flat_map(|part| &part.invocations).any(discards)
+    }
+
+    #[test]
+    fn what_throws_uncommitted_work_away_is_known() {
+        let throwing = [
+            "git reset --hard",
+            "git reset --hard HEAD~1",
+            "git -C sub reset --hard origin/main",
+            "git clean -fd",
+            "git clean -fdx",
+            "git clean -xdf .",
+            "git clean --force",
+            "git checkout -- .",
+            "git checkout .",
+            "git checkout src/main.rs",
+            "git checkout HEAD -- src",
+            "git checkout HEAD~1 src/lib",
+            "git checkout -f main",
+            "git restore src/main.rs",
+            "git restore .",
+            "git restore --staged --worktree .",
+            "git restore -SW a",
+            "git stash drop",
+            "git stash clear",
+            "git switch -f main",
+            "git switch --discard-changes main",
+            "cargo test && git reset --hard",
+            "bash -c 'git clean -fd'",
+            "env A=b git checkout -- a",
+        ];
+        let keeping = [
+            "git reset",
+            "git reset --soft HEAD~1",
+            "git reset HEAD a.rs",
+            "git clean -n",
+            "git clean -nfd",
+            "git clean --dry-run -fdx",
+            "git checkout main",
+            "git checkout feature/login",
+            "git checkout -b fix/x.y",
+            "git checkout -b new origin/main",
+            "git checkout v1.2.3",
+            "git restore --staged a.rs",
+            "git restore -S .",
+            "git stash",
+            "git stash pop",
+            "git switch main",
+            "git switch -c new",
+            "git status",
+            "git commit -am 'git reset --hard'",
+            "echo git clean -fdx",
+        ];
+        assert_eq!(throwing.iter().filter(|line| !throws_away(line)).collect::<Vec<_>>(), [&""; 0]);
+        assert_eq!(keeping.iter().filter(|line| throws_away(line)).collect::<Vec<_>>(), [&""; 0]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Verdicts on tools of MCP servers: listed, ruled on, and still the tool that was allowed.
 
-use super::bundle::{Decision, Tools};
+use super::bundle::{Decision, ToolPattern, Tools};
 use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::layer::{Ready, Scope};
 use crate::protocol::Risk;
 use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
+const CHANGED: &str = "its description or its arguments changed since it was allowed";
 
 /// A tool as its server offers it now.
 pub struct Offered<'a> {
@@ -14,6 +15,8 @@ pub struct Offered<'a> {
     pub tool: &'a str,
     /// Of its description and schema.
     pub fingerprint: &'a str,
+    /// It is another than the one that was let through last.
+    pub changed: bool,
 }
 
 impl Offered<'_> {
@@ -61,7 +64,8 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
         None => (!layer.scope.grants()).then_some(tools.line),
     };
     let Some(listed) = listed else {
-        return Decided::deny(layer.scope.rule(tools.allowed_line), format!("`{name}` is not in `allowed_tools`"));
+        let told = format!("`{name}` is not in `allowed_tools` of `[capabilities.\"{CAPABILITY}\"]`");
+        return Decided::deny(layer.scope.rule(tools.allowed_line), told);
     };
     if let Some(owned) = by(Decision::Ask).next() {
         return Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule asks"));
@@ -69,16 +73,35 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
     let mut changed = None;
     for owned in by(Decision::Allow) {
         let rule = owned.scope.rule(owned.rule.line);
-        if owned.rule.fingerprint.as_ref().is_none_or(|fingerprint| fingerprint == offered.fingerprint) {
-            return Decided::allow(rule, reason(&owned.rule.reason, "a rule allows it"));
+        match &owned.rule.fingerprint {
+            Some(fingerprint) if fingerprint == offered.fingerprint => {}
+            None if !offered.changed => {}
+            Some(_) | None => {
+                changed.get_or_insert(rule);
+                continue;
+            }
         }
-        changed.get_or_insert(rule);
+        return Decided::allow(rule, reason(&owned.rule.reason, "a rule allows it"));
     }
+    // No mode lets a tool through that is not the one that was looked at.
     if let Some(rule) = changed {
-        return Decided::ask(rule, "its description or arguments changed since it was allowed");
+        return Decided::ask(rule, CHANGED).locked();
+    }
+    if offered.changed {
+        return Decided::ask(layer.scope.rule(listed), CHANGED).locked();
     }
     if tools.requires_approval {
         return Decided::ask(layer.scope.rule(tools.approval_line), "it uses a tool of an MCP server");
     }
     Decided::allow(layer.scope.rule(listed), "the bundle lists it")
+}
+
+/// Whether a layer leaves room for tools of this server.
+pub fn may_list(server: &str, layer: &Ready) -> bool {
+    let Some(tools) = &layer.bundle.mcp else { return !layer.refuses_unlisted() };
+    let Some(patterns) = &tools.allowed else { return !layer.scope.grants() };
+    patterns.iter().any(|pattern| match pattern.text.split_once('/') {
+        Some((of_server, _)) => ToolPattern { text: of_server.to_owned(), line: 0 }.names(server),
+        None => pattern.text.contains('*'),
+    })
 }

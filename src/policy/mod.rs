@@ -27,6 +27,7 @@ pub use bundle::{
     entry_at, warnings,
 };
 pub use custom::line_of;
+pub use danger::{clears_ignored, lasting};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks, Most};
 pub use git::{GitWrites, git_writes};
@@ -36,4 +37,4 @@ pub use named::{line, quoted};
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, PreviewPermit, Question, Verdict};
 pub use reads::changes_nothing;
-pub use shell::{keeps_meaning, run_files, runs_input};
+pub use shell::{first_commands, keeps_meaning, run_files, runs_input};

@@ -1,11 +1,13 @@
 //! The journal: what is about to happen, before it happens, and what came of it.
 
-use super::BoxFuture;
+use super::{BoxFuture, Tail};
 use crate::protocol::{
-    Action, Approval, ApprovalId, BudgetLimit, CallId, Compaction, Decision, Effort, Failure, GrantRule, GrantScope, Message,
-    MessageId, Mode, PolicyLayer, Proposal, Resolution, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
+    Action, Approval, ApprovalId, BudgetLimit, CallId, Compaction, CompactionTrigger, Decision, Effort, Failure, GrantRule,
+    GrantScope, Message, MessageId, Mode, PlaceChange, PolicyLayer, Proposal, Resolution, RewindScope, RewindTarget, Rewound,
+    StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
 };
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// One line of a session's journal. The session is the fold of its records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,6 +80,17 @@ pub enum Record {
         estimated: bool,
     },
     CompactionUndone,
+    /// A summary begins to be made.
+    CompactionStarted {
+        trigger: CompactionTrigger,
+    },
+    /// None comes of it.
+    CompactionGivenUp,
+    /// The oldest messages are no longer sent, so that the others have at most so many tokens, as they are estimated.
+    Truncated {
+        tokens: u64,
+        removed: u64,
+    },
     /// Another model is asked from here on.
     ModelChosen {
         model: String,
@@ -103,6 +116,10 @@ pub enum Record {
         approval_id: ApprovalId,
         tool_call_id: CallId,
         decision: Decision,
+    },
+    /// Its places had changed when it was to run: nothing was done, and it is planned for what stands there now.
+    Renewed {
+        tool_call_id: CallId,
     },
     /// The policy said no.
     Refused {
@@ -138,6 +155,12 @@ pub enum Record {
     Started {
         tool_call_id: CallId,
         rule: String,
+        /// What stands at the places it changes, before and after.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        places: Vec<PlaceChange>,
+        /// What the model is told of what the person changed before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<String>,
     },
     Finished {
         result: ToolResult,
@@ -172,6 +195,38 @@ pub enum Record {
         failure: Failure,
     },
     Continued,
+    /// Files and messages begin to go back, or forth again. Without `Rewound` after it, it was not done to its end.
+    RewindStarted {
+        rewind_id: String,
+        target: RewindTarget,
+        scope: RewindScope,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        overwrite: Vec<PathBuf>,
+    },
+    /// It is done. The conversation ends with the message before `from` where one is named.
+    Rewound {
+        rewind_id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<MessageId>,
+        rewound: Rewound,
+    },
+    /// The person runs a command of their own; its call has the same records as one of the model. `shared`: the model is told.
+    OwnStarted {
+        task_id: TaskId,
+        step_id: StepId,
+        call: ToolCall,
+        shared: bool,
+    },
+    /// It is over, whatever it came to.
+    OwnEnded {
+        task_id: TaskId,
+        /// What the model is told of it with what is said next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
+        /// A task that was paused before waits on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
+    },
     /// The bundles and the mode that decide from here on.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
@@ -201,15 +256,24 @@ pub enum Durability {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot save this session: {message}")]
+#[error("cannot save this session ({message})")]
 pub struct JournalError {
+    /// Why, as it stands in parentheses: `disk full, 0 B free in /home/me`.
     pub message: String,
+    /// This process has no right to the session any more: nothing it does may go on beside whoever has it.
+    pub lost: bool,
 }
 
 /// The journal of one session.
 pub trait Journal: Send + Sync {
     /// Committed when it returns `Ok`; all of `records` or none.
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
+    /// Replaces what was kept of a running command's output. It is on its way when this returns, in the order of all other calls, and
+    /// need not be waited for; the outcome of the call clears it.
+    fn save_tail(&self, call: CallId, tail: Tail) -> BoxFuture<'_, Result<(), JournalError>> {
+        let _ = (call, tail);
+        Box::pin(std::future::ready(Ok(())))
+    }
     /// Replaces what the person has typed and not sent.
     fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>>;
 }

@@ -6,16 +6,25 @@ mod checkpoints;
 mod guidance;
 mod journal;
 mod model;
+mod recovery;
+mod remote;
+mod rewinds;
 mod router;
 mod rules;
 
 pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
-pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span};
+pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span, Standing, Touch, TouchedDirectory, Trail};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use guidance::{Guidance, Guide};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
-pub use router::{Plan, RunContext, ToolRouter};
+pub use recovery::{Found, Known, Tail};
+pub use remote::{
+    Launched, Launcher, RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers,
+    RemoteTool, ServerProgram,
+};
+pub use rewinds::{FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
+pub use router::{Amends, Plan, RunContext, ToolRouter};
 pub use rules::{Rules, Saved};
 
 /// A future that can be kept in a struct.

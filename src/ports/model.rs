@@ -1,7 +1,7 @@
 //! A model that answers in a stream.
 
 use super::BoxFuture;
-use crate::protocol::{Effort, Failure, ListedModel, Message, ModelFacts, Part, StopReason, ToolDefinition, Usage};
+use crate::protocol::{Effort, Failure, KeyText, ListedModel, Message, ModelFacts, Part, StopReason, ToolDefinition, Usage};
 use futures_util::stream::BoxStream;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -83,6 +83,8 @@ pub trait Model: Send + Sync {
 pub trait Models: Send + Sync {
     /// Nothing is sent yet.
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
+    /// Keeps a key for the provider of this model, as `aye auth login` does; where it is now, in words. May wait for a keyring.
+    fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure>;
     /// Those that are known; `ask`: those too that the providers and the servers of this machine tell. With what could not be
     /// asked and why.
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)>;

@@ -1,10 +1,10 @@
 //! Tools: planned first, judged, then run with the permit.
 
-use super::{ArtifactError, BoxFuture};
+use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
-    ToolDefinition, ToolError, ToolResult,
+    Action, Amendable, Amendment, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange, PreviewOffer,
+    Proposal, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use std::any::Any;
 use std::fmt;
@@ -24,6 +24,8 @@ pub struct Plan {
     pub proposal: Option<Proposal>,
     /// Whether running it can change anything; reads need no commit before they run.
     pub changes: bool,
+    /// What stands at each place before it and after it, as far as that is known: after a crash the disk tells whether it ran.
+    pub places: Vec<PlaceChange>,
     /// Files whose content it would run: a call before it may still change them.
     pub runs: Vec<PathBuf>,
     /// Whether its effects can be shown before they happen.
@@ -36,8 +38,43 @@ pub struct Plan {
     pub timeout_seconds: u64,
     /// What holds this very command, in words, where it is not what holds them all.
     pub sandbox: Option<String>,
+    /// How the person may have it otherwise.
+    pub amends: Amends,
     /// What the tool keeps between plan and run; only its own router looks inside.
     pub payload: Box<dyn Any + Send>,
+}
+
+impl Plan {
+    /// Of a call that changes, to be filled in: it touches nothing yet, and asks for nothing.
+    pub fn bare(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
+        Self {
+            call,
+            tool_name,
+            summary: String::new(),
+            actions: Vec::new(),
+            proposal: None,
+            changes: true,
+            places: Vec::new(),
+            runs: Vec::new(),
+            preview: PreviewOffer::None,
+            effects: None,
+            opens: Vec::new(),
+            timeout_seconds: 0,
+            sandbox: None,
+            amends: Amends::default(),
+            payload,
+        }
+    }
+}
+
+/// How a plan can be changed by the person, and how it was.
+#[derive(Debug, Clone, Default)]
+pub struct Amends {
+    pub offer: Amendable,
+    /// Of each file that is offered what its text would be, without what is secret in it.
+    pub texts: Vec<String>,
+    /// What the model is told of what the person changed.
+    pub told: Option<String>,
 }
 
 impl fmt::Debug for Plan {
@@ -72,6 +109,13 @@ pub trait ToolRouter: Send + Sync {
         let _ = opens;
         self.plan(call)
     }
+    /// The same call as the person has it; nothing is written. What stood at its places when it was planned is what has to stand
+    /// there when it is run.
+    fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        let _ = amendment;
+        let message = format!("{} is done as it was proposed, or not at all", plan.tool_name);
+        Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
+    }
     /// Runs a command in a view of its own. What comes back is the plan that keeps what it did there; dropping that plan drops it.
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = (permit, context);
@@ -98,6 +142,24 @@ pub trait ToolRouter: Send + Sync {
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         let _ = task;
         Box::pin(std::future::ready(ChangedFiles::default()))
+    }
+    /// What runs from now on belongs to this step of the session.
+    fn stepped(&self, step: u64) {
+        let _ = step;
+    }
+    /// What each task changed of files.
+    fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+    /// What going back would do to files; nothing is written.
+    fn plan_rewind(&self, since: Since) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
+        let _ = since;
+        Box::pin(std::future::ready(Ok(FilesPlanned::default())))
+    }
+    /// Puts files back. What was begun and not done to its end is done when the same is asked for again. An error: nothing was done.
+    fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
+        let _ = rewind;
+        Box::pin(std::future::ready(Ok(FilesRewound::default())))
     }
     /// Ends a command that goes on while the agent works, by the id the tools give it.
     fn stop_command(&self, id: &str) {

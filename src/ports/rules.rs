@@ -24,4 +24,6 @@ pub trait Rules: Send + Sync {
     fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<Saved, String>>;
     /// All that is kept for this place, a line each.
     fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>>;
+    /// The last commands that were decided about, at most so many, each once and whole.
+    fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>>;
 }

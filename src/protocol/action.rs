@@ -68,6 +68,9 @@ pub enum Action {
         tool: String,
         /// Of its description and schema: another one is another tool.
         fingerprint: String,
+        /// It is another than the one that was let through last.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        changed: bool,
     },
 }
 

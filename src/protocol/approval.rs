@@ -1,6 +1,6 @@
 //! A question to the person, with everything they need to answer it.
 
-use super::{Always, ApprovalId, CallId, Effects, Outside, PreviewOffer, Proposal, Remember};
+use super::{Always, Amendable, Amendment, ApprovalId, CallId, Effects, Outside, PreviewOffer, Proposal, Remember};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -102,6 +102,12 @@ pub struct Approval {
     /// What a yes opens for this one run: the command ran before and was kept from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<Outside>,
+    /// After so long without an answer it counts as denied; absent where it waits as long as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// How it can be changed before it is done.
+    #[serde(default, skip_serializing_if = "Amendable::is_empty")]
+    pub amendable: Amendable,
 }
 
 /// Where a rule stands, and what is written there.
@@ -145,4 +151,8 @@ pub enum Decision {
     },
     /// Neither yes nor no: what it would do is shown first, and asked about in another question.
     Previewed,
+    /// Not as it was proposed. A yes where the person has seen all that comes of it; else that is asked about in another question.
+    Amended {
+        amendment: Amendment,
+    },
 }

@@ -2,8 +2,9 @@
 
 use super::{
     Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,
-    Effort, Failure, FailureKind, ListedModel, Mode, ModelFacts, PolicyLayer, Proposal, Redaction, RunningCommand, SandboxTier,
-    SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, Waiting, WorkspaceId,
+    Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, ListedModel, LookedUp, Mode, ModelFacts, PolicyLayer,
+    Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand, SandboxTier, ServerStatus, SessionId,
+    SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, Waiting, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,9 @@ pub enum EventKind {
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
+        /// What the provider asked for, where it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked_ms: Option<u64>,
         kind: FailureKind,
         message: String,
         /// What the provider says that the request that failed used.
@@ -106,6 +110,9 @@ pub enum EventKind {
         /// The provider did not say: usage and cost are estimated from what came.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
+        /// What the provider calls the request that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_id: Option<String>,
     },
     /// The answer that streamed until now does not count; it stays visible, marked so.
     AnswerDiscarded {
@@ -118,6 +125,17 @@ pub enum EventKind {
         arguments: Arguments,
         /// One line for people: `Read src/main.rs`, `$ cargo test`.
         summary: String,
+    },
+    /// The person runs a command of their own; the events of its call follow. `shared`: the model is told of it with what is said next.
+    OwnCommandStarted {
+        tool_call_id: CallId,
+        line: String,
+        shared: bool,
+    },
+    /// It is over. `shared`: the model will be told, because it ran.
+    OwnCommandEnded {
+        tool_call_id: CallId,
+        shared: bool,
     },
     ApprovalRequested(Approval),
     /// A command runs in its view; a question about its effects follows, where they need one.
@@ -172,6 +190,12 @@ pub enum EventKind {
         tool_name: String,
         summary: String,
         known: String,
+        /// The end of what a command had printed, as far as it was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_output: Option<String>,
+        /// How long it had run when that was kept, at least.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ran_ms: Option<u64>,
     },
     StepCompleted {
         step_count: u32,
@@ -206,6 +230,18 @@ pub enum EventKind {
     CommandsRunning {
         commands: Vec<RunningCommand>,
     },
+    /// Where all configured MCP servers stand, whenever that changes.
+    ServersChanged {
+        servers: Vec<ServerStatus>,
+    },
+    /// A server asks the person something; answered by `Command::AnswerElicitation`.
+    ElicitationRequested(Elicitation),
+    /// It was answered, or nobody waits for the answer any more.
+    ElicitationEnded {
+        elicitation_id: String,
+        /// Without what was filled in.
+        outcome: ElicitationOutcome,
+    },
     /// What this session kept whole, the oldest first.
     ArtifactsListed {
         artifacts: Vec<Artifact>,
@@ -215,8 +251,33 @@ pub enum EventKind {
         artifact: Artifact,
         text: String,
     },
+    /// What the text of a file would be, without what is secret in it.
+    ProposedShown {
+        approval_id: ApprovalId,
+        file: usize,
+        text: String,
+    },
     /// What changed, when it was asked for; without a front end that asks, at the end of the session.
     ChangedFiles(ChangedFiles),
+    /// The prompts that can be gone back to, the newest last.
+    RewindPointsListed {
+        points: Vec<RewindPoint>,
+        /// There is a rewind to take back.
+        can_redo: bool,
+    },
+    RewindPlanned(RewindPlan),
+    Rewound(Rewound),
+    /// An older part of the session, as it was told then; it stands before all that is shown.
+    HistoryLoaded {
+        events: Vec<Event>,
+        /// Where the part before it ends, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<i64>,
+    },
+    /// What stands around the session, as it was asked for.
+    LookedUp(LookedUp),
+    /// What all of a resumed session came to, also where only its end is shown.
+    HistorySummed(HistorySum),
     PolicyExpired {
         message: String,
     },
@@ -279,6 +340,17 @@ pub enum EventKind {
     SessionPaused {
         failure: Failure,
     },
+    /// The session goes on although nothing of it can be saved, and a crash would lose it; or all of it is saved again.
+    SavingChanged {
+        saved: bool,
+        message: String,
+    },
+    /// The answer to `Command::AskRule`.
+    RuleTold {
+        approval_id: ApprovalId,
+        #[serde(flatten)]
+        told: RuleTold,
+    },
     /// A sentence for the person that belongs to no task.
     Notice {
         message: String,
@@ -294,6 +366,25 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<ToolUse>,
     },
+}
+
+/// Sums over a whole journal.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistorySum {
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Some of it is estimated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    pub task_usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_cost_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub task_estimated: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolUse>,
 }
 
 impl EventKind {

@@ -22,6 +22,10 @@ pub enum FailureKind {
     BudgetExceeded,
     MaxStepsExceeded,
     PolicyExpired,
+    /// The journal cannot be written: nothing goes on before it can, or the person says so (`Command::GoOnUnsaved`).
+    NotSaved,
+    /// Another process has the session, or it is gone: nothing goes on here, whatever the person says.
+    NotHeld,
     Internal,
 }
 
@@ -37,6 +41,9 @@ pub struct Failure {
     pub hint: String,
     /// Whether the same request may succeed later.
     pub retryable: bool,
+    /// What the provider calls the request, for whoever asks it about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 impl Failure {
@@ -50,6 +57,6 @@ impl Failure {
                 | FailureKind::CutStream
                 | FailureKind::Protocol
         );
-        Self { kind, message: message.into(), hint: hint.into(), retryable }
+        Self { kind, message: message.into(), hint: hint.into(), retryable, request_id: None }
     }
 }

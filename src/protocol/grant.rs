@@ -4,6 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// A rule a person writes is never longer.
+const LINE_BYTES: usize = 4096;
+
 /// A rule that allows something, as it would stand in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -12,6 +15,8 @@ pub enum GrantRule {
     Command { words: Vec<String>, exact: bool },
     /// A custom tool with exactly this content.
     Tool { name: String, fingerprint: String },
+    /// A tool of an MCP server, `SERVER/TOOL`, with exactly this description and schema.
+    ServerTool { name: String, fingerprint: String },
     /// Writing what these patterns reach.
     Write { paths: Vec<String> },
 }
@@ -22,6 +27,7 @@ impl GrantRule {
         match self {
             Self::Command { .. } => "Shell.Exec",
             Self::Tool { .. } => "Tool.Custom",
+            Self::ServerTool { .. } => "Mcp.Invoke",
             Self::Write { .. } => "File.Write",
         }
     }
@@ -32,7 +38,7 @@ impl GrantRule {
         match self {
             Self::Command { words, exact: true } => vec![format!("command = {}", list(words)), "exact = true".to_owned()],
             Self::Command { words, exact: false } => vec![format!("command = {}", list(words))],
-            Self::Tool { name, fingerprint } => {
+            Self::Tool { name, fingerprint } | Self::ServerTool { name, fingerprint } => {
                 vec![
                     format!("tools = {}", list(std::slice::from_ref(name))),
                     format!("fingerprint = {}", toml::Value::from(fingerprint.as_str())),
@@ -41,6 +47,62 @@ impl GrantRule {
             Self::Write { paths } => vec![format!("paths = {}", list(paths))],
         }
     }
+}
+
+impl GrantRule {
+    /// Rules as they are shown on one line: `command = ["cargo", "test"], exact = true`, with `;` between several.
+    pub fn of_line(line: &str) -> Result<Vec<Self>, String> {
+        if line.len() > LINE_BYTES || line.chars().any(char::is_control) {
+            return Err("a rule is one short line".to_owned());
+        }
+        pieces(line).into_iter().map(Self::of_piece).collect()
+    }
+
+    fn of_piece(piece: &str) -> Result<Self, String> {
+        let expected =
+            "expected `command = [\"cargo\", \"test\"]`, with `, exact = true` for these words only, or `paths = [\"…\"]`";
+        let table = toml::from_str::<toml::Table>(&format!("rule = {{ {piece} }}"));
+        let wrong = |error: &dyn fmt::Display| format!("`{}` is no rule: {error}; {expected}", piece.trim());
+        let table = table.map_err(|error| wrong(&error.message().trim()))?;
+        let Some(toml::Value::Table(mut rule)) = table.get("rule").cloned() else { return Err(wrong(&"it has no keys")) };
+        let texts = |value: &toml::Value| -> Option<Vec<String>> {
+            value.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+        };
+        let mut list = |key: &str| rule.remove(key).map(|value| texts(&value).filter(|texts| !texts.is_empty()));
+        let found = match (list("command"), list("paths")) {
+            (Some(Some(words)), None) => match rule.remove("exact") {
+                None => Self::Command { words, exact: false },
+                Some(toml::Value::Boolean(exact)) => Self::Command { words, exact },
+                Some(_) => return Err(wrong(&"`exact` is true or false")),
+            },
+            (None, Some(Some(paths))) => Self::Write { paths },
+            _ => return Err(wrong(&"it needs a list of texts in quotes")),
+        };
+        match rule.keys().next() {
+            None => Ok(found),
+            Some(key) => Err(wrong(&format!("`{key}` cannot be said here"))),
+        }
+    }
+}
+
+/// What stands between the `;` that are not within quotes.
+fn pieces(line: &str) -> Vec<&str> {
+    let (mut pieces, mut from, mut quote, mut escaped) = (Vec::new(), 0, None, false);
+    for (at, letter) in line.char_indices() {
+        match (quote, letter) {
+            (Some('"'), _) if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (Some(open), _) if open == letter => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, ';') => {
+                pieces.push(&line[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&line[from..]);
+    pieces
 }
 
 impl fmt::Display for GrantRule {
@@ -84,6 +146,9 @@ pub struct Offer {
     pub rules: Vec<GrantRule>,
     /// The same where it has to be said otherwise for all projects.
     pub everywhere: Vec<GrantRule>,
+    /// In the person's own words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub written: bool,
     /// Why it cannot stand in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_only: Option<String>,
@@ -134,4 +199,26 @@ pub struct Remember {
     /// Until when; for good where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+}
+
+/// What is asked about a rule before it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "snake_case")]
+pub enum RuleAsked {
+    /// Whether it may be kept as the person wrote it, on one line.
+    Written { rule: String },
+    /// Which of the last commands this offer would have let through.
+    Reach { offer: usize },
+}
+
+/// What is said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "told", rename_all = "snake_case")]
+pub enum RuleTold {
+    /// It may: it is one more offer, in this place.
+    Offered { offer: Offer, at: usize },
+    /// It may not, and why.
+    Refused { message: String },
+    /// These, of so many.
+    Reaches { offer: usize, of: usize, lines: Vec<String> },
 }

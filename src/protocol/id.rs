@@ -41,3 +41,10 @@ id!(/// A tool call, as the provider named it; it goes back unchanged.
     CallId);
 id!(/// A message of the thread.
     MessageId);
+
+impl StepId {
+    /// Steps are counted over the session.
+    pub fn number(&self) -> u64 {
+        self.0.rsplit('_').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    }
+}

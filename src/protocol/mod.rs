@@ -3,49 +3,69 @@
 //! Nothing here does anything. What is serialised uses camelCase fields and `snake_case` event names.
 
 pub mod action;
+mod amendment;
 pub mod approval;
 mod artifact;
 mod budget;
 mod changes;
 pub mod command;
 mod context;
+mod custom_command;
 pub mod cut;
 pub mod event;
 pub mod failure;
 pub mod grant;
 pub mod id;
 pub mod layer;
+mod look_up;
 pub mod message;
 pub mod mode;
 mod model;
+mod outcome;
 mod queue;
+mod rewind;
 pub mod sandbox;
+mod server;
+mod setup;
 mod state;
 pub mod tool;
 mod tool_use;
 pub mod usage;
 
 pub use action::{Action, Place, Target};
+pub use amendment::{Amendable, Amendment, FirstParts, Hunk, HunkChoice};
 pub use approval::{Approval, Decision, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit};
 pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
-pub use command::{Command, Resolution};
+pub use command::{Command, ExportForm, KeyText, Resolution};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
+pub use custom_command::CustomCommand;
 pub use cut::{counted, cut_after, cut_before, size, truncated};
-pub use event::{Event, EventKind};
+pub use event::{Event, EventKind, HistorySum};
 pub use failure::{Failure, FailureKind};
-pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RulePlace};
+pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;
+pub use look_up::{
+    Branch, Clipped, DroppedFile, FoundFile, FoundSymbol, ListedSession, ListedState, LookKind, LookLine, LookUp, LookedUp,
+    SessionLook,
+};
 pub use message::{Arguments, Message, Part, Role, StopReason, ToolCall};
 pub use mode::Mode;
 pub use model::{Effort, ListedModel, ModelFacts, Price};
+pub use outcome::{PlaceChange, Standing};
 pub use queue::Waiting;
+pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 pub use sandbox::{
     CountedEffects, EffectKind, Effects, FileEffect, Outside, PreviewOffer, RefusedEffect, RunningCommand, RunningState,
     SandboxTier,
 };
+pub use server::{
+    Elicitation, ElicitationAnswer, ElicitationOutcome, FieldKind, FormField, ServerPrompt, ServerResource, ServerState,
+    ServerStatus, Wanted,
+};
+pub use setup::{FoundModel, PresetFacts, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};
 pub use tool::{ErrorCode, Proposal, Redaction, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};

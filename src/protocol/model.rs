@@ -101,6 +101,9 @@ pub struct ListedModel {
     /// Why it cannot be used now: `set ANTHROPIC_API_KEY or aye auth login anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
+    /// Where all it lacks is a key: whose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_of: Option<String>,
     /// Who says that it is there: `catalogue`, `config.toml`, `asked at http://localhost:11434/v1`.
     pub source: String,
 }

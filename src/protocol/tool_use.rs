@@ -35,6 +35,12 @@ impl ToolUse {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolUses(BTreeMap<String, ToolUse>);
 
+impl From<Vec<ToolUse>> for ToolUses {
+    fn from(uses: Vec<ToolUse>) -> Self {
+        Self(uses.into_iter().map(|one| (one.tool_name.clone(), one)).collect())
+    }
+}
+
 impl ToolUses {
     /// Counts one call that came to an end.
     pub fn note(&mut self, tool_name: &str, status: ToolStatus, latency_ms: u64) {

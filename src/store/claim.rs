@@ -5,12 +5,34 @@ use crate::ports::Durability;
 use crate::protocol::SessionId;
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The right to write to a session, until it is dropped or the process ends.
 pub struct Claim {
     inner: Arc<Inner>,
     id: SessionId,
+}
+
+/// Who holds a session, as it stands in its row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    #[serde(flatten)]
+    pub instance: Instance,
+    /// Absent where an older version took it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<jiff::Timestamp>,
+}
+
+impl Holder {
+    /// Who takes a session now.
+    pub(super) fn begins(instance: Instance) -> Self {
+        Self { instance, since: Some(jiff::Timestamp::now()) }
+    }
+
+    pub(super) fn to_json(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
 }
 
 /// What came of asking for a session.
@@ -35,16 +57,21 @@ impl Drop for Claim {
         locked(&self.inner.unwritten).remove(&self.id);
         let id = self.id.clone();
         self.inner.writer.submit(move |desk| {
-            let Ok(me) = serde_json::to_string(&Instance::current()) else { return };
             let freed = desk.transact(Durability::Process, 0, |transaction| {
-                transaction
-                    .prepare_cached("UPDATE sessions SET owner = NULL WHERE id = ?1 AND owner = ?2")?
-                    .execute(params![id.as_str(), me])
+                let owner = transaction
+                    .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
+                    .query_row([id.as_str()], |row| row.get::<_, Option<String>>(0))
+                    .optional()?;
+                if !is_held_by(&Instance::current(), owner.flatten().as_deref()) {
+                    return Ok(0);
+                }
+                transaction.prepare_cached("UPDATE sessions SET owner = NULL WHERE id = ?1")?.execute([id.as_str()])
             });
             // The end of the process frees it as well.
             if let Err(error) = freed {
                 tracing::warn!(%error, session = %id, "cannot free the session");
             }
+            desk.closed(&id);
         });
     }
 }
@@ -54,25 +81,56 @@ impl Store {
     pub fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
         let wanted = id.clone();
         let taken = self.inner.writer.ask(move |desk| {
-            desk.transact(Durability::Process, 0, |transaction| {
+            let taken = desk.transact(Durability::Process, 0, |transaction| {
                 let owner: Option<Option<String>> = transaction
                     .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
                     .query_row([wanted.as_str()], |row| row.get(0))
                     .optional()?;
                 let Some(owner) = owner else { return Ok(Taken::NoSession) };
                 if let Some(holder) = living(owner.as_deref()) {
-                    return Ok(Taken::HeldBy(holder.pid));
+                    return Ok(Taken::HeldBy(holder.instance.pid));
                 }
                 transaction
                     .prepare_cached("UPDATE sessions SET owner = ?2 WHERE id = ?1")?
-                    .execute(params![wanted.as_str(), serde_json::to_string(&Instance::current()).ok()])?;
+                    .execute(params![wanted.as_str(), Holder::begins(Instance::current()).to_json()])?;
                 Ok(Taken::Yes)
-            })
+            });
+            if matches!(taken, Ok(Taken::Yes)) {
+                desk.opened(&wanted);
+            }
+            taken
         });
         match taken {
             Some(Ok(Taken::Yes)) => Ok(Claim::new(self.inner.clone(), id.clone())),
             Some(Ok(Taken::NoSession)) => Err(StoreError::NoSession { given: id.to_string() }),
             Some(Ok(Taken::HeldBy(pid))) => Err(StoreError::Held { id: id.to_string(), pid }),
+            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
+            None => Err(self.writer_is_gone()),
+        }
+    }
+
+    /// The living process that holds a session.
+    pub fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+        let owner: Option<Option<String>> = self.read(|reader| {
+            reader
+                .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
+                .query_row([id.as_str()], |row| row.get(0))
+                .optional()
+        })?;
+        Ok(living(owner.flatten().as_deref()))
+    }
+
+    /// Gives a session another title.
+    pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), StoreError> {
+        let (wanted, title) = (id.clone(), title.to_owned());
+        let renamed = self.inner.writer.ask(move |desk| {
+            desk.transact(Durability::Process, 0, |transaction| {
+                transaction.execute("UPDATE sessions SET title = ?2 WHERE id = ?1", params![wanted.as_str(), title])
+            })
+        });
+        match renamed {
+            Some(Ok(0)) => Err(StoreError::NoSession { given: id.to_string() }),
+            Some(Ok(_)) => Ok(()),
             Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
             None => Err(self.writer_is_gone()),
         }
@@ -95,13 +153,22 @@ impl Store {
         }
     }
 
-    fn writer_is_gone(&self) -> StoreError {
+    pub(super) fn writer_is_gone(&self) -> StoreError {
         let reason = "its writing thread ended; start aye again".to_owned();
         StoreError::Database { path: self.inner.path.clone(), reason }
     }
 }
 
 /// The process that holds a session, if it lives. A note that cannot be read holds nothing.
-pub(super) fn living(owner: Option<&str>) -> Option<Instance> {
-    owner.and_then(|json| serde_json::from_str::<Instance>(json).ok()).filter(Instance::is_alive)
+pub(super) fn living(owner: Option<&str>) -> Option<Holder> {
+    noted(owner).filter(|holder| holder.instance.is_alive())
+}
+
+/// Whether this run is the one that is noted.
+pub(super) fn is_held_by(me: &Instance, owner: Option<&str>) -> bool {
+    noted(owner).is_some_and(|holder| holder.instance == *me)
+}
+
+fn noted(owner: Option<&str>) -> Option<Holder> {
+    owner.and_then(|json| serde_json::from_str(json).ok())
 }

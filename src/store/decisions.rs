@@ -1,5 +1,6 @@
 //! Who or which rule decided what: kept beside the journal, for as long as it is of use.
 
+use super::records::{self, Place};
 use super::{Store, StoreError};
 use crate::ports::{Durability, Record};
 use crate::protocol::{CallId, Decision, Mode};
@@ -13,8 +14,8 @@ const KEPT_DAYS: i64 = 90;
 const KEPT_ROWS: i64 = 50_000;
 /// So many go at once, so that no step waits for it; the next look takes the next ones.
 const SWEPT_AT_MOST: i64 = 2 * SWEEP_EVERY;
-/// So many calls back it is looked for what a call was that a process before this one asked about.
-const LOOKED_BACK: i64 = 64;
+/// So many records back it is looked for what a call was that a process before this one asked about.
+const LOOKED_BACK: i64 = 512;
 /// How often it is looked whether something is to be forgotten: once in so many rows.
 const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
@@ -98,7 +99,7 @@ impl Calls {
                 self.calls.insert(call.tool_call_id.clone(), (call.tool_name.clone(), summary.clone()));
                 None
             }
-            Record::Started { tool_call_id, rule } => {
+            Record::Started { tool_call_id, rule, .. } => {
                 let by = if rule == "approved by you" { YOU } else { rule };
                 Some(self.row(tool_call_id, "allow", by, ""))
             }
@@ -128,27 +129,26 @@ impl Calls {
 }
 
 /// What a call of a session was, from its journal.
-fn call_of(transaction: &Transaction<'_>, session: &str, id: &CallId) -> rusqlite::Result<Option<(String, String)>> {
-    let mut statement = transaction.prepare_cached(
-        "SELECT json FROM records WHERE session = (SELECT key FROM sessions WHERE id = ?1)
-         AND substr(json, 1, 18) = '{\"record\":\"intent\"' ORDER BY seq DESC LIMIT ?2",
-    )?;
-    let mut rows = statement.query(params![session, LOOKED_BACK])?;
-    while let Some(row) = rows.next()? {
-        if let Ok(Record::Intent { call, summary, .. }) = serde_json::from_slice(row.get_ref(0)?.as_bytes()?)
+fn call_of(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite::Result<Option<(String, String)>> {
+    let last = records::last(transaction, session)?;
+    let mut found = None;
+    records::visit(transaction, session, last - LOOKED_BACK, last, |place| {
+        if let Place::Record { json, .. } = place
+            && json.starts_with(br#"{"record":"intent""#)
+            && let Ok(Record::Intent { call, summary, .. }) = serde_json::from_slice(json)
             && call.tool_call_id == *id
         {
-            return Ok(Some((call.tool_name, summary)));
+            found = Some((call.tool_name, summary));
         }
-    }
-    Ok(None)
+    })?;
+    Ok(found)
 }
 
 /// Writes decisions where their records are written, and forgets the oldest now and then.
 pub(super) fn insert(
     transaction: &Transaction<'_>,
     rows: &[Row],
-    (session, workspace, mode): (Option<&str>, &str, &str),
+    (session, workspace, mode): (Option<i64>, Option<&str>, &str),
     now: i64,
 ) -> rusqlite::Result<()> {
     for row in rows {
@@ -160,7 +160,7 @@ pub(super) fn insert(
         transaction
             .prepare_cached(
                 "INSERT INTO decisions (time, session, workspace, tool, summary, verdict, decider, reason, mode)
-                 VALUES (?1, ?2, coalesce((SELECT workspace FROM sessions WHERE id = ?2), ?3), ?4, ?5, ?6, ?7, ?8, ?9)",
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 now,
@@ -178,7 +178,7 @@ pub(super) fn insert(
             transaction
                 .prepare_cached(
                     "DELETE FROM decisions WHERE key IN
-                     (SELECT key FROM decisions WHERE key <= ?1 OR time < ?2 ORDER BY key LIMIT ?3)",
+                     (SELECT key FROM (SELECT key, time FROM decisions ORDER BY key LIMIT ?3) WHERE key <= ?1 OR time < ?2)",
                 )?
                 .execute(params![key - KEPT_ROWS, now - KEPT_DAYS * DAY_MS, SWEPT_AT_MOST])?;
         }
@@ -208,7 +208,7 @@ impl Store {
         let now = decision.time.as_millisecond();
         let written = self.inner.writer.ask(move |desk| {
             desk.transact(Durability::Process, row.summary.len(), |transaction| {
-                insert(transaction, &[row], (None, &decision.workspace, &decision.mode), now)
+                insert(transaction, &[row], (None, Some(&decision.workspace), &decision.mode), now)
             })
         });
         match written {
@@ -220,8 +220,10 @@ impl Store {
 
     /// The latest decisions, the oldest of them first.
     pub fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
-        const SQL: &str = "SELECT time, session, workspace, tool, summary, verdict, decider, reason, mode FROM decisions
-            WHERE (?1 IS NULL OR (session >= ?1 AND session < ?1 || 'g')) AND (NOT ?2 OR verdict = 'deny')
+        const SQL: &str = "SELECT time, id, place, tool, summary, verdict, decider, reason, mode FROM
+            (SELECT d.*, coalesce(s.id, d.session) AS id, coalesce(d.workspace, s.workspace, '') AS place
+             FROM decisions d LEFT JOIN sessions s ON s.key = d.session)
+            WHERE (?1 IS NULL OR (id >= ?1 AND id < ?1 || 'g')) AND (NOT ?2 OR verdict = 'deny')
             ORDER BY key DESC LIMIT ?3";
         let most = i64::try_from(filter.most).unwrap_or(i64::MAX);
         let mut found: Vec<LoggedDecision> = self.read(|reader| {

@@ -1,7 +1,12 @@
 //! Why the store could not do what was asked.
 
+use crate::protocol::size;
+use crate::sys::file::usage::free_bytes;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// With less free than this no transaction fits.
+const LEAST_FREE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -16,6 +21,12 @@ pub enum StoreError {
         path.display()
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "the session store `{}` is of an older format, and no copy of it could be made before it is brought to this one: {reason}; \
+         make room beside it and start aye again; it is as it was",
+        path.display()
+    )]
+    NoBackup { path: PathBuf, reason: String },
     #[error("session `{id}` is in use by process {pid}; end it there, or start another session")]
     Held { id: String, pid: u32 },
     #[error("`{given}` is no session id: expected at least 6 of its hex digits; `aye sessions list` shows them")]
@@ -66,4 +77,29 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
         }
         _ => error.to_string(),
     }
+}
+
+/// Why a session was not saved, as it stands in parentheses.
+pub(super) fn not_saved(path: &Path, error: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode;
+    let directory = path.parent().unwrap_or(path);
+    let free = free_bytes(directory);
+    let code = error.sqlite_error_code();
+    // A log or an index that cannot grow is told as a disk that fails.
+    let is_full = code == Some(ErrorCode::DiskFull)
+        || code == Some(ErrorCode::SystemIoFailure) && free.is_some_and(|free| free < LEAST_FREE_BYTES);
+    if is_full {
+        let free = free.map(|free| format!(", {} free", short(free))).unwrap_or_default();
+        return format!("disk full{free} in `{}`", directory.display());
+    }
+    match code {
+        Some(ErrorCode::ReadOnly) => format!("`{}` can only be read", path.display()),
+        Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => format!("`{}` cannot be opened", path.display()),
+        Some(ErrorCode::SystemIoFailure) => format!("the disk fails to read or write `{}`: {error}", path.display()),
+        _ => format!("`{}`: {}", path.display(), explain(error)),
+    }
+}
+
+fn short(bytes: u64) -> String {
+    if bytes < 1024 { format!("{bytes} B") } else { size(bytes) }
 }

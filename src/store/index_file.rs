@@ -50,7 +50,12 @@ pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
             for suffix in ["-wal", "-shm"] {
                 let mut companion = path.as_os_str().to_owned();
                 companion.push(suffix);
-                let _ = std::fs::remove_file(companion);
+                let mut beside = aside.clone();
+                beside.push(suffix);
+                // They belong to the damaged one, not to the one that is made now.
+                if std::fs::rename(&companion, beside).is_err() {
+                    let _ = std::fs::remove_file(companion);
+                }
             }
             connect(path, shape)
         }

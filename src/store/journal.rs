@@ -1,12 +1,14 @@
 //! One session's journal: records in, committed rows out.
 
+use super::claim::{Holder, is_held_by, living};
 use super::decisions::{self, Calls, Row};
-use super::error::explain;
+use super::error::not_saved;
+use super::records;
 use super::sessions::{NewSession, SessionStatus, title_of};
 use super::writer::Desk;
-use super::{Inner, locked};
-use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record};
-use crate::protocol::{Mode, SessionId};
+use super::{Inner, locked, tails};
+use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, Tail};
+use crate::protocol::{CallId, Mode, SessionId};
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::sync::{Arc, Mutex};
@@ -19,11 +21,14 @@ pub(super) struct SessionJournal {
     unwritten: Option<NewSession>,
     mode: Mode,
     calls: Mutex<Calls>,
+    /// Who must hold the session with every entry.
+    me: Instance,
 }
 
 /// One change to a session, all of it or nothing.
 struct Entry {
     id: SessionId,
+    me: Instance,
     unwritten: Option<NewSession>,
     records: Vec<String>,
     decisions: Vec<Row>,
@@ -33,17 +38,40 @@ struct Entry {
     /// The model that was chosen.
     model: Option<String>,
     title: Option<String>,
+    /// What is kept of the output of a command that runs.
+    tail: Option<(CallId, Tail)>,
+    clears: Clears,
+}
+
+/// Whose kept output is not needed any more.
+pub(super) enum Clears {
+    Calls(Vec<CallId>),
+    All,
+}
+
+impl Clears {
+    fn by(records: &[Record]) -> Self {
+        if records.iter().any(|record| matches!(record, Record::TaskStarted { .. } | Record::TaskEnded { .. })) {
+            return Self::All;
+        }
+        let ended = records.iter().filter_map(|record| match record {
+            Record::Finished { result, .. } | Record::KeptFrom { result, .. } => Some(result.tool_call_id.clone()),
+            _ => None,
+        });
+        Self::Calls(ended.collect())
+    }
 }
 
 impl SessionJournal {
     pub(super) fn new(inner: Arc<Inner>, id: SessionId, unwritten: Option<NewSession>, mode: Mode) -> Self {
-        Self { inner, id, unwritten, mode, calls: Mutex::default() }
+        Self { inner, id, unwritten, mode, calls: Mutex::default(), me: Instance::current() }
     }
 
     fn entry(&self) -> Entry {
         let (id, unwritten) = (self.id.clone(), self.unwritten.clone());
         Entry {
             id,
+            me: self.me.clone(),
             unwritten,
             records: Vec::new(),
             decisions: Vec::new(),
@@ -52,17 +80,27 @@ impl SessionJournal {
             status: None,
             model: None,
             title: None,
+            tail: None,
+            clears: Clears::Calls(Vec::new()),
         }
     }
 
-    async fn write(&self, entry: Entry, durability: Durability) -> Result<(), JournalError> {
+    /// On its way when this returns.
+    fn submit(&self, entry: Entry, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
         self.inner.writer.submit(move |desk| {
             // Nobody waits any more when the task was dropped; the entry is written all the same.
             drop(answer.send(entry.write(desk, durability)));
         });
-        let written = answered.await.unwrap_or_else(|_| Err("its writing thread ended; start aye again".to_owned()));
-        written.map_err(|reason| JournalError { message: format!("`{}`: {reason}", self.inner.path.display()) })?;
+        answered
+    }
+
+    async fn write(&self, entry: Entry, durability: Durability) -> Result<(), JournalError> {
+        self.written(self.submit(entry, durability)).await
+    }
+
+    async fn written(&self, answered: oneshot::Receiver<Result<(), JournalError>>) -> Result<(), JournalError> {
+        answered.await.unwrap_or_else(|_| Err(failed("its writing thread ended; start aye again".to_owned())))?;
         if self.unwritten.is_some() {
             locked(&self.inner.unwritten).remove(&self.id);
         }
@@ -83,14 +121,22 @@ impl Journal for SessionJournal {
                 _ => None,
             });
             entry.title = records.iter().find_map(title_of);
+            entry.clears = Clears::by(&records);
             entry.decisions = locked(&self.calls).decisions(&records);
             entry.records = records
                 .iter()
                 .map(serde_json::to_string)
                 .collect::<Result<_, _>>()
-                .map_err(|error| JournalError { message: format!("a record cannot be written as JSON: {error}") })?;
+                .map_err(|error| failed(format!("a record cannot be written as JSON: {error}")))?;
             self.write(entry, durability).await
         })
+    }
+
+    fn save_tail(&self, call: CallId, tail: Tail) -> BoxFuture<'_, Result<(), JournalError>> {
+        let mut entry = self.entry();
+        entry.tail = Some((call, tail));
+        let answered = self.submit(entry, Durability::Process);
+        Box::pin(self.written(answered))
     }
 
     fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>> {
@@ -100,56 +146,112 @@ impl Journal for SessionJournal {
     }
 }
 
+/// What another attempt may mend.
+fn failed(message: String) -> JournalError {
+    JournalError { message, lost: false }
+}
+
+/// What came of an entry.
+enum Written {
+    Yes,
+    /// The session is gone.
+    Deleted,
+    /// It is not this process that holds the session: nothing was written.
+    NotOurs(Option<String>),
+}
+
+/// The session an entry belongs to.
+enum Found {
+    Ours(i64),
+    /// An empty draft of a session in which nothing was said: nothing to keep.
+    Nothing,
+    Deleted,
+    NotOurs(Option<String>),
+}
+
 impl Entry {
-    fn write(&self, desk: &mut Desk, durability: Durability) -> Result<(), String> {
-        let bytes = self.records.iter().map(String::len).sum::<usize>() + self.draft.as_ref().map_or(0, String::len);
+    fn write(&self, desk: &mut Desk, durability: Durability) -> Result<(), JournalError> {
+        let said = self.records.iter().map(String::len).sum::<usize>();
+        let bytes = said + self.draft.as_ref().map_or(0, String::len);
         let now = jiff::Timestamp::now().as_millisecond();
         let written = desk.transact(durability, bytes, |transaction| self.write_rows(transaction, now));
         match written {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(format!("session `{}` was deleted meanwhile", self.id)),
-            Err(error) => Err(explain(&error)),
+            Ok(Written::Yes) => {
+                if said > 0 {
+                    desk.wrote(&self.id, said);
+                }
+                Ok(())
+            }
+            Ok(Written::Deleted) => {
+                Err(JournalError { message: format!("session `{}` was deleted meanwhile", self.id), lost: true })
+            }
+            Ok(Written::NotOurs(owner)) => {
+                let message = match living(owner.as_deref()) {
+                    Some(holder) => format!("session `{}` was taken over by process {}", self.id, holder.instance.pid),
+                    None => format!("session `{}` is no longer held by this process; resume it to go on", self.id),
+                };
+                Err(JournalError { message, lost: true })
+            }
+            Err(error) => Err(failed(not_saved(desk.path(), &error))),
         }
     }
 
-    /// Whether there was a session to write to.
-    fn write_rows(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<bool> {
-        let Some(key) = self.find_or_make(transaction, now)? else {
-            // An empty draft of a session in which nothing was said: nothing to keep.
-            return Ok(self.unwritten.is_some());
+    fn write_rows(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<Written> {
+        let key = match self.find_or_make(transaction, now)? {
+            Found::Ours(key) => key,
+            Found::Nothing => return Ok(Written::Yes),
+            Found::Deleted => return Ok(Written::Deleted),
+            Found::NotOurs(owner) => return Ok(Written::NotOurs(owner)),
         };
-        let mut insert = transaction.prepare_cached(
-            "INSERT INTO records (session, seq, json, time)
-             VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM records WHERE session = ?1), ?2, ?3)",
-        )?;
-        for record in &self.records {
-            insert.execute(params![key, record, now])?;
+        if !self.records.is_empty() {
+            let last = records::last(transaction, key)?;
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, ?4)")?;
+            for (seq, record) in (last + 1..).zip(&self.records) {
+                insert.execute(params![key, seq, record, now])?;
+            }
         }
-        decisions::insert(transaction, &self.decisions, (Some(self.id.as_str()), "", self.mode.as_str()), now)?;
+        decisions::insert(transaction, &self.decisions, (Some(key), None, self.mode.as_str()), now)?;
+        tails::clear(transaction, key, &self.clears)?;
+        if let Some((call, tail)) = &self.tail {
+            tails::replace(transaction, key, call, tail)?;
+        }
         transaction
             .prepare_cached(
-                "UPDATE sessions SET updated = ?2, status = coalesce(?3, status), title = coalesce(title, ?4),
+                // What is written last is the latest of its workspace, also after the clock was set back.
+                "UPDATE sessions SET updated = max(?2, coalesce((SELECT o.updated + 1 FROM sessions o
+                 WHERE o.workspace_id = sessions.workspace_id AND o.key <> sessions.key ORDER BY o.updated DESC LIMIT 1), 0)), status = coalesce(?3, status), title = coalesce(title, ?4),
                  draft = coalesce(?5, draft), model = coalesce(?6, model) WHERE key = ?1",
             )?
             .execute(params![key, now, self.status.map(SessionStatus::as_str), self.title, self.draft, self.model])?;
         if self.draft.as_deref() == Some("") {
             transaction
-                .prepare_cached("DELETE FROM sessions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE session = ?1)")?
+                .prepare_cached(
+                    "DELETE FROM sessions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE session = ?1)
+                     AND NOT EXISTS (SELECT 1 FROM packed WHERE session = ?1)",
+                )?
                 .execute([key])?;
         }
-        Ok(true)
+        Ok(Written::Yes)
     }
 
-    fn find_or_make(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<Option<i64>> {
-        let found = transaction
-            .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
-            .query_row([self.id.as_str()], |row| row.get(0))
+    fn find_or_make(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<Found> {
+        let found: Option<(i64, Option<String>)> = transaction
+            .prepare_cached("SELECT key, owner FROM sessions WHERE id = ?1")?
+            .query_row([self.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let (None, Some(new)) = (found, &self.unwritten) else { return Ok(found) };
-        if self.records.is_empty() && self.draft.as_deref().unwrap_or_default().is_empty() {
-            return Ok(None);
+        match (found, &self.unwritten) {
+            (Some((key, owner)), _) if is_held_by(&self.me, owner.as_deref()) => Ok(Found::Ours(key)),
+            (Some((_, owner)), _) => Ok(Found::NotOurs(owner)),
+            (None, None) => Ok(Found::Deleted),
+            (None, Some(_)) if self.records.is_empty() && self.draft.as_deref().unwrap_or_default().is_empty() => {
+                Ok(Found::Nothing)
+            }
+            (None, Some(new)) => self.make(new, transaction, now).map(Found::Ours),
         }
-        let owner = serde_json::to_string(&Instance::current()).ok();
+    }
+
+    fn make(&self, new: &NewSession, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<i64> {
         transaction
             .prepare_cached(
                 "INSERT INTO sessions (id, workspace_id, workspace, created, updated, status, model, owner)
@@ -162,8 +264,8 @@ impl Entry {
                 now,
                 SessionStatus::Idle.as_str(),
                 new.model,
-                owner
+                Holder::begins(self.me.clone()).to_json()
             ])?;
-        Ok(Some(transaction.last_insert_rowid()))
+        Ok(transaction.last_insert_rowid())
     }
 }

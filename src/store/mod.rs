@@ -2,24 +2,39 @@
 
 mod artifacts;
 mod aside;
+mod backup;
 mod claim;
 mod decisions;
 mod directory;
 mod error;
 mod health;
+mod importing;
 mod index_file;
 mod journal;
+mod marks;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod measure;
+mod packed;
+mod pruning;
+mod reading;
+mod records;
+mod salvage;
 mod schema;
 mod sessions;
 mod snapshots;
+mod tails;
 mod writer;
 
 pub use artifacts::ArtifactStore;
-pub use claim::Claim;
+pub use claim::{Claim, Holder};
 pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
 pub use health::{Health, health};
-pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
+pub use importing::Foreign;
+pub use marks::Parent;
+pub use pruning::GiveBack;
+pub use reading::{Size, Tally, Written};
+pub use sessions::{Loaded, NewSession, Piece, SessionStatus, SessionSummary};
 pub use snapshots::Snapshots;
 
 use crate::ports::Journal;
@@ -56,16 +71,29 @@ impl Store {
         let _only_one_opens = directory::lock(data_dir)?;
         let path = data_dir.join(FILE_NAME);
         let mut notices = Vec::new();
-        let reader = match schema::examine(&path)? {
-            schema::State::Sound(connection) => connection,
-            schema::State::Missing => schema::create(&path)?,
+        let found = match schema::examine(&path)? {
+            // An earlier start was killed while it moved the files of a damaged store: what is left may look sound without its log.
+            schema::State::Sound(..) if schema::salvaged(&path).exists() => {
+                schema::State::Damaged("a part of it was moved aside".to_owned())
+            }
+            found => found,
+        };
+        let reader = match found {
+            schema::State::Sound(connection, notice) => {
+                notices.extend(notice);
+                connection
+            }
+            schema::State::Missing => match adopted(&path)? {
+                Some((connection, notice)) => {
+                    notices.push(notice);
+                    connection
+                }
+                None => schema::create(&path)?,
+            },
             schema::State::Damaged(reason) => {
-                let moved = aside::move_aside(&path).map_err(|error| StoreError::unusable(&path, &error))?;
-                notices.push(format!(
-                    "the session store was damaged ({reason}): it was moved to `{}` as it is, and a new one was made",
-                    moved.display()
-                ));
-                schema::create(&path)?
+                let (connection, notice) = replace(&path, &reason)?;
+                notices.push(notice);
+                connection
             }
         };
         let writer = Writer::new(path.clone());
@@ -90,6 +118,43 @@ impl Store {
         let unwritten = locked(&self.inner.unwritten).get(id).cloned();
         Arc::new(journal::SessionJournal::new(self.inner.clone(), id.clone(), unwritten, mode))
     }
+}
+
+/// What lies beside the sessions: how many contents, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beside {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl Beside {
+    fn less(self, after: Self) -> Self {
+        Self { count: self.count.saturating_sub(after.count), bytes: self.bytes.saturating_sub(after.bytes) }
+    }
+}
+
+/// Puts a new store in the place of a damaged one, with all that could be read of it. A crash on the way loses nothing: what was
+/// read is whole under a name of its own before anything is moved, and the next start goes on from there.
+fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
+    let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
+    let moved = aside::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
+    let words = saved.map_or_else(|| "what could be read of it is here".to_owned(), salvage::Salvage::words);
+    let connection = adopt(path)?;
+    Ok((connection, format!("the session store was damaged ({reason}): it was moved to `{}`, {words}", moved.display())))
+}
+
+/// The store that an earlier start made of a damaged one and had no time to name.
+fn adopted(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
+    if !schema::salvaged(path).exists() {
+        return Ok(None);
+    }
+    let connection = adopt(path)?;
+    Ok(Some((connection, "the session store was damaged: what could be read of it is here, it was moved aside".to_owned())))
+}
+
+fn adopt(path: &Path) -> Result<Connection, StoreError> {
+    schema::rename(&schema::salvaged(path), path)?;
+    schema::connect(path).map_err(|error| StoreError::database(path, &error))
 }
 
 impl Inner {

@@ -1,22 +1,25 @@
 //! The tables, their versions, and whether a file is such a database at all.
 
 use super::aside::{COMPANIONS, beside};
-use super::{StoreError, directory};
+use super::salvage::{self, Salvage};
+use super::{StoreError, backup, directory};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Stands in the header, so that another program's database is not taken for ours.
-const APPLICATION_ID: i64 = 0x6179_6501;
+pub(super) const APPLICATION_ID: i64 = 0x6179_6501;
 /// Larger stores are not read through at each start.
 const CHECKED_AT_MOST_BYTES: u64 = 64 << 20;
 /// A log that grew larger is cut back when it starts anew.
 const LOG_KEPT_BYTES: i64 = 8 << 20;
+/// Pages a connection keeps in memory; the system keeps the file there anyway.
+const PAGES_KIB: i64 = 512;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One step per version; a store at version n has had the first n.
-const MIGRATIONS: &[&str] = &[
+pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY,
@@ -56,25 +59,62 @@ const MIGRATIONS: &[&str] = &[
     );
     CREATE INDEX decisions_by_time ON decisions (time);
 ",
+    // Records that are done with lie packed. A decision names its session by key, and in words once that is gone.
+    "
+    CREATE TABLE packed (
+        key INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        UNIQUE (session, first)
+    );
+    DROP INDEX decisions_by_time;
+    ALTER TABLE decisions RENAME TO decisions_before;
+    CREATE TABLE decisions (
+        key INTEGER PRIMARY KEY AUTOINCREMENT,
+        time INTEGER NOT NULL,
+        session,
+        workspace TEXT,
+        tool TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        decider TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        mode TEXT NOT NULL
+    );
+    INSERT INTO decisions
+        SELECT d.key, d.time, coalesce(s.key, d.session), iif(s.key IS NULL, d.workspace, NULL),
+               d.tool, d.summary, d.verdict, d.decider, d.reason, d.mode
+        FROM decisions_before d LEFT JOIN sessions s ON s.id = d.session;
+    DROP TABLE decisions_before;
+    CREATE TRIGGER decisions_outlive_sessions BEFORE DELETE ON sessions BEGIN
+        UPDATE decisions SET session = old.id, workspace = old.workspace WHERE session = old.key;
+    END;
+",
+    super::tails::TABLE,
+    super::marks::TABLE,
 ];
 /// Names every column, and so fails where one is missing.
 const EXPECTED: &str = "
     SELECT s.key, s.id, s.workspace_id, s.workspace, s.title, s.created, s.updated, s.status, s.model, s.draft, s.owner,
            r.key, r.session, r.seq, r.json, r.time,
+           p.key, p.session, p.first, p.last, p.data,
            d.key, d.time, d.session, d.workspace, d.tool, d.summary, d.verdict, d.decider, d.reason, d.mode
-    FROM sessions s JOIN records r ON r.session = s.key JOIN decisions d ON d.session = s.id";
+    FROM sessions s JOIN records r ON r.session = s.key JOIN packed p ON p.session = s.key JOIN decisions d ON d.session = s.key";
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 pub(super) enum State {
     Missing,
-    Sound(Connection),
+    /// What the person should know of it, if anything.
+    Sound(Connection, Option<String>),
     /// Why, in words.
     Damaged(String),
 }
 
 /// Looks at what stands at `path` and changes none of it unless it is sound.
 pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
-    let companions: Vec<_> = COMPANIONS.iter().filter_map(|suffix| beside(path, suffix).symlink_metadata().ok()).collect();
+    let companions: Vec<_> = companions(path).filter_map(|file| file.symlink_metadata().ok()).collect();
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -102,6 +142,7 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     let bytes = metadata.len() + companions.iter().map(std::fs::Metadata::len).sum::<u64>();
     match check(path, bytes) {
         Ok(state) => Ok(state),
+        Err(Trouble::NoBackup(error)) => Err(error.said(path)),
         Err(Trouble::Newer(found)) => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
         Err(Trouble::Sqlite(error)) => match damage(&error) {
             Some(reason) => Ok(State::Damaged(reason)),
@@ -126,6 +167,7 @@ fn damage(error: &rusqlite::Error) -> Option<String> {
 
 enum Trouble {
     Newer(i64),
+    NoBackup(backup::Failure),
     Sqlite(rusqlite::Error),
 }
 
@@ -156,45 +198,103 @@ fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
     if connection.is_readonly("main")? {
         return Ok(State::Damaged("its header forbids writing".to_owned()));
     }
-    migrate(&mut connection)?;
+    let notice = if version < VERSION { Some(renew(&mut connection, path, version)?) } else { None };
     connection.prepare(EXPECTED)?;
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    Ok(State::Sound(connection))
+    // Reads the tables, as nothing may before they are known to be sound.
+    connection.pragma_update(None, "cache_size", -PAGES_KIB)?;
+    Ok(State::Sound(connection, notice))
+}
+
+/// Brings a store of an older format to this one, all of it or nothing, and keeps it as it was beside it.
+fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<String, Trouble> {
+    let kept = backup::keep(connection, path, VERSION).map_err(|failure| match failure {
+        // What cannot be read through is damaged, and salvaged.
+        backup::Failure::Database(error) if damage(&error).is_some() => Trouble::Sqlite(error),
+        other => Trouble::NoBackup(other),
+    })?;
+    if let Err(error) = migrate(connection) {
+        // The store is as it was: a copy of it is of no use, and each start would make another.
+        let _ = std::fs::remove_file(&kept);
+        return Err(error.into());
+    }
+    Ok(format!(
+        "the session store was brought from format {version} to {VERSION}; as it was before it is kept in `{}`, which you may remove",
+        kept.display()
+    ))
 }
 
 /// A new database appears under its name only when it is whole.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
+    create_with(path, path, |_| Ok(()))?;
+    connect(path).map_err(|error| StoreError::database(path, &error))
+}
+
+/// Where a new store lies with what could be read of a damaged one, until that is out of the way.
+pub(super) fn salvaged(path: &Path) -> PathBuf {
+    beside(path, ".salvaged")
+}
+
+/// Makes a new store of what can be read of the damaged one, and leaves that as it is.
+pub(super) fn rescue(path: &Path) -> Result<Salvage, StoreError> {
+    create_with(path, &salvaged(path), |connection| {
+        let transaction = connection.transaction()?;
+        let saved = salvage::salvage(path, &transaction)?;
+        transaction.commit()?;
+        Ok(saved)
+    })
+}
+
+fn create_with<T>(
+    path: &Path,
+    target: &Path,
+    fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+) -> Result<T, StoreError> {
     let unfinished = beside(path, ".new");
-    for file in [unfinished.clone(), beside(&unfinished, "-wal"), beside(&unfinished, "-shm"), beside(&unfinished, "-journal")] {
+    for file in std::iter::once(unfinished.clone()).chain(companions(&unfinished)) {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::unusable(&file, &error)),
             Ok(()) | Err(_) => {}
         }
     }
     directory::private().create_new(true).open(&unfinished).map_err(|error| StoreError::unusable(&unfinished, &error))?;
-    build(&unfinished).map_err(|error| StoreError::database(path, &error))?;
+    let filled = build(&unfinished, fill).map_err(|error| StoreError::database(path, &error))?;
     std::fs::File::open(&unfinished)
         .and_then(|file| file.sync_all())
         .map_err(|error| StoreError::unusable(&unfinished, &error))?;
-    std::fs::rename(&unfinished, path).map_err(|error| StoreError::unusable(path, &error))?;
+    rename(&unfinished, target)?;
+    // What SQLite was not let remove: nothing reads it, and the next one to be made would remove it too.
+    companions(&unfinished).for_each(|file| drop(std::fs::remove_file(file)));
+    Ok(filled)
+}
+
+fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
+    COMPANIONS.iter().map(move |suffix| beside(path, suffix))
+}
+
+/// Gives a file its name, and sees to it that it keeps it.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    std::fs::rename(from, to).map_err(|error| StoreError::unusable(to, &error))?;
     #[cfg(unix)]
-    if let Some(directory) = path.parent() {
+    if let Some(directory) = to.parent() {
         std::fs::File::open(directory)
             .and_then(|directory| directory.sync_all())
             .map_err(|error| StoreError::unusable(directory, &error))?;
     }
-    connect(path).map_err(|error| StoreError::database(path, &error))
+    Ok(())
 }
 
-fn build(path: &Path) -> rusqlite::Result<()> {
+fn build<T>(path: &Path, fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut connection = connect(path)?;
     // Nobody can see this file yet: one sync before it gets its name is enough.
-    connection.execute_batch("PRAGMA synchronous = OFF")?;
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA auto_vacuum = INCREMENTAL")?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     migrate(&mut connection)?;
+    let filled = fill(&mut connection)?;
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
-    connection.close().map_err(|(_, error)| error)
+    connection.close().map_err(|(_, error)| error)?;
+    Ok(filled)
 }
 
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {

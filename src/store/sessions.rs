@@ -1,11 +1,13 @@
 //! Which sessions there are, and what was said in one.
 
 use super::claim::living;
-use super::{Store, StoreError};
-use crate::ports::Record;
-use crate::protocol::{SessionId, WorkspaceId};
+use super::records::{self, Place};
+use super::{Store, StoreError, tails};
+use crate::ports::{Record, Tail};
+use crate::protocol::{Arguments, CallId, SessionId, ToolCall, WorkspaceId};
 use rusqlite::{Row, params};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A title is a line in a list.
@@ -52,10 +54,15 @@ pub struct SessionSummary {
     pub model: String,
     /// The living process that holds it.
     pub held_by: Option<u32>,
+    /// Put away: not among those to go on with.
+    pub archived: bool,
+    /// What it is a copy of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
 }
 
 /// A session as it was left.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Loaded {
     /// In the order they were written, unreadable ones too.
     pub records: Vec<Record>,
@@ -63,9 +70,35 @@ pub struct Loaded {
     pub skipped: usize,
     /// What the person typed and did not send.
     pub draft: String,
+    /// The last that commands printed whose outcome is not known.
+    pub tails: HashMap<CallId, Tail>,
 }
 
-const COLUMNS: &str = "id, workspace_id, workspace, title, created, updated, status, model, owner";
+/// A part of a session that begins with a step or a task.
+#[derive(Debug, Default)]
+pub struct Piece {
+    pub records: Vec<Record>,
+    /// Where the part before it ends, where there is one.
+    pub before: Option<i64>,
+}
+
+impl Loaded {
+    /// What cannot be read keeps a place: what may have stood there counts in an open step.
+    fn take(&mut self, place: Place<'_>) {
+        let (record, count) = match place {
+            Place::Record { json, .. } => (serde_json::from_slice(json).unwrap_or(Record::Unreadable), 1),
+            Place::Lost { count } => (Record::Unreadable, usize::try_from(count).unwrap_or(usize::MAX)),
+        };
+        if record == Record::Unreadable {
+            self.skipped = self.skipped.saturating_add(count);
+        }
+        self.records.push(record);
+    }
+}
+
+const COLUMNS: &str = "id, workspace_id, workspace, title, created, updated, status, model, owner,
+     coalesce((SELECT archived FROM marks WHERE session = sessions.key), 0) AS archived,
+     (SELECT parent FROM marks WHERE session = sessions.key)";
 
 impl Store {
     /// The sessions of a workspace, or all of them, the latest first.
@@ -78,10 +111,10 @@ impl Store {
         })
     }
 
-    /// The session of this workspace in which something was said last.
+    /// The session of this workspace in which something was said last, of those that were not put away.
     pub fn latest(&self, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM sessions WHERE workspace_id = ?1 AND title IS NOT NULL ORDER BY updated DESC, key DESC LIMIT 1"
+            "SELECT {COLUMNS} FROM sessions WHERE workspace_id = ?1 AND title IS NOT NULL AND archived = 0 ORDER BY updated DESC, key DESC LIMIT 1"
         );
         self.read(|reader| reader.prepare_cached(&sql)?.query_map([workspace.as_str()], summary)?.next().transpose())
     }
@@ -113,27 +146,72 @@ impl Store {
                 .next()
                 .transpose()?;
             let Some((draft, key)) = found else { return Ok(None) };
-            let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft };
-            let mut statement = reader.prepare_cached("SELECT json FROM records WHERE session = ?1 ORDER BY seq")?;
-            let mut rows = statement.query([key])?;
-            while let Some(row) = rows.next()? {
-                match row.get_ref(0)?.as_bytes().ok().and_then(|json| serde_json::from_slice(json).ok()) {
-                    Some(Record::Unreadable) | None => {
-                        // Kept as a place: what may have stood there counts in an open step.
-                        loaded.records.push(Record::Unreadable);
-                        loaded.skipped += 1;
-                    }
-                    Some(record) => loaded.records.push(record),
-                }
-            }
+            let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft, tails: tails::load(reader, key)? };
+            // Nothing is packed between two looks.
+            let _steady = reader.unchecked_transaction()?;
+            let last = records::last(reader, key)?;
+            records::visit(reader, key, 1, last, |place| loaded.take(place))?;
             Ok(Some(loaded))
         })?;
         loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
     }
 
+    /// About so many of the last records before a place, or of all; whole steps.
+    pub fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<Piece, StoreError> {
+        let piece = self.read(|reader| {
+            let key = reader
+                .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
+                .query_map([id.as_str()], |row| row.get::<_, i64>(0))?
+                .next()
+                .transpose()?;
+            let Some(key) = key else { return Ok(None) };
+            let _steady = reader.unchecked_transaction()?;
+            let last = records::last(reader, key)?.min(before.map_or(i64::MAX, |before| before.saturating_sub(1)));
+            let mut reach = i64::try_from(about).unwrap_or(i64::MAX).max(1);
+            loop {
+                let from = last.saturating_sub(reach).max(0) + 1;
+                if let Some(piece) = whole_steps(reader, key, (from, last))? {
+                    return Ok(Some(piece));
+                }
+                reach = reach.saturating_mul(2);
+            }
+        })?;
+        piece.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
+    }
+
+    /// What the person typed in a session and did not send.
+    pub fn draft(&self, id: &SessionId) -> Result<String, StoreError> {
+        let mut found = self.read(|reader| {
+            let mut statement = reader.prepare_cached("SELECT draft FROM sessions WHERE id = ?1")?;
+            let rows = statement.query_map([id.as_str()], |row| text(row, 0))?;
+            rows.collect::<rusqlite::Result<Vec<String>>>()
+        })?;
+        found.pop().ok_or_else(|| StoreError::NoSession { given: id.to_string() })
+    }
+
     pub(super) fn read<T>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         query(&self.inner.reader()).map_err(|error| StoreError::database(&self.inner.path, &error))
     }
+}
+
+/// The records between two places from the first step on; none where no step begins there, unless it is the start of the session.
+fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)) -> rusqlite::Result<Option<Piece>> {
+    let mut piece = Piece::default();
+    let mut begun = from <= 1;
+    records::visit(reader, key, from, last, |place| match place {
+        Place::Record { seq, json, .. } => {
+            if !begun && records::begins_step(json) {
+                begun = true;
+                piece.before = Some(seq);
+            }
+            if begun {
+                piece.records.push(serde_json::from_slice(json).unwrap_or(Record::Unreadable));
+            }
+        }
+        Place::Lost { .. } if begun => piece.records.push(Record::Unreadable),
+        Place::Lost { .. } => {}
+    })?;
+    Ok(begun.then_some(piece))
 }
 
 /// Text that may have been written by a damaged or a foreign hand.
@@ -153,7 +231,9 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         updated: time(5)?,
         status: SessionStatus::parse(&text(row, 6)?),
         model: text(row, 7)?,
-        held_by: living(owner.as_deref()).map(|holder| holder.pid),
+        held_by: living(owner.as_deref()).map(|holder| holder.instance.pid),
+        archived: row.get::<_, i64>(9).unwrap_or_default() != 0,
+        parent: row.get::<_, Option<String>>(10).unwrap_or_default().map(SessionId::new),
     })
 }
 
@@ -175,6 +255,9 @@ impl SessionStatus {
     pub(super) fn after(record: &Record) -> Option<Self> {
         match record {
             Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued => Some(Self::Running),
+            Record::OwnStarted { .. } => Some(Self::Running),
+            Record::OwnEnded { waits: false, .. } => Some(Self::Idle),
+            Record::OwnEnded { waits: true, .. } => Some(Self::Paused),
             Record::ApprovalRequested { .. } => Some(Self::Waiting),
             Record::TaskEnded { .. } => Some(Self::Idle),
             Record::Paused { .. } => Some(Self::Paused),
@@ -194,6 +277,7 @@ impl SessionStatus {
             | Record::KeptFrom { .. }
             | Record::Finished { .. }
             | Record::Resolved { .. }
+            | Record::Renewed { .. }
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }
             | Record::Steered { .. }
@@ -201,6 +285,11 @@ impl SessionStatus {
             | Record::Wasted { .. }
             | Record::Compacted { .. }
             | Record::CompactionUndone
+            | Record::RewindStarted { .. }
+            | Record::Rewound { .. }
+            | Record::CompactionStarted { .. }
+            | Record::CompactionGivenUp
+            | Record::Truncated { .. }
             | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }
             | Record::Unreadable => None,
@@ -208,14 +297,25 @@ impl SessionStatus {
     }
 }
 
-/// The first line of the first prompt, without control characters.
+/// The first line of the first prompt, without control characters; or the command of the person's own that came before any.
 pub(super) fn title_of(record: &Record) -> Option<String> {
-    let Record::TaskStarted { prompt, .. } = record else { return None };
-    let text = prompt.typed();
+    let text = match record {
+        Record::TaskStarted { prompt, .. } => prompt.typed().to_owned(),
+        Record::OwnStarted { call, .. } => format!("! {}", command_of(call)),
+        _ => return None,
+    };
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
     let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if plain.chars().count() <= TITLE_CHARS {
         return Some(plain);
     }
     Some(plain.chars().take(TITLE_CHARS - 1).chain(['…']).collect())
+}
+
+/// The line of a command.
+fn command_of(call: &ToolCall) -> &str {
+    match &call.arguments {
+        Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
+        Arguments::Malformed(_) => "",
+    }
 }

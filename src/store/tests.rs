@@ -1,6 +1,6 @@
 use super::*;
-use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Message, MessageId, Part, Role, TaskId, Waiting, WorkspaceId};
+use crate::ports::{Durability, Record, Tail, TaskEnd};
+use crate::protocol::{CallId, Message, MessageId, Part, Role, TaskId, ToolResult, Waiting, WorkspaceId};
 use crate::sys::instance::Instance;
 use futures_util::FutureExt;
 use proptest::prelude::*;
@@ -10,6 +10,10 @@ use tempfile::TempDir;
 
 mod damage;
 mod decisions;
+mod format;
+mod pruning;
+mod salvage;
+mod size;
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
@@ -90,21 +94,24 @@ fn decisions_are_kept_with_the_records_that_carry_them() {
 }
 
 #[test]
-fn a_store_from_before_there_were_decisions_is_brought_up_to_date() {
+fn what_a_command_printed_last_is_replaced_and_goes_with_its_outcome() {
     let dir = TempDir::new().unwrap();
-    {
-        let store = Store::open(dir.path()).unwrap();
-        let _claim = store.create(session(ID));
-        append(&store, ID, vec![prompt("kept")], Durability::Power);
-    }
-    let path = dir.path().join("aye.db");
-    let old = rusqlite::Connection::open(&path).unwrap();
-    old.execute_batch("DROP TABLE decisions; PRAGMA user_version = 1").unwrap();
-    drop(old);
     let store = Store::open(dir.path()).unwrap();
-    assert!(store.notices().is_empty(), "{:?}", store.notices());
-    assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
-    assert_eq!(store.decisions(&DecisionFilter { most: 10, ..DecisionFilter::default() }).unwrap(), []);
+    let claim = store.create(session(ID));
+    let journal = store.journal(claim.id(), Mode::Ask);
+    let (one, two) = (CallId::new("c1"), CallId::new("c2"));
+    let tail = |text: &str, ran_ms| Tail { text: text.to_owned(), ran_ms };
+    wait(journal.append(vec![prompt("hi")], Durability::Power)).unwrap();
+    drop(journal.save_tail(one.clone(), tail("half", 1)));
+    drop(journal.save_tail(two.clone(), tail("other", 2)));
+    wait(journal.save_tail(one.clone(), tail("all of it", 3))).unwrap();
+    let tails = || store.load(claim.id()).unwrap().tails;
+    assert_eq!(tails(), [(one.clone(), tail("all of it", 3)), (two.clone(), tail("other", 2))].into());
+    let result = ToolResult::succeeded(one, "RunCommand", "done");
+    wait(journal.append(vec![Record::Finished { result, latency_ms: 1 }], Durability::Process)).unwrap();
+    assert_eq!(tails(), [(two, tail("other", 2))].into());
+    wait(journal.append(vec![ended()], Durability::Power)).unwrap();
+    assert_eq!(tails(), HashMap::new());
 }
 
 #[test]
@@ -127,6 +134,23 @@ fn records_come_back_in_order_after_the_store_is_opened_again() {
     assert_eq!(summary.status.as_str(), "idle");
     assert_eq!(summary.held_by, None);
     assert!(store.notices().is_empty());
+}
+
+#[test]
+fn the_session_that_was_written_last_is_the_latest_also_after_the_clock_was_set_back() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let another = "0123456789abcdef0123456789abcdef";
+    let (_one, _two) = (store.create(session(ID)), store.create(session(another)));
+    let latest = || store.latest(&WorkspaceId::new("w1")).unwrap().unwrap().session_id;
+    append(&store, ID, vec![prompt("one")], Durability::Power);
+    store.inner.reader().execute("UPDATE sessions SET updated = updated + 3600000", []).unwrap();
+    append(&store, another, vec![prompt("two")], Durability::Power);
+    assert_eq!(latest(), SessionId::new(another));
+    append(&store, ID, vec![prompt("three")], Durability::Power);
+    assert_eq!(latest(), SessionId::new(ID));
+    let said = store.load(&SessionId::new(ID)).unwrap().records;
+    assert_eq!(said, [prompt("one"), prompt("three")]);
 }
 
 #[test]
@@ -293,6 +317,34 @@ fn a_session_has_one_living_holder() {
     assert_eq!(left, 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_to_a_session_that_another_process_holds() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let claim = store.create(session(ID));
+    append(&store, ID, vec![prompt("hi")], Durability::Process);
+    let journal = store.journal(claim.id(), Mode::Ask);
+    let own = |owner: Option<String>| store.inner.reader().execute("UPDATE sessions SET owner = ?1", [owner]).unwrap();
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let holder = Instance::of(other.id()).unwrap();
+    let other_id = other.id();
+    own(serde_json::to_string(&holder).ok());
+    let error = wait(journal.append(vec![ended()], Durability::Power)).unwrap_err();
+    assert!(error.message.contains(&format!("was taken over by process {other_id}")) && error.lost, "{error}");
+    assert!(wait(journal.save_draft("typed".to_owned())).is_err());
+    other.kill().unwrap();
+    other.wait().unwrap();
+    own(None);
+    let error = wait(journal.append(vec![ended()], Durability::Power)).unwrap_err();
+    assert!(error.message.contains("no longer held by this process"), "{error}");
+    let loaded = store.load(claim.id()).unwrap();
+    assert_eq!((loaded.records, loaded.draft.as_str()), (vec![prompt("hi")], ""));
+    own(serde_json::to_string(&Instance::current()).ok());
+    append(&store, ID, vec![ended()], Durability::Process);
+    store.inner.reader().execute("DELETE FROM sessions", []).unwrap();
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_session_of_a_dead_process_is_free_at_once() {
@@ -386,4 +438,25 @@ proptest! {
         prop_assert_eq!(loaded.draft, draft);
         prop_assert_eq!(loaded.skipped, 0);
     }
+}
+
+#[test]
+fn who_holds_a_session_is_told_with_the_time_also_where_an_older_version_noted_none() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let claim = store.create(session(ID));
+    let id = claim.id().clone();
+    append(&store, ID, vec![prompt("hi")], Durability::Process);
+    let began = store.holder(&id).unwrap().unwrap();
+    assert_eq!(began.instance, Instance::current());
+    drop(claim);
+    let claim = store.claim(&id).unwrap();
+    let taken = store.holder(&id).unwrap().unwrap();
+    assert!(began.since.is_some() && taken.since >= began.since, "{began:?} {taken:?}");
+    let note = serde_json::to_string(&Instance::current()).unwrap();
+    store.inner.reader().execute("UPDATE sessions SET owner = ?1", [note]).unwrap();
+    assert_eq!(store.holder(&id).unwrap().unwrap().since, None);
+    append(&store, ID, vec![ended()], Durability::Process);
+    drop(claim);
+    drop(store.claim(&id).unwrap());
 }

@@ -1,18 +1,26 @@
 //! The one thread that writes: a connection of its own, opened by the first thing to write.
 
 use super::aside::beside;
+use super::records::{self, LEAST_PACKED_BYTES, PACKED_AT_ONCE_BYTES};
 use super::{locked, schema};
 use crate::ports::Durability;
+use crate::protocol::SessionId;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// After about this much was written, the log goes into the database as soon as nobody waits.
 const CHECKPOINT_EVERY_BYTES: usize = 4 << 20;
 /// After so much, somebody has to wait for it.
 const CHECKPOINT_AT_LAST_BYTES: usize = 16 << 20;
+/// Once nobody asked for anything for so long, what is done with is packed.
+const PACK_AFTER: Duration = Duration::from_millis(30);
+/// So much of a session does not wait for that.
+const PACKED_AT_LAST_BYTES: usize = 256 << 10;
 /// What a transaction adds to the log besides its own bytes: some pages.
 const TRANSACTION_BYTES: usize = 16 << 10;
 
@@ -35,7 +43,13 @@ impl Writer {
         let mut thread = locked(&self.thread);
         if thread.is_none() {
             let (sender, jobs) = channel();
-            let mut desk = Desk { path: self.path.clone(), connection: None, durability: None, unwritten_bytes: 0 };
+            let mut desk = Desk {
+                path: self.path.clone(),
+                connection: None,
+                durability: None,
+                unwritten_bytes: 0,
+                unpacked: HashMap::new(),
+            };
             let started = std::thread::Builder::new().name("aye-store".to_owned()).spawn(move || desk.work(&jobs));
             *thread = started.ok().map(|handle| (sender, handle));
         }
@@ -68,18 +82,77 @@ pub(super) struct Desk {
     connection: Option<Connection>,
     durability: Option<Durability>,
     unwritten_bytes: usize,
+    /// About how much of each session has rows of its own.
+    unpacked: HashMap<SessionId, usize>,
 }
 
 impl Desk {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn work(&mut self, jobs: &Receiver<Job>) {
-        while let Ok(job) = jobs.recv() {
+        loop {
+            let job = match self.to_pack(LEAST_PACKED_BYTES) {
+                None => jobs.recv().ok(),
+                Some(session) => match jobs.recv_timeout(PACK_AFTER) {
+                    Ok(job) => Some(job),
+                    Err(RecvTimeoutError::Disconnected) => None,
+                    Err(RecvTimeoutError::Timeout) => {
+                        self.pack(&session, LEAST_PACKED_BYTES);
+                        self.checkpoint_if_due();
+                        continue;
+                    }
+                },
+            };
+            let Some(job) = job else { break };
             job(self);
             while self.unwritten_bytes < CHECKPOINT_AT_LAST_BYTES
                 && let Ok(job) = jobs.try_recv()
             {
                 job(self);
             }
+            if let Some(session) = self.to_pack(PACKED_AT_LAST_BYTES) {
+                self.pack(&session, LEAST_PACKED_BYTES);
+            }
             self.checkpoint_if_due();
+        }
+    }
+
+    /// A session of which there is so much to pack.
+    fn to_pack(&self, least: usize) -> Option<SessionId> {
+        self.unpacked.iter().find(|(_, bytes)| **bytes >= least).map(|(session, _)| session.clone())
+    }
+
+    /// Counts what was written to a session and is not packed.
+    pub(super) fn wrote(&mut self, session: &SessionId, bytes: usize) {
+        let unpacked = self.unpacked.entry(session.clone()).or_default();
+        *unpacked = unpacked.saturating_add(bytes);
+    }
+
+    /// How much of a session that was written before is not packed is not known: it is looked for.
+    pub(super) fn opened(&mut self, session: &SessionId) {
+        self.wrote(session, LEAST_PACKED_BYTES);
+    }
+
+    /// Packs what is left of a session that ends, as far as one go takes it.
+    pub(super) fn closed(&mut self, session: &SessionId) {
+        if self.unpacked.contains_key(session) {
+            self.pack(session, 1);
+            self.unpacked.remove(session);
+        }
+    }
+
+    /// Puts the oldest records of a session together. What cannot be packed now is as safe where it lies.
+    fn pack(&mut self, session: &SessionId, least: usize) {
+        let bytes = self.unpacked.get(session).copied().unwrap_or_default().min(PACKED_AT_ONCE_BYTES);
+        let packed =
+            self.transact(Durability::Process, bytes, |transaction| records::pack_some(transaction, session.as_str(), least));
+        if !matches!(packed, Ok(true)) {
+            self.unpacked.remove(session);
+        }
+        if let Err(error) = packed {
+            tracing::debug!(%error, %session, "cannot pack");
         }
     }
 
@@ -108,7 +181,7 @@ impl Desk {
     }
 
     /// Opened again by the next job where it failed, so that a disk that has space again is used again.
-    fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
+    pub(super) fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
         if self.connection.is_none() {
             self.durability = None;
             // What earlier processes left in the log counts too, or many short ones would let it grow without end.

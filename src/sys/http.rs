@@ -1,7 +1,10 @@
 //! HTTP as a model provider needs it: a POST whose answer streams, or a GET, bounded in time.
 
 pub mod fetch;
+mod same_origin;
 mod unpack;
+
+pub use same_origin::same_origin_client;
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};

@@ -18,8 +18,52 @@ impl Instance {
         Self { pid, start_time: running_since(pid).unwrap_or_default(), boot_id: boot_id() }
     }
 
+    /// The process that has this id now.
+    #[cfg(test)]
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, start_time: running_since(pid)?, boot_id: boot_id() })
+    }
+
     pub fn is_alive(&self) -> bool {
         self.boot_id == boot_id() && running_since(self.pid) == Some(self.start_time)
+    }
+
+    /// Asks this very run to end; `false` where it did already. Another process that has got its id is never asked.
+    #[cfg(target_os = "linux")]
+    pub fn terminate(&self) -> std::io::Result<bool> {
+        use rustix::io::Errno;
+        use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
+        let process = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => process,
+            Err(Errno::SRCH) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        };
+        // The descriptor names one process for good; looked at after it was opened, that is the one that is meant.
+        if !self.is_alive() {
+            return Ok(false);
+        }
+        match pidfd_send_signal(&process, Signal::TERM) {
+            Ok(()) => Ok(true),
+            Err(Errno::SRCH) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    #[cfg(all(unix, not(target_os = "linux")))]
+    pub fn terminate(&self) -> std::io::Result<bool> {
+        use nix::sys::signal::{Signal, kill};
+        let Ok(pid) = i32::try_from(self.pid) else { return Ok(false) };
+        if !self.is_alive() {
+            return Ok(false);
+        }
+        kill(nix::unistd::Pid::from_raw(pid), Signal::SIGTERM)?;
+        Ok(true)
+    }
+
+    #[cfg(not(unix))]
+    pub fn terminate(&self) -> std::io::Result<bool> {
+        Err(std::io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -78,6 +122,21 @@ mod tests {
         let now = Instance::current();
         assert!(!Instance { start_time: now.start_time + 1, ..now.clone() }.is_alive());
         assert!(!Instance { boot_id: "another".to_owned(), ..now }.is_alive());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_the_very_run_that_is_meant_is_asked_to_end() {
+        use std::os::unix::process::ExitStatusExt;
+        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        let instance = Instance { pid, start_time: running_since(pid).unwrap(), boot_id: boot_id() };
+        let another = Instance { start_time: instance.start_time + 1, ..instance.clone() };
+        assert!(!another.terminate().unwrap());
+        assert!(instance.is_alive());
+        assert!(instance.terminate().unwrap());
+        assert_eq!(child.wait().unwrap().signal(), Some(15));
+        assert!(!instance.terminate().unwrap());
     }
 
     #[cfg(target_os = "linux")]

@@ -22,6 +22,21 @@ pub enum Opening {
     Open(PathBuf),
     /// Marked in the file manager, or at least its directory there.
     Reveal(PathBuf),
+    /// In the browser.
+    Visit(Address),
+}
+
+/// An address of the web, and nothing else that an opener would take for a program or an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address(String);
+
+impl Address {
+    /// Only `http` and `https`, as a URL is written: no blanks, no quotes.
+    pub fn parse(given: &str) -> Option<Self> {
+        let url = url::Url::parse(given).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let plain = url.as_str().bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`\\<>".contains(&byte));
+        (plain && url.has_host()).then(|| Self(url.into()))
+    }
 }
 
 /// What came of it.
@@ -166,6 +181,10 @@ fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
     let attempt = |program, words: Vec<OsString>| Attempt { program, words, only_directory: false };
     let word = |path: &Path| path.as_os_str().to_owned();
     match (system, opening) {
+        (System::Windows, Opening::Visit(Address(url))) => {
+            vec![attempt("rundll32.exe", vec!["url.dll,FileProtocolHandler".into(), url.into()])]
+        }
+        (_, Opening::Visit(Address(url))) => vec![attempt(system.opener(), vec![url.into()])],
         (_, Opening::Open(path)) => vec![attempt(system.opener(), vec![word(path)])],
         (System::Mac, Opening::Reveal(path)) => vec![attempt("open", vec!["-R".into(), word(path)])],
         (System::Windows, Opening::Reveal(path)) => {
@@ -247,6 +266,23 @@ mod tests {
         assert!(revealed[1].ends_with("ShowItems|array:string:file:///w/-a%20b%0A%27c%27%2Cd|string:"), "{revealed:?}");
         assert_eq!(revealed[2], "xdg-open|/w");
         assert_eq!(attempts(System::Freedesktop, &Opening::Reveal(path()), false).len(), 1);
+    }
+
+    #[test]
+    fn cve_2025_6514_only_an_address_of_the_web_is_handed_to_the_browser_as_one_word() {
+        for bad in ["file:///etc/passwd", "javascript:alert(1)", "a:$(calc)", "-x", "", "mailto:x@y", "ms-msdt:/id", "https:///"]
+        {
+            assert_eq!(Address::parse(bad), None, "{bad}");
+        }
+        for odd in ["https://h/a b\"'`$(id)|&;\nx", "https://h/?a='b'&c=`id`", "http://127.0.0.1:1/%22"] {
+            let Some(address) = Address::parse(odd) else { continue };
+            assert!(address.0.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`".contains(&byte)), "{address:?}");
+        }
+        let address = || Address::parse("https://h/authorize?state=1&x=$(id)").unwrap();
+        for system in [System::Freedesktop, System::Mac, System::Windows] {
+            let words = attempts(system, &Opening::Visit(address()), true)[0].words.clone();
+            assert_eq!(words.last().unwrap(), "https://h/authorize?state=1&x=$(id)", "{system:?}");
+        }
     }
 
     #[test]

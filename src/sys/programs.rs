@@ -1,6 +1,6 @@
 //! Which programs there are, found as a shell would find them and without running one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Those of `names` that stand in a directory of `path`, a value of `PATH`. A relative directory does not count: what is in
 /// it depends on where one stands.
@@ -8,6 +8,12 @@ pub fn present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<
     let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
     let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));
     names.into_iter().filter(there).collect()
+}
+
+/// Where one of this name stands.
+pub fn find(name: &str, path: &str) -> Option<PathBuf> {
+    let places = std::env::split_paths(path).filter(|directory| directory.is_absolute()).map(|directory| directory.join(name));
+    places.into_iter().find(|place| is_program(place))
 }
 
 #[cfg(unix)]

@@ -12,9 +12,10 @@ const MOST_BYTES: usize = 64 << 10;
 /// Asks on the terminal of this process, whatever its input and output are. `None`: the person left with `ctrl+c` or `ctrl+d`.
 pub fn ask(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    terminal.write_all(question.as_bytes())?;
     let line = {
+        // Before the question: who answers at once is not seen either.
         let _silent = Silent::new(&terminal)?;
+        (&terminal).write_all(question.as_bytes())?;
         line(&terminal)?
     };
     terminal.write_all(b"\n")?;

@@ -2,6 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::ansi::is_blank;
 use super::clean::Filter;
 use super::mark::is_combining;
 
@@ -62,9 +63,9 @@ impl Cleaner {
 
     /// The line that has not ended yet, as it looks now.
     pub fn open_line(&self) -> String {
-        let last = if self.current.trim().is_empty() { &self.held } else { &self.current };
+        let last = if is_blank(&self.current) { &self.held } else { &self.current };
         let mut line = self.shown.clone();
-        if !self.current.trim().is_empty() && !self.may_drop_held() {
+        if !is_blank(&self.current) && !self.may_drop_held() {
             line.push_str(&self.held);
             line.push('␍');
         }
@@ -113,7 +114,7 @@ impl Cleaner {
     /// The line starts over: decides whether the state before the current one was progress.
     fn end_state(&mut self) {
         self.backspaces = 0;
-        if self.current.trim().is_empty() {
+        if is_blank(&self.current) {
             self.current.clear();
             return;
         }

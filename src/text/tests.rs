@@ -7,6 +7,7 @@ use ratatui::style::Style;
 
 use super::width::grapheme_width;
 use super::*;
+use unicode_segmentation::UnicodeSegmentation;
 
 const GRAPHEMES: &[(&str, usize)] = &[
     ("a", 1),
@@ -23,6 +24,12 @@ const GRAPHEMES: &[(&str, usize)] = &[
     ("🇩🇪", 2),
     ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", 2),
     ("1\u{fe0f}\u{20e3}", 2),
+    ("⚠\u{fe0e}", 1),
+    ("⚠\u{fe0f}", 2),
+    ("🇩", 1),
+    ("👩\u{200d}💻", 2),
+    ("\u{1112}\u{1161}\u{11ab}", 2),
+    ("한", 2),
     ("ｶﾞ", 3),
     ("│", 1),
     ("\n", 0),
@@ -36,6 +43,36 @@ fn the_width_of_a_grapheme_is_the_cells_the_screen_gives_it() {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 1));
         let (end, _) = buffer.set_stringn(0, 0, grapheme, 20, Style::new());
         assert_eq!(usize::from(end), *cells, "{grapheme:?} on the screen");
+    }
+}
+
+#[test]
+fn it_is_known_where_terminals_disagree() {
+    for (graphemes, expected) in [
+        (&["a", " ", "你", "한", "カ", "，", "Ａ", "✓", "❯", "ש", "é", "д"][..], Doubt::None),
+        (&["e\u{301}"], Doubt::Letter),
+        (&["│", "─", "…", "·", "▲", "→", "“"], Doubt::Sign),
+        (
+            &[
+                "❤",
+                "❤\u{fe0f}",
+                "⚠",
+                "☀",
+                "👋",
+                "👋🏽",
+                "🇩🇪",
+                "🇩",
+                "👩\u{200d}💻",
+                "1\u{fe0f}\u{20e3}",
+                "क\u{94d}ष",
+                "\u{1112}\u{1161}",
+            ],
+            Doubt::Picture,
+        ),
+    ] {
+        for grapheme in graphemes {
+            assert_eq!(doubt(grapheme), expected, "{grapheme:?}");
+        }
     }
 }
 
@@ -266,6 +303,27 @@ proptest! {
             } else {
                 prop_assert_eq!(rows.concat().replace(' ', ""), text.replace([' ', '\n'], ""));
             }
+        }
+    }
+
+    #[test]
+    fn no_grapheme_is_taken_apart_and_widths_add_up(
+        parts in prop::collection::vec(prop::sample::select(GRAPHEMES[..GRAPHEMES.len() - 2].to_vec()), 0..30),
+        spaces in prop::collection::vec(any::<bool>(), 30),
+        cells in 2..20_usize,
+    ) {
+        let text: String = parts.iter().zip(spaces).map(|((part, _), space)| if space { format!("{part} ") } else { (*part).to_owned() }).collect();
+        let borders: Vec<usize> = text.grapheme_indices(true).map(|(at, _)| at).chain([text.len()]).collect();
+        prop_assert_eq!(width(&text), text.graphemes(true).map(grapheme_width).sum::<usize>());
+        for range in wrap(&text, cells).into_iter().chain(wrap_exact(&text, cells)) {
+            prop_assert!(borders.contains(&range.start) && borders.contains(&range.end), "{range:?} of {text:?}");
+            let row = &text[range];
+            prop_assert!(width(row) <= cells || row.graphemes(true).count() == 1, "{row:?} in {cells}");
+        }
+        for cut in [truncate(&text, cells), truncate_middle(&text, cells)] {
+            let kept = cut.split('…').all(|part| part.is_empty() || text.contains(part));
+            let whole = cut.graphemes(true).all(|grapheme| grapheme == "…" || text.graphemes(true).any(|other| other == grapheme));
+            prop_assert!(kept && whole && width(&cut) <= cells, "{cut:?} of {text:?} in {cells}");
         }
     }
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::mark::is_combining;
 
 /// Cells between two tab stops.
 const TAB: usize = 4;
@@ -21,6 +23,49 @@ pub fn grapheme_width(grapheme: &str) -> usize {
 /// Half-width sound marks, to each of which the screen buffer adds a cell; a row laid out with fewer would run over its edge.
 fn is_sound_mark(letter: char) -> bool {
     matches!(letter, '\u{ff9e}' | '\u{ff9f}')
+}
+
+/// How sure it is that a terminal gives a grapheme the cells that [`grapheme_width`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// All terminals agree.
+    None,
+    /// A letter with accents of its own, or one that is wide where the fonts of East Asia are used, and then in all of its word.
+    Letter,
+    /// A sign that is wide there.
+    Sign,
+    /// A picture, or several characters drawn as one: how many cells it takes depends on the terminal and on its version.
+    Picture,
+}
+
+/// Whether terminals disagree on the cells of this grapheme.
+pub fn doubt(grapheme: &str) -> Doubt {
+    let mut letters = grapheme.chars();
+    let Some(first) = letters.next().filter(|_| grapheme.len() > 1) else { return Doubt::None };
+    if !letters.as_str().is_empty() {
+        // Accents drawn onto a letter, or something that is joined.
+        let is_accented = first < '\u{530}' && letters.all(|letter| is_combining(letter) && letter < '\u{370}');
+        return if is_accented { Doubt::Letter } else { Doubt::Picture };
+    }
+    match first {
+        // Every terminal knows the scripts of East Asia.
+        '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fc}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Doubt::None,
+        '\u{3001}'..='\u{3011}' | '\u{ff01}'..='\u{ff60}' => Doubt::None,
+        // Half a flag among them.
+        '\u{1f000}'..='\u{1faff}' => Doubt::Picture,
+        _ if first.width() == Some(2) || may_be_emoji(first) => Doubt::Picture,
+        _ if first.width_cjk() == first.width() => Doubt::None,
+        _ if first.is_alphabetic() => Doubt::Letter,
+        _ => Doubt::Sign,
+    }
+}
+
+/// Whether it is drawn as an emoji when a selector follows, and on some terminals without one.
+fn may_be_emoji(letter: char) -> bool {
+    let mut bytes = [0; 8];
+    let end = letter.encode_utf8(&mut bytes).len();
+    let with_selector = end + '\u{fe0f}'.encode_utf8(&mut bytes[end..]).len();
+    letter.width() == Some(1) && std::str::from_utf8(&bytes[..with_selector]).is_ok_and(|text| text.width() == 2)
 }
 
 /// Cells of a text. Tabs and line breaks take none: expand and wrap first.

@@ -1,20 +1,23 @@
 //! The tools: plan and run, one file each.
 
 mod alias;
+mod amend;
 mod arguments;
 mod changes;
 mod custom;
 mod diff;
 mod habits;
 mod http;
+mod late;
 mod markers;
-#[cfg_attr(not(test), expect(dead_code, reason = "no server brings tools yet"))]
 mod naming;
 mod open;
+mod outcome;
 mod output;
 mod paths;
 mod read;
 mod registry;
+mod remote;
 mod router;
 mod search;
 mod seen;
@@ -29,13 +32,18 @@ mod write;
 
 pub use changes::Changes;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
+pub use naming::Conflict;
+pub use outcome::found;
 pub use registry::built_in_names;
+pub use remote::{Found, Pins, Remote, RemoteTools};
 pub use router::{Router, actions_for, actions_now, known, name_of, starts_nothing};
 pub use seen::Seen;
+pub use shell::cache_budget::{cache_use, prune_caches};
 pub use shell::caches::Caches;
 pub use shell::commands::Commands;
 pub use shell::confine::{Ground, Holding};
 pub use shell::git_places::GitOutside;
+pub use shell::launch::ServerLauncher;
 pub use shell::preview::Recovered;
 pub use text::TextTools;
 pub use tool::Settings;

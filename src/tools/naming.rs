@@ -1,6 +1,6 @@
 //! Which tool a name means, where tools of this process and of servers have names alike. Names alone: nothing is asked.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What model APIs take for the name of a tool.
 const MOST_LETTERS: usize = 64;
@@ -82,20 +82,20 @@ impl Names {
                 names.local.push(name.to_owned());
             }
         }
-        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
         for pair in remote {
-            if !pairs.contains(&pair) {
+            if seen.insert(pair) {
                 pairs.push(pair);
             }
         }
         // Names are given in an order of their own, so that they do not depend on which server answered first.
-        let mut ordered = pairs.clone();
+        let mut ordered: Vec<(&str, &str)> = pairs.clone();
         ordered.sort_unstable();
         let mut taken: HashSet<String> = names.local.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let mut mapped: Vec<((&str, &str), String)> = Vec::new();
+        let mut mapped: HashMap<(&str, &str), String> = HashMap::new();
         for plain_first in [true, false] {
             for &(server, tool) in &ordered {
-                if mapped.iter().any(|(pair, _)| *pair == (server, tool)) {
+                if mapped.contains_key(&(server, tool)) {
                     continue;
                 }
                 let name = match plain(server, tool) {
@@ -104,42 +104,58 @@ impl Names {
                     _ => hashed(server, tool, &taken),
                 };
                 taken.insert(name.to_ascii_lowercase());
-                mapped.push(((server, tool), name));
+                mapped.insert((server, tool), name);
             }
         }
-        for (server, tool) in pairs {
-            let name = mapped.iter().find(|(pair, _)| *pair == (server, tool)).map(|(_, name)| name.clone());
+        for pair in pairs {
+            let (server, tool) = pair;
+            let name = mapped.remove(&pair);
             names.remote.extend(name.map(|mapped| Remote { server: server.to_owned(), tool: tool.to_owned(), mapped }));
         }
         names
     }
 
+    /// The tools of servers, each with the name that the model is offered.
+    pub fn mapped(&self) -> impl Iterator<Item = ((String, String), String)> {
+        self.remote.iter().map(|remote| ((remote.server.clone(), remote.tool.clone()), remote.mapped.clone()))
+    }
+
+    /// Whether a tool of a server has this bare name.
+    pub fn is_contested(&self, name: &str) -> bool {
+        self.remote.iter().any(|remote| any_case(&remote.tool, name))
+    }
+
     /// What the model is offered, each under a name that means exactly that.
-    pub fn offered(&self) -> Vec<(String, Meaning)> {
-        let clear = |name: &&String| {
-            self.conflict == Conflict::LocalFirst || !self.remote.iter().any(|remote| any_case(&remote.tool, name))
-        };
+    #[cfg(test)]
+    fn offered(&self) -> Vec<(String, Meaning)> {
+        let clear = |name: &&String| self.conflict == Conflict::LocalFirst || !self.is_contested(name);
         let local = self.local.iter().filter(clear).map(|name| (name.clone(), Meaning::Local(name.clone())));
         local.chain(self.remote.iter().map(|remote| (remote.mapped.clone(), remote.meaning()))).collect()
     }
 
     /// What is called by this name: a name as it is offered, one that says its server, or a bare one.
     pub fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
+        self.explicit(called).unwrap_or_else(|| self.bare(called))
+    }
+
+    /// What is called by a name as it is offered, or by one that says its server; nothing where it does neither.
+    pub fn explicit(&self, called: &str) -> Option<Result<Meaning, NameError>> {
         if let Some(remote) = self.remote.iter().find(|remote| remote.mapped == called) {
-            return Ok(remote.meaning());
+            return Some(Ok(remote.meaning()));
         }
         for same in [exact, any_case] {
             let said: Vec<&Remote> = self.remote.iter().filter(|remote| remote.is_said_by(called, same)).collect();
             match said.as_slice() {
                 [] => {}
-                [one] => return Ok(one.meaning()),
-                several => return Err(ambiguous(called, several, None)),
+                [one] => return Some(Ok(one.meaning())),
+                several => return Some(Err(ambiguous(called, several, None))),
             }
         }
-        self.bare(called)
+        None
     }
 
-    fn bare(&self, called: &str) -> Result<Meaning, NameError> {
+    /// What a name means that says no server.
+    pub fn bare(&self, called: &str) -> Result<Meaning, NameError> {
         let local =
             self.local.iter().find(|name| *name == called).or_else(|| self.local.iter().find(|name| any_case(name, called)));
         let mut remote: Vec<&Remote> = self.remote.iter().filter(|remote| remote.tool == called).collect();

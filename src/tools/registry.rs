@@ -4,6 +4,7 @@ use super::custom::CustomTool;
 use super::http::http_request;
 use super::open::{open_path, reveal_in_os};
 use super::read::{disk_usage, hash_file, read_file, stat, upload_artifact};
+use super::remote::RemoteTools;
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
@@ -48,8 +49,8 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<super::tests::adding::CountWords>(PhantomData),
 ];
 
-/// All tools: the built-in ones, then those that the policy makes of commands, then those of manifests.
-pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
+/// The tools that are here: the built-in ones, then those that the policy makes of commands, then those of manifests.
+pub(super) fn local(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
     let text = |tool: &&dyn AnyTool| settings.text.enabled || !TextTools::binds(tool.name(), tool.name());
     let own = |tool: &&Arc<CustomTool>| {
@@ -59,9 +60,23 @@ pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool>
     TOOLS.iter().copied().filter(text).chain(named.map(|tool| tool as &dyn AnyTool)).chain(custom)
 }
 
-/// By its name or one of its aliases, in any case.
+/// All that a model is told of: those, and the tools of servers.
+pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
+    let remote = settings.remote.as_deref();
+    let clear = move |tool: &&dyn AnyTool| remote.is_none_or(|remote| !remote.takes(tool.name()));
+    local(settings).filter(clear).chain(remote.into_iter().flat_map(RemoteTools::offered))
+}
+
+/// By its name or one of its aliases, in any case; or by a name of a server's tool.
 pub(super) fn find<'a>(name: &str, settings: &'a Settings) -> Option<&'a dyn AnyTool> {
-    built_in(name).or_else(|| offered(settings).find(|tool| tool.name().eq_ignore_ascii_case(name)))
+    resolve(name, settings).ok()
+}
+
+/// The same, or what is said of a name that none has, or several.
+pub(super) fn resolve<'a>(name: &str, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
+    let own = built_in(name).or_else(|| local(settings).find(|tool| tool.name().eq_ignore_ascii_case(name)));
+    let remote = settings.remote.as_ref().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
+    remote.or(own).ok_or_else(|| unknown(name, offered(settings).map(AnyTool::offered_name)))
 }
 
 /// Nobody gives a name of these another meaning. `grep` is an alias with bounds of its own, so that case counts first.
@@ -100,6 +115,9 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["task", "agent", "spawnagent"], "do it yourself, with the tools there are"),
 ];
 
+/// Of servers there may be thousands.
+const MOST_NAMED: usize = 100;
+
 /// What is said of a name that no tool has; these are the names that there are.
 pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
     let names: Vec<_> = names.collect();
@@ -109,7 +127,11 @@ pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> T
     let meant = match near {
         _ if elsewhere.is_some() => elsewhere.map(|(_, what)| (*what).to_owned()).unwrap_or_default(),
         Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
-        _ => format!("the tools are {}", names.join(", ")),
+        _ => {
+            let more = names.len().saturating_sub(MOST_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("the tools are {}{more}", names[..names.len().min(MOST_NAMED)].join(", "))
+        }
     };
     ToolError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`; {meant}"))
 }

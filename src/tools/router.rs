@@ -1,19 +1,27 @@
 //! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
 
+use super::amend::{amended, offered};
 use super::changes;
+use super::late::{Late, hidden, told_later};
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
-use super::registry::{built_in, built_in_names, find, offered, unknown};
+use super::registry::{built_in, built_in_names, find, offered as tools_offered, resolve, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
-use crate::ports::{ArtifactError, Artifacts, BoxFuture, Plan, RunContext, ToolRouter};
+use crate::ports::{
+    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, RunContext,
+    Since, TaskChanges, ToolRouter,
+};
 use crate::protocol::{
-    Action, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
+    Action, Amendment, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
     ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
+use crate::tools::remote::RemoteTools;
+use crate::tools::shell::amended::offered as command_offered;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
+use crate::tools::shell::network;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use crate::tools::text::{drafted, running};
 use futures_util::FutureExt;
@@ -38,10 +46,21 @@ impl Router {
 
     /// What a call by this name or alias takes.
     pub fn definition(&self, name: &str) -> Result<ToolDefinition, ToolError> {
-        let tool = find(name, &self.settings).ok_or_else(|| unknown(name, names(&self.settings)))?;
-        let own = tool.name().eq_ignore_ascii_case(name) && !tool.alias_names().contains(&name);
-        let called = if own { tool.name() } else { name };
+        let tool = resolve(name, &self.settings)?;
+        let own =
+            tool.offered_name() != tool.name() || tool.name().eq_ignore_ascii_case(name) && !tool.alias_names().contains(&name);
+        let called = if own { tool.offered_name() } else { name };
         Ok(definition(tool, called))
+    }
+
+    /// What policies call the tool of this name.
+    pub fn full_name(&self, name: &str) -> Option<&str> {
+        find(name, &self.settings).map(AnyTool::name)
+    }
+
+    /// The tools of servers, as they were when this was made.
+    pub fn remote(&self) -> Option<&RemoteTools> {
+        self.settings.remote.as_deref()
     }
 
     /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
@@ -86,7 +105,7 @@ impl Router {
 
 impl ToolRouter for Router {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        offered(&self.settings).map(|tool| definition(tool, tool.name())).collect()
+        tools_offered(&self.settings).map(|tool| definition(tool, tool.offered_name())).collect()
     }
 
     fn capability(&self, tool_name: &str) -> Option<&'static str> {
@@ -99,6 +118,17 @@ impl ToolRouter for Router {
 
     fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
         self.planned(call, opens).boxed()
+    }
+
+    fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        let settings = Arc::clone(&self.settings);
+        async move {
+            let redactor = Arc::clone(&settings.redactor);
+            let amended = tokio::task::spawn_blocking(move || amended(plan, &amendment, &settings)).await;
+            let amended = amended.unwrap_or_else(|error| Err(invalid(format!("it could not be changed: {error}"))));
+            amended.map_err(|error| hide_in_error(&redactor, error))
+        }
+        .boxed()
     }
 
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
@@ -127,6 +157,7 @@ impl ToolRouter for Router {
                 runs: Vec::new(),
                 preview: PreviewOffer::Impossible { reason: "it ran already; a yes keeps what it did".to_owned() },
                 effects: Some(Box::new(effects)),
+                amends: Amends { told: plan.amends.told, ..Amends::default() },
                 payload: Box::new(kept),
                 ..plan
             })
@@ -143,9 +174,9 @@ impl ToolRouter for Router {
                 let error = ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call");
                 return ToolResult::refused(id, plan.tool_name, error);
             }
-            let Some(tool) = find(&plan.tool_name, &settings) else {
-                let error = unknown(&plan.tool_name, names(&settings));
-                return ToolResult::refused(id, plan.tool_name, error);
+            let tool = match resolve(&plan.tool_name, &settings) {
+                Ok(tool) => tool,
+                Err(error) => return ToolResult::refused(id, plan.tool_name, error),
             };
             let payload: Payload = match plan.payload.downcast::<Late>() {
                 Ok(late) => return ToolResult::refused(id, plan.tool_name, hide_in_error(&settings.redactor, late.0)),
@@ -176,9 +207,10 @@ impl ToolRouter for Router {
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
             let tracked = settings.changes.clone().filter(|_| !places.is_empty());
+            let mut kept = None;
             if let Some(changes) = &tracked {
                 changes.note_others(&settings).await;
-                changes.keep(places.clone()).await;
+                kept = Some(changes.keep(places).await);
             }
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(told) => ToolResult {
@@ -196,8 +228,8 @@ impl ToolRouter for Router {
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
                 },
             };
-            if let Some(changes) = &tracked {
-                changes.settle(places).await;
+            if let (Some(changes), Some(kept)) = (&tracked, kept) {
+                changes.settle(kept).await;
             }
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
@@ -224,6 +256,32 @@ impl ToolRouter for Router {
             match &self.settings.changes {
                 Some(changes) => changes.list(task, &self.settings).await,
                 None => ChangedFiles::default(),
+            }
+        }
+        .boxed()
+    }
+
+    fn stepped(&self, step: u64) {
+        if let Some(changes) = &self.settings.changes {
+            changes.stepped(step);
+        }
+    }
+
+    fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
+        let Some(changes) = &self.settings.changes else { return std::future::ready(Vec::new()).boxed() };
+        changes.of_tasks(&self.settings).boxed()
+    }
+
+    fn plan_rewind(&self, since: Since) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
+        let Some(changes) = &self.settings.changes else { return std::future::ready(Ok(FilesPlanned::default())).boxed() };
+        changes.plan_rewind(since, &self.settings).boxed()
+    }
+
+    fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
+        async move {
+            match &self.settings.changes {
+                Some(changes) => changes.rewind(&rewind, &self.settings).await,
+                None => Ok(FilesRewound::default()),
             }
         }
         .boxed()
@@ -275,7 +333,7 @@ fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
 }
 
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
-    let tool = find(&call.tool_name, settings).ok_or_else(|| unknown(&call.tool_name, names(settings)))?;
+    let tool = resolve(&call.tool_name, settings)?;
     let arguments = object(&call.arguments)?;
     refuse(tool.name(), tool.restores(), &arguments)?;
     let draft = match drafted(tool, &call.tool_name, arguments.clone(), settings) {
@@ -298,12 +356,14 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         actions: draft.actions,
         proposal: draft.proposal,
         changes,
+        places: if changes { tool.places(&draft.work) } else { Vec::new() },
         runs,
         preview: draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings)),
         effects: None,
         opens: Vec::new(),
         timeout_seconds,
         sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.words(settings)),
+        amends: offered(tool, &draft.work, settings),
         payload: draft.work,
     })
 }
@@ -317,12 +377,12 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     if opens.is_empty() {
         return Ok(plan);
     }
-    let Plan { mut actions, mut proposal, payload, .. } = plan;
+    let Plan { mut actions, mut proposal, mut amends, payload, .. } = plan;
     let Ok(mut work) = payload.downcast::<Work>() else {
         return Err(invalid(format!("nothing can be opened for {}", plan.tool_name)));
     };
     let fetch = |opened: &Outside| match opened {
-        Outside::Host { host, port } => Some(Action::Fetch { url: address(host, *port), method: "CONNECT".to_owned() }),
+        Outside::Host { host, port } => Some(Action::Fetch { url: network::address(host, *port), method: "CONNECT".to_owned() }),
         Outside::Network | Outside::Write { .. } => None,
     };
     actions.extend(opens.iter().filter_map(fetch));
@@ -333,97 +393,28 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     let offer =
         PreviewOffer::Impossible { reason: "it is given the network or a place outside, and a preview has none of that".into() };
     work.opens.clone_from(&opens);
+    command_offered(&work, &mut amends.offer, &plan.tool_name, settings);
     Ok(Plan {
         summary: format!("{}, with {words} open", plan.summary),
         actions,
         proposal,
         preview: offer,
         opens,
+        amends,
         payload: work,
         ..plan
     })
 }
 
-/// The server as a URL says it.
-fn address(host: &str, port: u16) -> String {
-    let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
-    match port {
-        80 => format!("http://{host}/"),
-        443 => format!("https://{host}/"),
-        port => format!("https://{host}:{port}/"),
-    }
-}
-
-/// What a call names, if some of it lies where nothing may be read.
-fn hidden(tool: &dyn AnyTool, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Option<Vec<Action>> {
-    // Where links cannot be followed to their end, the text says enough.
-    let actions = tool
-        .actions(called, arguments.clone(), &Paths::on_disk(settings))
-        .or_else(|_| tool.actions(called, arguments, &Paths::lexical(settings)))
-        .ok()?;
-    let may_be_seen = |action: &Action| match action {
-        Action::Read { target }
-        | Action::Write { target }
-        | Action::Delete { target }
-        | Action::Open { target }
-        | Action::Upload { target }
-        | Action::Exec { cwd: target, .. } => (settings.may_read)(&target.real),
-        Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.may_read)(&target.real)),
-        Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => true,
-    };
-    (!actions.iter().all(may_be_seen)).then_some(actions)
-}
-
-/// Why a call cannot be done, told once the policy let it pass.
-struct Late(ToolError);
-
-/// The places as the model wrote them.
-fn named(actions: &[Action]) -> String {
-    let given = |action: &Action| match action {
-        Action::Read { target }
-        | Action::Write { target }
-        | Action::Delete { target }
-        | Action::Open { target }
-        | Action::Upload { target }
-        | Action::Exec { cwd: target, .. } => target.given.clone(),
-        Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
-        Action::Fetch { url, .. } => url.clone(),
-        Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
-    };
-    actions.iter().map(given).collect::<Vec<_>>().join(" ")
-}
-
-fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
-    Plan {
-        summary: format!("{tool_name} {}, which cannot be done", named(&actions)),
-        call,
-        tool_name: tool_name.to_owned(),
-        actions,
-        proposal: None,
-        changes: false,
-        runs: Vec::new(),
-        preview: PreviewOffer::None,
-        effects: None,
-        opens: Vec::new(),
-        timeout_seconds: 0,
-        sandbox: None,
-        payload: Box::new(Late(error)),
-    }
-}
-
 /// What a call would touch by its text alone: no link is followed, nothing is looked up.
 pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
-    let tool = find(tool_name, settings).ok_or_else(|| unknown(tool_name, names(settings)))?;
+    let tool = resolve(tool_name, settings)?;
     tool.actions(tool_name, object(arguments)?, &Paths::lexical(settings))
-}
-
-fn names(settings: &Settings) -> impl Iterator<Item = &str> {
-    offered(settings).map(|tool| tool.name())
 }
 
 /// The same with every link followed, as the call would find it now. Nothing is opened.
 pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
-    let tool = find(tool_name, settings).ok_or_else(|| unknown(tool_name, names(settings)))?;
+    let tool = resolve(tool_name, settings)?;
     tool.actions(tool_name, object(arguments)?, &Paths::on_disk(settings))
 }
 

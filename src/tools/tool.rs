@@ -7,11 +7,14 @@ use crate::policy::Explanation;
 use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
-use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, Target, ToolError};
+use crate::protocol::{
+    Action, Amendable, Amendment, Artifact, ErrorCode, Image, Outside, PlaceChange, Proposal, SessionId, Target, ToolError,
+};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::changes::Changes;
 use crate::tools::custom::CustomTool;
+use crate::tools::remote::RemoteTools;
 use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
@@ -69,6 +72,8 @@ pub struct Settings {
     pub named: Vec<NamedCommand>,
     /// Tools of manifests.
     pub custom: Vec<Arc<CustomTool>>,
+    /// Tools of MCP servers; none where no server is configured.
+    pub remote: Option<Arc<RemoteTools>>,
     /// Whether a tool of this name may be used at all, or why not.
     pub may_use: MayUse,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
@@ -127,6 +132,14 @@ impl<Work> Draft<Work> {
     /// Of a call that changes what the proposal shows.
     pub(super) fn changes(actions: Vec<Action>, proposal: Proposal, work: Work) -> Self {
         Self { summary: proposal.summary.clone(), actions, proposal: Some(proposal), effect: Effect::Changes, work }
+    }
+}
+
+impl<Work> Draft<Work> {
+    /// The same with work of another kind.
+    pub(super) fn map<Other>(self, make: impl FnOnce(Work) -> Other) -> Draft<Other> {
+        let Self { summary, actions, proposal, effect, work } = self;
+        Draft { summary, actions, proposal, effect, work: make(work) }
     }
 }
 
@@ -208,7 +221,26 @@ pub(super) trait Tool: Send + Sync + 'static {
     fn actions(arguments: &Self::Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     /// The whole plan; reads what it must, and tells nothing of what it read but to the person who is asked.
     fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<Draft<Self::Work>, ToolError>;
+    /// What stands at the places that it changes, before and after, where that can be told before it runs.
+    fn places(work: &Self::Work) -> Vec<PlaceChange> {
+        let _ = work;
+        Vec::new()
+    }
+    /// How the person may have it otherwise, and what the files would be that this offers.
+    fn amendable(work: &Self::Work, settings: &Settings) -> (Amendable, Vec<String>) {
+        let _ = (work, settings);
+        (Amendable::default(), Vec::new())
+    }
+    /// The same call as the person has it, and what the model is told of that.
+    fn amend(work: Self::Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Self::Work>, String), ToolError> {
+        let _ = (work, amendment, settings);
+        Err(not_amended())
+    }
     fn run(work: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
+}
+
+pub(super) fn not_amended() -> ToolError {
+    invalid("it is done as it was proposed, or not at all")
 }
 
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -216,6 +248,10 @@ pub(super) type Payload = Box<dyn Any + Send>;
 /// A tool whose types are hidden, so that a list can hold all of them.
 pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
+    /// What the model calls it.
+    fn offered_name(&self) -> &str {
+        self.name()
+    }
     fn alias_names(&self) -> Vec<&'static str>;
     fn capability(&self) -> &'static str;
     fn description(&self) -> &str;
@@ -224,6 +260,18 @@ pub(super) trait AnyTool: Send + Sync {
     fn schema(&self, called: &str) -> Value;
     fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
+    fn places(&self, payload: &Payload) -> Vec<PlaceChange> {
+        let _ = payload;
+        Vec::new()
+    }
+    fn amendable(&self, payload: &Payload, settings: &Settings) -> (Amendable, Vec<String>) {
+        let _ = (payload, settings);
+        (Amendable::default(), Vec::new())
+    }
+    fn amend(&self, payload: Payload, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Payload>, String), ToolError> {
+        let _ = (payload, amendment, settings);
+        Err(not_amended())
+    }
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
 }
 
@@ -274,8 +322,20 @@ impl<T: Tool> AnyTool for Hidden<T> {
     }
 
     fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
-        let Draft { summary, actions, proposal, effect, work } = T::draft(Self::parse(called, arguments)?, settings)?;
-        Ok(Draft { summary, actions, proposal, effect, work: Box::new(work) })
+        T::draft(Self::parse(called, arguments)?, settings).map(|draft| draft.map(|work| Box::new(work) as Payload))
+    }
+
+    fn amendable(&self, payload: &Payload, settings: &Settings) -> (Amendable, Vec<String>) {
+        payload.downcast_ref::<T::Work>().map(|work| T::amendable(work, settings)).unwrap_or_default()
+    }
+
+    fn amend(&self, payload: Payload, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Payload>, String), ToolError> {
+        let Ok(work) = payload.downcast::<T::Work>() else { return Err(not_amended()) };
+        T::amend(*work, amendment, settings).map(|(draft, told)| (draft.map(|work| Box::new(work) as Payload), told))
+    }
+
+    fn places(&self, payload: &Payload) -> Vec<PlaceChange> {
+        payload.downcast_ref::<T::Work>().map(T::places).unwrap_or_default()
     }
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -1,17 +1,20 @@
 //! The draft: what the person is typing.
 
+mod rows;
+
 use super::front::KeptAs;
 use super::history::History;
 use super::theme::{Theme, Token};
+use super::vim::{Did, Mode, Vim};
 use crate::text;
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
-use ratatui::widgets::Widget;
+use std::cell::Cell;
 use std::io;
 use std::path::PathBuf;
-use tui_textarea::{CursorMove, TextArea, WrapMode};
+use tui_textarea::{CursorMove, TextArea};
+use unicode_segmentation::UnicodeSegmentation;
 
 /// At most this many rows of the draft are shown.
 pub const ROWS: u16 = 10;
@@ -20,11 +23,65 @@ pub const ROWS: u16 = 10;
 pub struct Composer {
     area: TextArea<'static>,
     history: History,
+    /// Where it was drawn last.
+    place: Cell<Rect>,
+    /// The first row that was shown last.
+    top: Cell<usize>,
+    /// Vim's keys, where the person wants them.
+    vim: Option<Vim>,
 }
 
 impl Composer {
-    pub fn new(history: Option<PathBuf>, kept_as: KeptAs) -> Self {
-        Self { area: text_area(Vec::new()), history: History::new(history).kept_as(kept_as) }
+    pub fn new(history: Option<PathBuf>, kept_as: KeptAs, vim: bool) -> Self {
+        Self {
+            area: TextArea::new(Vec::new()),
+            history: History::new(history).kept_as(kept_as),
+            place: Cell::default(),
+            top: Cell::new(0),
+            vim: vim.then(Vim::default),
+        }
+    }
+
+    /// With Vim's keys, or without; whether it is with them now.
+    pub fn turn_vim(&mut self) -> bool {
+        self.vim = if self.vim.is_none() { Some(Vim::default()) } else { None };
+        self.vim.is_some()
+    }
+
+    /// Which of Vim's modes it is in, while that is not the one in which letters are text.
+    pub fn vim_mode(&self) -> Option<&'static str> {
+        match self.vim.as_ref()?.mode() {
+            Mode::Insert => None,
+            Mode::Normal => Some("NORMAL"),
+            Mode::Visual { by_lines: false } => Some("VISUAL"),
+            Mode::Visual { by_lines: true } => Some("VISUAL LINE"),
+        }
+    }
+
+    /// A key as Vim means it: whether the text changed; nothing where it is for the screen, or to be typed.
+    pub fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
+        let vim = self.vim.as_mut()?;
+        let was = vim.mode();
+        let is_letter = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        match (vim.key(&mut self.area, key), key.code) {
+            (Did::Moved, _) => Some(false),
+            (Did::Changed, _) => {
+                self.history.leave();
+                Some(true)
+            }
+            (Did::Nothing, KeyCode::Char('j')) if was == Mode::Normal => Some(self.down()),
+            (Did::Nothing, KeyCode::Char('k')) if was == Mode::Normal => Some(self.up()),
+            (Did::Nothing, KeyCode::Char(_)) if was == Mode::Normal && is_letter => {
+                vim.begin_anew();
+                None
+            }
+            (Did::Nothing, _) => {
+                if was == Mode::Insert {
+                    vim.was_typed(key);
+                }
+                None
+            }
+        }
     }
 
     pub fn text(&self) -> String {
@@ -36,7 +93,7 @@ impl Composer {
     }
 
     pub fn set(&mut self, text: &str) {
-        self.area = text_area(text.split('\n').map(str::to_owned).collect());
+        self.area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
     }
@@ -45,6 +102,9 @@ impl Composer {
     pub fn take(&mut self) -> (String, io::Result<()>) {
         let text = self.text();
         self.set("");
+        if let Some(vim) = &mut self.vim {
+            vim.begin_anew();
+        }
         let kept = self.history.add(&text);
         (text, kept)
     }
@@ -52,6 +112,63 @@ impl Composer {
     pub fn insert(&mut self, text: &str) {
         self.history.leave();
         self.area.insert_str(text);
+    }
+
+    /// The line with the cursor, up to it.
+    pub fn before_cursor(&self) -> String {
+        let (row, column) = (self.area.cursor().0, self.area.cursor().1);
+        self.area.lines().get(row).map(|line| line.chars().take(column).collect()).unwrap_or_default()
+    }
+
+    /// Puts words in the place of all that stands on this line from a letter to the cursor, and of the letters behind it
+    /// that they end with; the cursor is so many letters before their end.
+    pub fn complete(&mut self, from: usize, words: &str, back: usize) {
+        self.history.leave();
+        let column = self.area.cursor().1;
+        for _ in from..column {
+            self.area.delete_char();
+        }
+        let last = words.trim_end_matches(' ').chars().next_back().filter(|letter| *letter == '"');
+        let (row, column) = (self.area.cursor().0, self.area.cursor().1);
+        if last.is_some() && self.area.lines().get(row).and_then(|line| line.chars().nth(column)) == last {
+            self.area.delete_next_char();
+        }
+        self.area.insert_str(words);
+        for _ in 0..back {
+            self.area.move_cursor(CursorMove::Back);
+        }
+    }
+
+    /// Puts words in the place of what was pasted, where that stands unchanged; whether it does. What is typed since stays
+    /// behind them.
+    pub fn put_in_place(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
+        let text = self.text();
+        let (row, column) = (self.area.cursor().0, self.area.cursor().1);
+        let line_start: usize = text.split_inclusive('\n').take(row).map(str::len).sum();
+        let cursor = text[line_start..].char_indices().nth(column).map_or(text.len(), |(at, _)| line_start + at);
+        // The one that was pasted last stands before the cursor.
+        let Some(start) = text[..cursor].rfind(pasted) else { return false };
+        let (before, after) = (&text[..start], &text[start + pasted.len()..]);
+        let words = words(before);
+        let before = before.strip_suffix('@').unwrap_or(before);
+        let behind = cursor - start - pasted.len();
+        let to = format!("{before}{words}{}", &after[..behind]);
+        self.history.leave();
+        self.set(&format!("{to}{}", &after[behind..]));
+        let (row, column) =
+            to.rsplit_once('\n').map_or((0, to.as_str()), |(above, line)| (above.matches('\n').count() + 1, line));
+        self.area.move_cursor(CursorMove::Jump(row as u16, column.chars().count() as u16));
+        true
+    }
+
+    /// Whether a prompt of before is shown.
+    pub fn is_browsing(&self) -> bool {
+        self.history.is_browsing()
+    }
+
+    /// The prompts sent before that begin with this, the newest first and each once.
+    pub fn sent_with(&mut self, start: &str) -> Vec<String> {
+        self.history.with(start)
     }
 
     pub fn new_line(&mut self) {
@@ -113,41 +230,56 @@ impl Composer {
     }
 
     pub fn rows(&self, width: u16) -> u16 {
-        let rows: usize = self.area.lines().iter().map(|line| text::wrap(line, width.into()).len().max(1)).take(64).sum();
-        (rows.max(1) as u16).min(ROWS)
+        rows::count(self.area.lines(), width.into(), ROWS.into()) as u16
     }
 
     /// Rows of the draft above those that were drawn last.
     pub fn rows_above(&self) -> usize {
-        self.area.scroll_offset().0.into()
+        self.top.get()
+    }
+
+    /// The cursor goes where the pointer is, as long as every line has a row of its own.
+    pub fn click(&mut self, column: u16, row: u16) {
+        let place = self.place.get();
+        let lines = self.area.lines();
+        let is_plain =
+            lines.len() <= usize::from(place.height) && lines.iter().all(|line| text::width(line) < usize::from(place.width));
+        if !is_plain || !place.contains(Position { x: column, y: row }) {
+            return;
+        }
+        let line = usize::from(row - place.y).min(lines.len().saturating_sub(1));
+        let (mut cells, mut at) = (0, 0);
+        for grapheme in lines[line].graphemes(true) {
+            cells += text::width(grapheme);
+            if cells > usize::from(column - place.x) {
+                break;
+            }
+            at += grapheme.chars().count();
+        }
+        self.area.move_cursor(CursorMove::Jump(line as u16, at as u16));
     }
 
     /// Draws it and says where the cursor is.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
+        self.place.set(area);
         if self.area.is_empty() {
+            self.top.set(0);
             return area.as_position();
         }
-        (&self.area).render(area, buffer);
-        buffer.set_style(area, theme.style(Token::Text));
-        cursor(&self.area, area)
+        let (style, mut top) = (theme.style(Token::Text), self.top.get());
+        let position = rows::draw(self.area.lines(), cursor(&self.area), &mut top, area, buffer, style);
+        self.top.set(top);
+        if let Some(selected) = self.vim.as_ref().and_then(|vim| vim.selection(&self.area)) {
+            rows::mark(self.area.lines(), selected, top, area, buffer);
+        }
+        position
     }
 }
 
-fn text_area(lines: Vec<String>) -> TextArea<'static> {
-    let mut area = TextArea::new(lines);
-    area.set_wrap_mode(WrapMode::WordOrGlyph);
-    // The terminal's own cursor stands there: screen readers and input methods follow it.
-    area.set_cursor_style(Style::new());
-    area.set_cursor_line_style(Style::new());
-    area
-}
-
-fn cursor(text_area: &TextArea<'_>, area: Rect) -> Position {
-    let at = text_area.screen_cursor();
-    let top = usize::from(text_area.scroll_offset().0);
-    let x = area.x + (at.col as u16).min(area.width.saturating_sub(1));
-    let y = area.y + (at.row.saturating_sub(top) as u16).min(area.height.saturating_sub(1));
-    Position { x, y }
+/// The line and the character before which the next one goes. The terminal's own cursor stands there: screen readers and
+/// input methods follow it.
+fn cursor(area: &TextArea<'_>) -> (usize, usize) {
+    (area.cursor().0, area.cursor().1)
 }
 
 /// One line of words in a panel.
@@ -156,9 +288,7 @@ pub struct Field(TextArea<'static>);
 
 impl Field {
     pub fn new() -> Self {
-        let mut area = text_area(Vec::new());
-        area.set_wrap_mode(WrapMode::None);
-        Self(area)
+        Self(TextArea::new(Vec::new()))
     }
 
     pub fn text(&self) -> String {
@@ -174,8 +304,55 @@ impl Field {
     }
 
     pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
-        (&self.0).render(area, buffer);
-        buffer.set_style(area, theme.style(Token::Text));
-        cursor(&self.0, area)
+        let line = self.0.lines().first().map_or("", String::as_str);
+        rows::draw_line(line, cursor(&self.0).1, area, buffer, theme.style(Token::Text))
+    }
+}
+
+/// Lines of a file or a command, written in a panel.
+#[derive(Debug)]
+pub struct Lines {
+    area: TextArea<'static>,
+    /// The first row that was shown last.
+    top: Cell<usize>,
+}
+
+impl Lines {
+    pub fn new(text: &str) -> Self {
+        let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
+        area.set_hard_tab_indent(text.lines().any(|line| line.starts_with('\t')));
+        Self { area, top: Cell::new(0) }
+    }
+
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    pub fn rows(&self) -> usize {
+        self.area.lines().len()
+    }
+
+    pub fn insert(&mut self, text: &str) {
+        self.area.insert_str(text);
+    }
+
+    pub fn new_line(&mut self) {
+        self.area.insert_newline();
+    }
+
+    pub fn key(&mut self, key: KeyEvent) {
+        self.area.input(key);
+    }
+
+    pub fn go_to_end(&mut self) {
+        self.area.move_cursor(CursorMove::Bottom);
+        self.area.move_cursor(CursorMove::End);
+    }
+
+    pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
+        let (style, mut top) = (theme.style(Token::Text), self.top.get());
+        let position = rows::draw(self.area.lines(), cursor(&self.area), &mut top, area, buffer, style);
+        self.top.set(top);
+        position
     }
 }

@@ -1,15 +1,13 @@
 //! What is on the terminal now, and the fewest bytes that make it what it should be.
 
+mod paint;
+mod pen;
 #[cfg(test)]
 mod tests;
 
-use ratatui::backend::{Backend, CrosstermBackend};
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use std::io::{self, Write};
-
-/// A jump to another cell of the row costs about as much as this many cells.
-const BRIDGE: u16 = 7;
 
 /// Rows of the screen that move together when text scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,22 +26,33 @@ pub struct Drawn {
 
 #[derive(Debug)]
 pub struct Display<W: Write> {
-    backend: CrosstermBackend<W>,
+    output: W,
     shown: Buffer,
     next: Buffer,
     last: Drawn,
+    /// Nothing of ours is there yet.
     fresh: bool,
+    /// Whether a frame is put between the marks of a synchronised update.
+    synchronised: bool,
+    /// The bytes of the frame that is being made.
+    frame: Vec<u8>,
 }
+
+const BEGIN: &[u8] = b"\x1b[?2026h";
+const END: &[u8] = b"\x1b[?2026l";
+const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 
 impl<W: Write> Display<W> {
     pub fn new(output: W, size: Size) -> Self {
         let area = Rect::from(size);
         Self {
-            backend: CrosstermBackend::new(output),
+            output,
             shown: Buffer::empty(area),
             next: Buffer::empty(area),
             last: Drawn::default(),
             fresh: true,
+            synchronised: true,
+            frame: Vec::new(),
         }
     }
 
@@ -54,32 +63,51 @@ impl<W: Write> Display<W> {
         self.fresh = true;
     }
 
-    /// Bytes that are no cells: questions to the terminal.
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.backend.write_all(bytes)?;
-        io::Write::flush(&mut self.backend)
+    /// Whether the terminal may know where a frame begins and ends.
+    pub fn synchronise(&mut self, synchronised: bool) {
+        self.synchronised = synchronised;
     }
 
-    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> Drawn) -> io::Result<()> {
+    /// Bytes that are no cells: questions to the terminal.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.output.write_all(bytes)?;
+        self.output.flush()
+    }
+
+    /// Draws what changed, in one write; whether anything did.
+    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> Drawn) -> io::Result<bool> {
         self.next.reset();
         let drawn = view(&mut self.next);
-        // The terminal shows the frame when it is whole.
-        self.backend.write_all(b"\x1b[?2026h\x1b[?25l")?;
-        if std::mem::take(&mut self.fresh) {
-            self.backend.write_all(b"\x1b[0m\x1b[2J")?;
+        self.frame.clear();
+        let was_fresh = std::mem::take(&mut self.fresh);
+        if was_fresh {
+            self.frame.extend(b"\x1b[0m\x1b[2J");
         } else {
             self.scroll(drawn)?;
         }
-        let changes = bridged(self.shown.diff(&self.next), &self.next);
-        self.backend.draw(changes.into_iter())?;
-        if let Some(Position { x, y }) = drawn.cursor {
-            write!(self.backend, "\x1b[{};{}H\x1b[?25h", y + 1, x + 1)?;
+        paint::changes(&self.shown, &self.next, &mut self.frame);
+        let has_cells = !self.frame.is_empty();
+        let has_changed = has_cells || drawn.cursor != self.last.cursor;
+        if has_changed {
+            if self.synchronised {
+                self.output.write_all(BEGIN)?;
+            }
+            // Where it is hidden already it need not be hidden again.
+            if drawn.cursor.is_none() || has_cells {
+                self.output.write_all(HIDE_CURSOR)?;
+            }
+            self.output.write_all(&self.frame)?;
+            if let Some(Position { x, y }) = drawn.cursor {
+                write!(self.output, "\x1b[{};{}H\x1b[?25h", y + 1, x + 1)?;
+            }
+            if self.synchronised {
+                self.output.write_all(END)?;
+            }
+            self.output.flush()?;
         }
-        self.backend.write_all(b"\x1b[?2026l")?;
-        io::Write::flush(&mut self.backend)?;
         std::mem::swap(&mut self.shown, &mut self.next);
         self.last = drawn;
-        Ok(())
+        Ok(has_changed)
     }
 
     /// Moves rows that only changed their place, here and on the terminal; a wrong guess costs bytes and nothing else.
@@ -94,7 +122,7 @@ impl<W: Write> Display<W> {
             return Ok(());
         }
         let rows = up as u16;
-        write!(self.backend, "\x1b[0m\x1b[{};{}r\x1b[{rows}S\x1b[r", area.top() + 1, area.bottom())?;
+        write!(self.frame, "\x1b[{};{}r\x1b[{rows}S\x1b[r", area.top() + 1, area.bottom())?;
         let width = usize::from(area.width);
         let (top, bottom) = (usize::from(area.top()) * width, usize::from(area.bottom()) * width);
         let moved = usize::from(rows) * width;
@@ -104,25 +132,4 @@ impl<W: Write> Display<W> {
         cells[blank..].iter_mut().for_each(|cell| cell.reset());
         Ok(())
     }
-}
-
-/// Unchanged cells between two changes are fewer bytes than a jump over them.
-fn bridged<'a>(changes: Vec<(u16, u16, &'a Cell)>, next: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> {
-    let mut out: Vec<(u16, u16, &Cell)> = Vec::with_capacity(changes.len() * 2);
-    for (x, y, cell) in changes {
-        if let Some((last_x, last_y, last)) = out.last().copied()
-            && last_y == y
-            && x - last_x <= BRIDGE
-            && is_narrow(last)
-            && (last_x + 1..x).all(|x| is_narrow(&next[(x, y)]))
-        {
-            out.extend((last_x + 1..x).map(|x| (x, y, &next[(x, y)])));
-        }
-        out.push((x, y, cell));
-    }
-    out
-}
-
-fn is_narrow(cell: &Cell) -> bool {
-    crate::text::width(cell.symbol()) == 1
 }

@@ -1,7 +1,10 @@
 //! What a screen is given, and what it leaves behind.
 
+use super::clipboard::Clipboard;
+use super::guard::Pace;
+use super::terminal::Emulator;
 use super::theme::Colours;
-use crate::protocol::{Command, Effort, Event, Mode};
+use crate::protocol::{Command, Effort, Event, Mode, SessionId};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +18,26 @@ pub struct Front {
     pub options: Options,
     /// Sent as soon as everything is ready.
     pub prompt: Option<String>,
+    /// What was typed before there was a screen for it.
+    pub typed: String,
     /// What is known only after loading; the screen is there before it.
     pub start: oneshot::Receiver<Start>,
+    /// What is asked before there is a start; a channel without a sender asks nothing.
+    pub ahead: mpsc::UnboundedReceiver<Ahead>,
+    pub editor: Editor,
+}
+
+/// The person's editor: given the name of a file and its text it says what that is when the editor ends, or why it is not known.
+/// It has the terminal meanwhile.
+#[derive(Clone)]
+pub struct Editor(pub Arc<Edits>);
+
+type Edits = dyn Fn(&str, &str) -> Result<String, String> + Send + Sync;
+
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Editor")
+    }
 }
 
 /// What a prompt becomes before it is kept: the same without its secrets.
@@ -29,6 +50,27 @@ impl fmt::Debug for KeptAs {
     }
 }
 
+/// What the person wants to see in their own editor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// A file, as the model or a tool named it.
+    File(String),
+    /// Words that are in no file.
+    Text(String),
+}
+
+/// Shows it in the person's editor and waits until that is left; what went wrong, in words.
+#[derive(Clone)]
+pub struct Shows(pub Arc<Show>);
+
+type Show = dyn Fn(&Shown) -> Result<(), String> + Send + Sync;
+
+impl fmt::Debug for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shows")
+    }
+}
+
 /// How the screen looks.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -36,15 +78,74 @@ pub struct Options {
     /// What the environment says of the background.
     pub ground: Ground,
     pub colours: Colours,
+    /// How fast a question takes an answer.
+    pub pace: Pace,
+    /// What the terminal is, as far as the environment says.
+    pub emulator: Emulator,
+    /// Where the person's own themes are.
+    pub themes: Option<PathBuf>,
+    /// Text comes in whole rows, and nothing moves that need not.
+    pub reduce_motion: bool,
+    /// What is said while the person looks elsewhere.
+    pub notices: Notices,
     /// Signs for terminals without Unicode.
     pub ascii: bool,
     /// The file of prompts sent before; none keeps them in memory only.
     pub history: Option<PathBuf>,
     /// What a prompt is written into that file as.
     pub kept_as: KeptAs,
+    /// The person's own keys.
+    pub keys: KeyFile,
+    /// Vim's keys for the draft.
+    pub vim: bool,
+    pub clipboard: Clipboard,
+    pub shows: Shows,
+    /// Whether the terminal sends what the mouse does.
+    pub mouse: bool,
+    /// Names of what the status row shows, in its order; none: as usual.
+    pub status: Vec<String>,
+    /// It is only there for the first questions: no start comes.
+    pub sets_up: bool,
     pub version: String,
     /// As people write it: `~/src/greeter`.
     pub cwd: String,
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+impl Options {
+    /// Nothing is set, and nothing is kept anywhere.
+    pub fn usual() -> Self {
+        Self {
+            theme: ThemeChoice::Auto,
+            ground: Ground::Dark,
+            colours: Colours::None,
+            pace: Pace::default(),
+            emulator: Emulator::default(),
+            themes: None,
+            reduce_motion: false,
+            notices: Notices::Auto,
+            ascii: false,
+            history: None,
+            kept_as: KeptAs(Arc::new(str::to_owned)),
+            clipboard: Clipboard::default(),
+            shows: Shows(Arc::new(|_| Ok(()))),
+            mouse: true,
+            keys: KeyFile::default(),
+            status: Vec::new(),
+            sets_up: false,
+            vim: false,
+            version: "0.1.0".to_owned(),
+            cwd: "~/src/greeter".to_owned(),
+        }
+    }
+}
+
+/// The file that gives keys to actions.
+#[derive(Debug, Clone, Default)]
+pub struct KeyFile {
+    pub path: String,
+    /// What it says, or why it cannot be read; nothing where there is none.
+    pub text: Option<Result<String, String>>,
 }
 
 /// The background of a terminal.
@@ -68,8 +169,17 @@ impl Ground {
 pub enum ThemeChoice {
     /// By the terminal's background; until it answers, by `Options::ground`.
     Auto,
-    /// A built-in theme.
+    /// A built-in theme, or one of the person's own.
     Named(String),
+}
+
+/// How a person who looks elsewhere hears that something waits or has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notices {
+    /// As the terminal can.
+    Auto,
+    Off,
+    Bell,
 }
 
 /// What the screen needs besides the events once all is loaded.
@@ -78,8 +188,17 @@ pub struct Start {
     pub header: Header,
     /// A resumed session, shown and not acted on.
     pub history: Vec<Event>,
+    /// Where in the journal that begins, where there is more before it.
+    pub older: Option<i64>,
+    /// Where it is, as people write it, where that is not where the screen began.
+    pub cwd: Option<String>,
     pub model_access: ModelAccess,
     pub trust: Option<Trust>,
+    /// `Last here: …`, and a task of this project, where there are such.
+    pub last_here: Option<String>,
+    pub attempt: Option<String>,
+    /// Nothing is set yet and no key is known: the first questions are asked.
+    pub is_first: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +208,45 @@ pub enum ModelAccess {
     NoKey {
         message: String,
     },
+    /// The session is looked at while another process has it: nothing is sent, and whatever comes as a command is dropped.
+    ReadOnly {
+        /// Who has it: `open in process 4711`.
+        holder: String,
+    },
+}
+
+/// What comes before a start, or in its place.
+#[derive(Debug)]
+pub enum Ahead {
+    /// Asked as often as the answer does not help.
+    Held(Held),
+    /// There are several sessions: the person chooses one, and no start comes.
+    Choose,
+}
+
+/// What to do about a session that another process has open.
+#[derive(Debug)]
+pub struct Held {
+    pub session: SessionId,
+    pub pid: u32,
+    /// Since when, as people write it, where that is known: `14:02 UTC`.
+    pub since: Option<String>,
+    /// What the last answer came to, where that did not help: `process 4711 did not end within 5 s`.
+    pub problem: Option<String>,
+    /// Why it cannot be taken over, where it cannot.
+    pub stays: Option<String>,
+    pub answer: oneshot::Sender<HeldAnswer>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldAnswer {
+    /// Shown, and nothing is sent: a `Start` with `ModelAccess::ReadOnly` follows.
+    ReadOnly,
+    /// The other process saves and ends, then this one has it: a `Start` follows, or the question again.
+    TakeOver,
+    /// The screen ends with `Ended::Another`; whoever opened it asks which one.
+    Another,
+    Quit,
 }
 
 /// Whether what the project brings in takes effect.
@@ -142,8 +300,15 @@ pub struct Header {
     pub sandbox: String,
 }
 
+/// Which session the person wants instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    New,
+    Session(SessionId),
+}
+
 /// Why the screen ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// The person left.
     Quit,
@@ -151,6 +316,12 @@ pub enum Ended {
     Signal(i32),
     /// The terminal is gone.
     Closed,
+    /// The session is held elsewhere, and the person wants to choose another one.
+    Another,
+    /// The person wants to be asked what the first start asks; then it goes on.
+    Setup,
+    /// The person wants this one; the one that was open is saved.
+    Open(Next),
 }
 
 /// What is printed to the main screen afterwards.
@@ -158,6 +329,15 @@ pub enum Ended {
 pub struct Outcome {
     pub ended: Ended,
     pub last_answer: Option<String>,
+    /// What was typed and came too late for this screen, or before there was a session to keep it.
+    pub typed: String,
+    /// What was to be sent to a session that never was there.
+    pub unsent: Option<String>,
+    /// What answered last, and how much was asked, where there was a session; for the next one.
+    pub model: String,
+    pub mode: Option<Mode>,
     /// `aye --resume 7f3a…`, where there is something to resume.
     pub resume_hint: Option<String>,
+    /// What there is to resume.
+    pub session: Option<SessionId>,
 }

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 
 /// Signs that come with texts, and what stands for them.
-const PLAIN: [(&str, &str); 13] = [
+const PLAIN: [(&str, &str); 15] = [
     ("…", "~"),
     ("−", "-"),
     ("•", "*"),
@@ -17,6 +17,8 @@ const PLAIN: [(&str, &str); 13] = [
     ("↪", ">"),
     ("·", "."),
     ("→", ">"),
+    ("–", "-"),
+    ("⚠", "!"),
 ];
 
 /// What the parts of the screen drew with signs of their own, without them.
@@ -56,6 +58,12 @@ pub struct Glyphs {
     pub to: &'static str,
     pub block: &'static str,
     pub reserved: &'static str,
+    pub taken: &'static str,
+    pub left: &'static str,
+    /// Before the count of files that changed.
+    pub changed: &'static str,
+    /// Beside the entry that keys are for.
+    pub chosen: &'static str,
 }
 
 pub const UNICODE: Glyphs = Glyphs {
@@ -85,6 +93,10 @@ pub const UNICODE: Glyphs = Glyphs {
     to: "→",
     block: "█",
     reserved: "▒",
+    taken: "☑",
+    left: "☐",
+    changed: "±",
+    chosen: "▌",
 };
 
 pub const ASCII: Glyphs = Glyphs {
@@ -114,4 +126,8 @@ pub const ASCII: Glyphs = Glyphs {
     to: "to",
     block: "#",
     reserved: "+",
+    taken: "[x]",
+    left: "[ ]",
+    changed: "+-",
+    chosen: "#",
 };

@@ -1,5 +1,6 @@
 //! Syntax colours of source code, found by a thread of their own so that no frame waits for them.
 
+mod grammars;
 mod scope;
 mod worker;
 
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ink::{Ink, Inked};
 use super::theme::{Syntax, Token};
 
-pub use worker::on_progress;
+pub use worker::{on_let_go, on_progress};
 
 /// Longest piece of code, in lines, and longest line, in bytes, that gets colours.
 const LINES: usize = 5000;
@@ -55,6 +56,11 @@ impl Track {
         let lines = text(self.asked..count);
         self.asked += lines.len();
         worker::send(&self.shared, lines);
+    }
+
+    /// How many lines have their colours.
+    pub fn coloured(&self) -> usize {
+        locked(&self.shared.lines).len()
     }
 
     /// One line in its colours, or plain while they are not known.

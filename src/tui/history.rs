@@ -76,6 +76,17 @@ impl History {
         self.browsing = None;
     }
 
+    pub fn is_browsing(&self) -> bool {
+        self.browsing.is_some()
+    }
+
+    /// Those that begin with this, the newest first and each once.
+    pub fn with(&mut self, start: &str) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let entries = self.entries().iter().rev().filter(|entry| entry.starts_with(start));
+        entries.filter(|entry| seen.insert(entry.as_str())).cloned().collect()
+    }
+
     /// The nth newest with these words in it, whatever their case; the same prompt counts once.
     pub fn find(&mut self, words: &str, nth: usize) -> Option<String> {
         let words = words.to_lowercase();

@@ -1,15 +1,17 @@
 //! The loop that connects terminal, events and commands to the model.
 
+use super::clipboard;
 use super::display::Display;
-use super::front::{Ended, Front, Outcome, Start};
+use super::front::{Ahead, Editor, Ended, Front, Outcome, Start};
 use super::highlight;
-use super::input::{Input, Reader};
-use super::model::{Effect, Model};
+use super::input::{Answer, Input, Reader};
+use super::model::{EditFile, Effect, Model};
 use super::status;
-use super::terminal::{self, Modes};
-use super::update::{Msg, update};
+use super::terminal::{self, Modes, Push};
+use super::update::{Msg, begin, is_text, update};
 use super::view;
-use crate::protocol::{Command, Event};
+use super::wires::{Began, Beginning, Inlet, Outlet};
+use crate::text;
 use ratatui::layout::Size;
 use std::collections::VecDeque;
 use std::io::{self, Stdout};
@@ -17,7 +19,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 
 /// Between frames that only show new text.
 const STREAM_FRAME: Duration = Duration::from_millis(33);
@@ -25,8 +27,10 @@ const STREAM_FRAME: Duration = Duration::from_millis(33);
 const KEY_FRAME: Duration = Duration::from_millis(4);
 /// Events taken in before a frame is drawn.
 const EVENTS_A_FRAME: usize = 8192;
-/// For the last commands to be taken.
-const LAST_COMMANDS: Duration = Duration::from_secs(1);
+/// For the answers of the terminal that have not come yet: whoever reads next is not to find them.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
+/// An answer that has not come by now does not come.
+const ANSWERED_BY: Duration = Duration::from_secs(1);
 /// When a stop was not delivered, the screen comes back after this.
 const STOP_GRACE: Duration = Duration::from_millis(200);
 
@@ -34,14 +38,32 @@ const STOP_GRACE: Duration = Duration::from_millis(200);
 pub async fn run(front: Front) -> io::Result<Outcome> {
     let mut stdout = io::stdout();
     let size = terminal_size();
-    let modes = Modes::enter(&mut stdout)?;
+    let modes = Modes::enter(&mut stdout, &front.options.emulator)?;
     let mut host = Host::new(front, modes, stdout, size)?;
     let ended = host.run().await;
-    let Host { model, modes, reader, .. } = host;
+    host.hear_answers().await;
+    let Host { model, modes, reader, inputs, .. } = host;
     drop(reader);
     drop(modes);
+    let typed = format!("{}{}", model.unkept(), unread(inputs));
     let resume_hint = model.session.as_ref().map(|id| format!("aye --resume {id}"));
-    Ok(Outcome { ended: ended?, last_answer: model.last_answer, resume_hint })
+    let mode = model.access.as_ref().map(|_| model.header.mode);
+    let (session, name) = (model.session, model.header.model);
+    let (last_answer, unsent) = (model.last_answer, model.waiting_prompt);
+    Ok(Outcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
+}
+
+/// The words among what nobody took any more.
+fn unread(mut inputs: mpsc::UnboundedReceiver<(Instant, Input)>) -> String {
+    let mut words = String::new();
+    while let Ok((_, input)) = inputs.try_recv() {
+        match input {
+            Input::Key(key) => words.extend(is_text(&key)),
+            Input::Paste(pasted) => words.push_str(&text::clean(&pasted)),
+            _ => {}
+        }
+    }
+    words
 }
 
 /// The terminal's size, or the usual one where it has none.
@@ -55,19 +77,24 @@ struct Host {
     modes: Option<Modes>,
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
-    events: mpsc::UnboundedReceiver<Event>,
-    events_open: bool,
-    commands: mpsc::Sender<Command>,
-    outbox: VecDeque<Command>,
-    start: Option<oneshot::Receiver<Start>>,
+    inlet: Inlet,
+    outlet: Outlet,
+    beginning: Beginning,
+    editor: Editor,
     signals: Signals,
     began: Instant,
     last_frame: Option<Instant>,
+    /// When the model is to be told the time, until it was.
+    deadline: Option<u64>,
     urgent: bool,
-    batch: Vec<Event>,
     title: String,
+    /// What was switched on before the terminal was given back.
+    pushed: Vec<Push>,
+    asked: Option<Instant>,
     /// Rung by the thread that finds syntax colours.
     colours: Arc<Notify>,
+    /// What was done beside the loop comes back here.
+    told: (mpsc::UnboundedSender<Msg>, mpsc::UnboundedReceiver<Msg>),
 }
 
 struct Signals {
@@ -82,6 +109,7 @@ enum Happened {
     Input(Instant, Input),
     Events,
     Start(Option<Start>),
+    Ahead(Ahead),
     Resize,
     Resumed,
     Signal(i32),
@@ -89,6 +117,7 @@ enum Happened {
     SessionGone,
     CommandSent,
     Colours,
+    Told(Msg),
 }
 
 impl Host {
@@ -97,17 +126,18 @@ impl Host {
         let colours = Arc::new(Notify::new());
         let bell = Arc::clone(&colours);
         highlight::on_progress(move || bell.notify_one());
+        let mut model = Model::new(front.options, front.prompt, size);
+        model.composer.insert(&front.typed);
         Ok(Self {
-            model: Model::new(front.options, front.prompt, size),
+            model,
             display: Display::new(io::BufWriter::with_capacity(64 << 10, stdout), size),
             modes: Some(modes),
             reader: Some(reader),
             inputs,
-            events: front.events,
-            events_open: true,
-            commands: front.commands,
-            outbox: VecDeque::new(),
-            start: Some(front.start),
+            inlet: Inlet::new(front.events, EVENTS_A_FRAME),
+            outlet: Outlet::new(front.commands),
+            beginning: Beginning::new(front.start, front.ahead),
+            editor: front.editor,
             signals: Signals {
                 resize: signal(SignalKind::window_change())?,
                 resumed: signal(SignalKind::from_raw(nix::libc::SIGCONT))?,
@@ -117,30 +147,43 @@ impl Host {
             },
             began: Instant::now(),
             last_frame: None,
+            deadline: None,
             urgent: true,
-            batch: Vec::new(),
             title: String::new(),
+            pushed: Vec::new(),
+            asked: None,
             colours,
+            told: mpsc::unbounded_channel(),
         })
     }
 
     async fn run(&mut self) -> io::Result<Ended> {
+        self.ask()?;
+        let effects = begin(&mut self.model);
+        self.perform(effects).await?;
         self.frame(Instant::now())?;
-        self.display.write(terminal::QUESTIONS)?;
+        self.mouse(self.model.pointer.is_ours)?;
         loop {
             let (at, msgs) = match self.next().await {
+                // Told in the order of the keys. What comes when it is switched on, or after the signal, is no change.
+                Happened::Input(at, Input::Size(width, height)) => {
+                    let size = Size::new(width, height);
+                    if size == self.model.size {
+                        continue;
+                    }
+                    self.display.resize(size);
+                    (at, vec![Msg::Resize(size)])
+                }
                 Happened::Input(at, input) => {
                     self.urgent = true;
                     (at, vec![Msg::Input(input)])
                 }
                 Happened::Events => {
-                    let batch = std::mem::take(&mut self.batch);
+                    let batch = self.inlet.take();
                     (Instant::now(), batch.into_iter().map(|event| Msg::Event(Box::new(event))).collect())
                 }
-                Happened::Start(start) => {
-                    self.start = None;
-                    (Instant::now(), vec![start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start)))])
-                }
+                Happened::Start(start) => (Instant::now(), vec![start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start)))]),
+                Happened::Ahead(ahead) => (Instant::now(), vec![Msg::Ahead(Box::new(ahead))]),
                 Happened::Resize => {
                     let size = terminal_size();
                     self.display.resize(size);
@@ -152,11 +195,15 @@ impl Host {
                 }
                 Happened::Signal(number) => (Instant::now(), vec![Msg::Signal(number)]),
                 Happened::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
-                Happened::Time => (Instant::now(), vec![Msg::Time]),
+                Happened::Time => {
+                    self.deadline = None;
+                    (Instant::now(), vec![Msg::Time])
+                }
                 Happened::Colours => {
                     self.model.dirty = true;
                     (Instant::now(), Vec::new())
                 }
+                Happened::Told(msg) => (Instant::now(), vec![msg]),
                 Happened::CommandSent => continue,
             };
             let at = self.since_start(at);
@@ -170,14 +217,41 @@ impl Host {
         }
     }
 
+    fn ask(&mut self) -> io::Result<()> {
+        let questions = self.model.told.emulator.questions(self.model.options.colours);
+        self.asked = (!questions.is_empty()).then(Instant::now);
+        self.display.write(&questions)
+    }
+
+    /// Answers that are still on their way are taken: a shell would read them as what was typed.
+    async fn hear_answers(&mut self) {
+        let is_over = self.asked.is_none_or(|asked| asked.elapsed() > ANSWERED_BY);
+        if is_over || self.model.told.has_answered || !terminal::is_ours() {
+            return;
+        }
+        let last = async {
+            while let Some((_, input)) = self.inputs.recv().await {
+                if matches!(input, Input::Answer(Answer::Attributes) | Input::Closed) {
+                    return;
+                }
+            }
+        };
+        // A terminal that does not answer is not waited for.
+        let _ = tokio::time::timeout(LAST_ANSWERS, last).await;
+    }
+
     fn since_start(&self, at: Instant) -> u64 {
         at.saturating_duration_since(self.began).as_millis() as u64
     }
 
     /// When the next frame or the next deadline of the model is due.
-    fn wake_at(&self) -> Option<Instant> {
+    fn wake_at(&mut self) -> Option<Instant> {
         let now = self.since_start(Instant::now());
-        let deadline = self.model.deadline(now).map(|at| self.began + Duration::from_millis(at));
+        // One that passed while something else happened is told all the same.
+        if self.deadline.is_none_or(|at| at > now) {
+            self.deadline = self.model.deadline(now);
+        }
+        let deadline = self.deadline.map(|at| self.began + Duration::from_millis(at));
         let frame = self.model.dirty.then(|| self.frame_due());
         [deadline, frame].into_iter().flatten().min()
     }
@@ -195,12 +269,6 @@ impl Host {
                 None => std::future::pending().await,
             }
         };
-        let started = async {
-            match &mut self.start {
-                Some(start) => start.await.ok(),
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             Some((at, input)) = self.inputs.recv() => Happened::Input(at, input),
@@ -209,51 +277,45 @@ impl Host {
             _ = self.signals.hang_up.recv() => Happened::Signal(nix::libc::SIGHUP),
             _ = self.signals.resize.recv() => Happened::Resize,
             _ = self.signals.resumed.recv() => Happened::Resumed,
-            start = started => Happened::Start(start),
-            Ok(permit) = self.commands.reserve(), if !self.outbox.is_empty() => {
-                if let Some(command) = self.outbox.pop_front() {
-                    permit.send(command);
-                }
-                Happened::CommandSent
-            }
+            began = self.beginning.next() => match began {
+                Began::Start(start) => Happened::Start(start),
+                Began::Ahead(ahead) => Happened::Ahead(ahead),
+            },
+            () = self.outlet.send_one() => Happened::CommandSent,
+            Some(msg) = self.told.1.recv() => Happened::Told(msg),
             () = self.colours.notified() => Happened::Colours,
             () = sleep => Happened::Time,
-            count = self.events.recv_many(&mut self.batch, EVENTS_A_FRAME), if self.events_open => {
-                self.events_open = count > 0;
-                if count > 0 { Happened::Events } else { Happened::SessionGone }
-            }
+            some = self.inlet.next() => if some { Happened::Events } else { Happened::SessionGone },
         }
     }
 
     async fn perform(&mut self, effects: Vec<Effect>) -> io::Result<Option<Ended>> {
-        for effect in effects {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
             match effect {
-                Effect::Send(command) => self.outbox.push_back(command),
+                Effect::Send(command) => self.outlet.push(command),
                 Effect::Trust(trust, answer) => {
                     // Nobody waits for the answer any more when the session is ending.
                     let _ = trust.answer.send(answer);
                 }
-                Effect::PushKitty => {
-                    terminal::kitty_pushed();
-                    self.display.write(terminal::PUSH_KITTY)?;
+                Effect::Held(held, answer) => {
+                    let _ = held.answer.send(answer);
                 }
+                Effect::Push(what) => self.display.write(terminal::push(what))?,
+                Effect::Synchronise(synchronised) => self.display.synchronise(synchronised),
+                Effect::Write(bytes) => self.display.write(&bytes)?,
+                Effect::Copy(clip) => self.copy(clip)?,
+                Effect::Show(shown) => self.show(shown).await?,
+                Effect::Mouse(on) => self.mouse(on)?,
                 Effect::Suspend => self.suspend().await?,
+                Effect::EditFile(edit) => effects.extend(self.edit(edit).await?),
                 Effect::Exit(ended) => {
-                    // Whoever takes commands may be gone or stuck: leaving does not wait for it.
-                    let _ = tokio::time::timeout(LAST_COMMANDS, self.send_all()).await;
+                    self.outlet.send_all().await;
                     return Ok(Some(ended));
                 }
             }
         }
         Ok(None)
-    }
-
-    async fn send_all(&mut self) {
-        while let Some(command) = self.outbox.pop_front() {
-            if self.commands.send(command).await.is_err() {
-                return;
-            }
-        }
     }
 
     fn draw_if_due(&mut self) -> io::Result<()> {
@@ -274,7 +336,7 @@ impl Host {
             self.display.write(terminal::FENCE)?;
         }
         let title = status::title(&self.model);
-        if title != self.title {
+        if title != self.title && self.model.told.emulator.has_title() {
             self.display.write(format!("\x1b]2;{title}\x1b\\").as_bytes())?;
             self.title = title;
         }
@@ -286,7 +348,7 @@ impl Host {
 
     /// Gives the terminal back and stops, as the shell's ctrl+z does.
     async fn suspend(&mut self) -> io::Result<()> {
-        self.modes = None;
+        self.give_back();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(0), nix::sys::signal::Signal::SIGTSTP)?;
         // A process group that nobody could wake is not stopped; then this goes on by time.
         let _ = tokio::time::timeout(STOP_GRACE, self.signals.resumed.recv()).await;
@@ -296,13 +358,74 @@ impl Host {
         Ok(())
     }
 
-    fn come_back(&mut self) -> io::Result<()> {
-        self.modes = None;
-        self.modes = Some(Modes::enter(&mut io::stdout())?);
-        if self.model.keys.kitty {
-            terminal::kitty_pushed();
-            self.display.write(terminal::PUSH_KITTY)?;
+    /// Gives the terminal and its keys to the person's editor, until it is left.
+    async fn lend<T: Send + 'static>(
+        &mut self,
+        editor: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> io::Result<Result<T, String>> {
+        // Nobody else reads what is typed there.
+        self.reader = None;
+        self.give_back();
+        let left = tokio::task::spawn_blocking(editor).await;
+        let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
+        (self.reader, self.inputs) = (Some(reader), inputs);
+        // What was pressed to stop the editor was for the editor.
+        self.signals.interrupt = signal(SignalKind::interrupt())?;
+        self.come_back()?;
+        let at = self.since_start(Instant::now());
+        let _ = update(&mut self.model, Msg::Resumed, at);
+        Ok(left.unwrap_or_else(|_| Err("the editor could not be run".to_owned())))
+    }
+
+    async fn edit(&mut self, edit: EditFile) -> io::Result<Vec<Effect>> {
+        let (editor, name, text) = (self.editor.clone(), edit.name.clone(), edit.text.clone());
+        let outcome = self.lend(move || (editor.0)(&name, &text)).await?;
+        let at = self.since_start(Instant::now());
+        Ok(update(&mut self.model, Msg::Edited(Box::new(edit), outcome), at))
+    }
+
+    async fn show(&mut self, shown: super::front::Shown) -> io::Result<()> {
+        let shows = self.model.options.shows.clone();
+        if let Err(words) = self.lend(move || (shows.0)(&shown)).await? {
+            let _ = self.told.0.send(Msg::Done(words));
         }
+        Ok(())
+    }
+
+    /// The terminal's own way at once, the programs beside the loop: a slow one holds up nobody.
+    fn copy(&mut self, clip: super::clipboard::Clip) -> io::Result<()> {
+        let clipboard = self.model.options.clipboard.clone();
+        let sequence = clipboard::sequence(&clip.text, clipboard.between);
+        if let Some(bytes) = &sequence {
+            self.display.write(bytes)?;
+        }
+        let (told, is_told) = (self.told.0.clone(), sequence.is_some());
+        tokio::task::spawn_blocking(move || {
+            let _ = told.send(Msg::Done(clipboard::hand_on(&clip, is_told, &clipboard)));
+        });
+        Ok(())
+    }
+
+    fn mouse(&mut self, on: bool) -> io::Result<()> {
+        self.display.write(if on { terminal::MOUSE } else { terminal::NO_MOUSE })
+    }
+
+    /// The terminal as it was; what was switched on is remembered.
+    fn give_back(&mut self) {
+        self.pushed.extend(terminal::pushed().filter(|what| what.is_of_terminal()));
+        self.modes = None;
+    }
+
+    fn come_back(&mut self) -> io::Result<()> {
+        self.give_back();
+        let pushed = std::mem::take(&mut self.pushed);
+        self.modes = Some(Modes::enter(&mut io::stdout(), &self.model.told.emulator)?);
+        self.mouse(self.model.pointer.is_ours)?;
+        for what in pushed {
+            self.display.write(terminal::push(what))?;
+        }
+        // The shell has set one of its own.
+        self.title.clear();
         let size = terminal_size();
         self.display.resize(size);
         let at = self.since_start(Instant::now());

@@ -34,10 +34,66 @@ impl Ink {
     }
 }
 
+/// How a row goes on from the one above it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Join {
+    /// It begins a line of its own.
+    #[default]
+    Line,
+    /// It was broken at a space, which stands in neither.
+    Space,
+    /// It was broken inside a word, or every space was kept.
+    Nothing,
+}
+
+impl Join {
+    /// What stands between two pieces of a text says how they belong together.
+    pub fn over(between: &str) -> Self {
+        match between {
+            "" => Self::Nothing,
+            words if words.contains('\n') => Self::Line,
+            _ => Self::Space,
+        }
+    }
+}
+
+/// A row as it is drawn, and what of it is text that can be taken away.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    pub line: Line<'static>,
+    /// Cells at its left that are no part of the text: numbers, bars, indents of lists.
+    pub skip: u16,
+    pub join: Join,
+}
+
+impl Row {
+    /// A row that begins a line.
+    pub fn of(line: Line<'static>) -> Self {
+        Self { line, skip: 0, join: Join::Line }
+    }
+
+    /// The same behind other cells that are no text.
+    pub fn behind(self, lead: Span<'static>) -> Self {
+        let skip = self.skip + lead.width() as u16;
+        let style = self.line.style;
+        let mut spans = vec![lead];
+        spans.extend(self.line.spans.into_iter().map(|span| span.patch_style(style)));
+        Self { line: Line::from(spans), skip, join: self.join }
+    }
+
+    /// All of its cells as text.
+    pub fn cells(&self) -> String {
+        self.line.spans.iter().map(|span| span.content.as_ref()).collect()
+    }
+}
+
 /// A text with an ink for every byte.
 #[derive(Clone, Debug, Default)]
 pub struct Inked {
     pub text: String,
+    /// Bytes at its left that are no part of the text.
+    pub skip: usize,
+    pub join: Join,
     /// End of each run and its ink.
     runs: Vec<(usize, Ink)>,
 }
@@ -95,7 +151,18 @@ impl Inked {
 
     /// The rows of this text, broken at spaces.
     pub fn wrap(&self, width: usize) -> Vec<Self> {
-        text::wrap(&self.text, width).into_iter().map(|range| self.slice(range)).collect()
+        let mut before: Option<usize> = None;
+        let row = |range: Range<usize>| {
+            let join = before.map_or(Join::Line, |end| Join::over(self.text.get(end..range.start).unwrap_or_default()));
+            before = Some(range.end);
+            Self { join, ..self.slice(range) }
+        };
+        text::wrap(&self.text, width).into_iter().map(row).collect()
+    }
+
+    /// The same, going on in this way.
+    pub fn joined(self, join: Join) -> Self {
+        Self { join, ..self }
     }
 
     pub fn slice(&self, range: Range<usize>) -> Self {
@@ -133,6 +200,12 @@ impl Inked {
             at = *end;
         }
         Line::from(spans)
+    }
+
+    /// The row, cut as [`Inked::fitted_line`] is.
+    pub fn fitted_row(&self, width: usize, theme: &Theme) -> Row {
+        let skip = text::width(self.text.get(..self.skip).unwrap_or_default()) as u16;
+        Row { line: self.fitted_line(width, theme), skip, join: self.join }
     }
 
     /// The line, cut to `width` cells: on a screen narrower than a gutter nothing may run over the edge.

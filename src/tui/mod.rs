@@ -1,39 +1,72 @@
 //! The terminal screen: what the person sees and types.
 
 mod approval;
+mod asking;
+mod attached;
+mod attention;
+mod browse;
 mod changes;
+mod clipboard;
 mod composer;
 mod diff;
 mod display;
+mod dropped;
 mod figures;
 mod front;
 mod glyphs;
 mod guard;
+mod help;
 mod highlight;
 mod history;
 mod host;
+mod inbox;
 mod ink;
 mod input;
+mod keymap;
 mod markdown;
+#[cfg(feature = "fuzzing")]
+pub mod measure;
+mod menu;
 mod model;
 mod models;
+mod onboarding;
+#[cfg(test)]
+mod outside;
+mod palette;
 mod picker;
+mod plain;
 mod reading;
+mod rewind;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod screen;
+mod servers;
+mod sessions;
 mod status;
+mod task;
 mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
 mod transcript;
+mod tree;
 mod update;
 mod view;
+mod vim;
+mod wires;
 
+pub use clipboard::{Between, Clipboard};
 pub use front::{
-    BroughtFile, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
+    Ahead, BroughtFile, Editor, Ended, Front, Ground, Header, Held, HeldAnswer, KeptAs, KeyFile, ModelAccess, Next, Notices,
+    Options, Outcome, Shown, Shows, Start, ThemeChoice, Trust, TrustAnswer,
 };
+pub use guard::{HELD_MS, Pace};
+pub use highlight::on_let_go;
 pub use host::run;
+pub use keymap::problems as key_problems;
+pub use onboarding::provider_of_key;
+pub use plain::run as run_plain;
+pub use terminal::Emulator;
 pub use theme::Colours;
+pub use update::COMMANDS;

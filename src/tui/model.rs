@@ -1,122 +1,49 @@
 //! All that the screen shows, and nothing about how.
 
 use super::approval::Panels;
+use super::attached::Attached;
+use super::attention::Attention;
+use super::browse::Browse;
 use super::changes::Changes;
+use super::clipboard::Clip;
 use super::composer::Composer;
-use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice, TrustAnswer};
+use super::front::{Ended, Ground, Header, HeldAnswer, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
+use super::help::Help;
+use super::keymap::{Focus, Keymap};
+use super::menu::Menu;
 use super::models::ModelPicker;
+use super::picker::Picker;
 use super::reading::Reading;
-use super::theme::Theme;
+use super::rewind::Rewind;
+use super::servers::Servers;
+use super::sessions::Sessions;
+pub use super::task::{Activity, Race, Retry, TakenBack, Task};
+use super::terminal::{Push, Told};
+use super::theme::{self, Theme};
 use super::transcript::{Look, Transcript};
+use super::tree::Tree;
+use super::update::mouse::Pointer;
+use super::update::own::Own;
+use super::update::saving::Saving;
+use super::update::worktree::Worktree;
 use crate::protocol::{
-    Artifact, Budget, BudgetScope, BudgetUnit, CallId, Command, FailureKind, ModelFacts, PolicyLayer, RunningCommand, SessionId,
-    ToolUses, Usage, Waiting,
+    ApprovalId, Artifact, Budget, BudgetScope, BudgetUnit, Command, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses,
+    Usage,
 };
 use ratatui::layout::Size;
 
 /// Below this the screen says so, and no question is asked on it.
 pub const SMALLEST: (u16, u16) = (40, 12);
 
-/// What the running task is doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Activity {
-    Idle,
-    Thinking,
-    Answering,
-    /// The model writes the arguments of a call.
-    Calling {
-        tool: String,
-        bytes: u64,
-    },
-    /// Calls run, the newest last.
-    Running {
-        calls: Vec<(CallId, String)>,
-    },
-    Retrying(Box<Retry>),
-    /// A summary is made of what was said before.
-    Compacting {
-        messages: u64,
-    },
-    Stopping,
-}
-
-/// A request that failed and is sent again after a wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Retry {
-    /// When it is sent.
-    pub at: u64,
-    pub attempt: u32,
-    pub max_attempts: u32,
-    pub kind: FailureKind,
-    /// Made harmless, in one line.
-    pub message: String,
-    /// What the attempt used that failed, where that is known.
-    pub wasted: Option<String>,
-    /// The time of day it is sent at, where that is far.
-    pub clock: Option<String>,
-}
-
-impl Retry {
-    /// In seconds, the one that has begun counted whole.
-    pub fn left(&self, now: u64) -> u64 {
-        self.at.saturating_sub(now).div_ceil(1000)
-    }
-
-    /// When that is one less; never once it has come.
-    fn next_second(&self, now: u64) -> Option<u64> {
-        let left = self.left(now);
-        (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
-    }
-}
-
-/// A message that waited, taken back to be changed. Until the session has said so it may have been taken by the model.
-#[derive(Debug)]
-pub struct TakenBack {
-    pub id: u64,
-    pub text: String,
-    pub steer: bool,
-    pub race: Race,
-}
-
-/// What was heard since it was taken back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Race {
-    /// Nothing yet.
-    Open,
-    /// It waits no longer: taken back, or taken.
-    Gone,
-    /// The same words were said to the model: these, or others like them.
-    Said,
-    /// It is the person's.
-    Won,
-}
-
-/// The task and what it cost so far.
-#[derive(Debug)]
-pub struct Task {
-    /// Whether one has begun and not ended.
-    pub goes_on: bool,
-    /// So many messages are being summed up, whatever the request for it does at the moment.
-    pub summing_up: Option<u64>,
-    pub activity: Activity,
-    /// When the activity began.
-    pub since: u64,
-    pub usage: Usage,
-    pub cost_usd: Option<f64>,
-    /// Of some of it the provider said nothing.
-    pub is_estimated: bool,
-    /// Messages for the next step and for after the task, as the session has them.
-    pub waiting: Vec<Waiting>,
-    /// What left them when they changed last.
-    pub left_queue: Vec<String>,
-    /// What of them stands in the draft now.
-    pub taken_back: Vec<TakenBack>,
-    /// A task of before that goes on only with `/continue`, in the words that say so.
-    pub paused: Option<&'static str>,
-    /// Sent, and the session has not taken it up yet.
-    pub sent: Vec<String>,
+/// What of a resumed session is not shown yet.
+#[derive(Debug, Default)]
+pub struct Older {
+    /// Where in the journal it ends; nothing where all is shown.
+    pub before: Option<i64>,
+    /// It was asked for, and has not come.
+    pub is_asked: bool,
 }
 
 /// Numbers of the session for the status row.
@@ -194,13 +121,47 @@ pub enum Ending {
     Over,
 }
 
+/// A text that is to be changed in an editor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditFile {
+    pub what: Editable,
+    /// `src/main.rs`
+    pub name: String,
+    pub text: String,
+}
+
+/// Whose text that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Editable {
+    Draft,
+    /// A file of a question, by its place among them.
+    Proposed {
+        approval_id: ApprovalId,
+        file: usize,
+    },
+}
+
 /// What is to be done outside the model.
 #[derive(Debug)]
 pub enum Effect {
     Send(Command),
     Trust(super::front::Trust, TrustAnswer),
-    PushKitty,
+    Held(super::front::Held, HeldAnswer),
+    /// To every clipboard there is.
+    Copy(Clip),
+    /// The person's editor with this, in the place of the screen.
+    Show(super::front::Shown),
+    /// Whether the terminal is to send what the mouse does.
+    Mouse(bool),
+    /// Something the terminal knows is switched on.
+    Push(Push),
+    /// Whether frames are marked.
+    Synchronise(bool),
+    /// Bytes for the terminal that are no cells.
+    Write(Vec<u8>),
     Suspend,
+    /// Opens it in the person's editor; answered by `Msg::Edited`.
+    EditFile(EditFile),
     Exit(Ended),
 }
 
@@ -209,6 +170,9 @@ pub struct Model {
     pub theme: Theme,
     /// The terminal's background, once it has told.
     pub ground: Option<(u8, u8, u8)>,
+    /// What else it told.
+    pub told: Told,
+    pub attention: Attention,
     pub glyphs: Glyphs,
     pub size: Size,
     pub header: Header,
@@ -219,9 +183,12 @@ pub struct Model {
     pub panels: Panels,
     pub task: Task,
     pub tally: Tally,
+    /// Older parts of the session.
+    pub older: Older,
     pub policy: Policy,
     /// Sessions and commands that run on while the agent works.
     pub commands: Vec<RunningCommand>,
+    pub servers: Servers,
     /// What the tools did so far.
     pub tool_uses: ToolUses,
     /// The session, once there is something in it to go on with.
@@ -230,8 +197,12 @@ pub struct Model {
     pub last_answer: Option<String>,
     /// A sentence above the composer, until a time.
     pub said: Option<(String, u64)>,
-    /// The first row shown of the help, while it is open.
-    pub help: Option<usize>,
+    /// Which key does what.
+    pub keymap: Keymap,
+    /// What of the person's keys does not hold.
+    pub key_problems: Vec<String>,
+    /// The help, while it is open: it has the keyboard, whatever is below.
+    pub help: Option<Help>,
     /// A long text that is read in place of the transcript.
     pub reading: Option<Reading>,
     /// What the session kept whole, as it was listed last.
@@ -242,10 +213,37 @@ pub struct Model {
     pub changes_asked: bool,
     /// Another model is chosen; a key other than its own does not reach the composer.
     pub picker: Option<ModelPicker>,
+    /// Another session is chosen, a command is looked for: these have the keyboard in the same way.
+    pub sessions: Option<Sessions>,
+    /// The screen is only there to choose one: no start comes.
+    pub picks: bool,
+    pub palette: Option<Picker>,
+    pub tree: Option<Tree>,
+    /// What the word under the cursor could become.
+    pub menu: Menu,
+    /// Images that were put into a draft.
+    pub attached: Attached,
+    /// Going back: the list of prompts has the keyboard in the same way.
+    pub rewind: Rewind,
+    /// What the process before left in flight is still being told.
+    pub recovering: bool,
+    pub saving: Saving,
+    pub worktree: Worktree,
+    /// It opens as soon as there is a session to ask.
+    pub wants_picker: bool,
+    /// The person asked for the first questions, which have not come yet.
+    pub wants_setup: bool,
+    /// The command of the person's own that runs.
+    pub own: Option<Own>,
     /// What is known of the model.
     pub facts: Option<ModelFacts>,
     pub search: Option<Search>,
+    /// The transcript has the keyboard.
+    pub browse: Option<Browse>,
+    pub pointer: Pointer,
     pub keys: Keys,
+    /// To be opened in an editor.
+    pub to_edit: Option<EditFile>,
     /// Sent as soon as the start is over.
     pub waiting_prompt: Option<String>,
     /// When the draft is to be saved.
@@ -262,42 +260,49 @@ pub struct Keys {
     /// The last of them that was text.
     pub last_text: Option<u64>,
     pub last_escape: Option<u64>,
+    /// The last key was an Escape on an empty draft.
+    pub escaped: bool,
+    /// The first of two Escapes that open the list of prompts to go back to.
+    pub rested_escape: Option<u64>,
     /// An empty draft met ctrl+c then.
     pub quit_asked: Option<u64>,
     /// When the `r` in the draft counts as a wish to ask again, unless more is typed.
     pub retry_at: Option<u64>,
+    /// The same of the `r` or `c` while nothing can be saved.
+    pub saving_at: Option<(char, u64)>,
+    /// It was said that there is no key.
+    pub no_key_said: Option<u64>,
+    /// Enter with shift or ctrl is told from Enter.
     pub kitty: bool,
 }
 
 impl Model {
     pub fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
+        let (keymap, key_problems) = match &options.keys.text {
+            None => Keymap::new(None),
+            Some(Ok(text)) => Keymap::new(Some(text)),
+            Some(Err(why)) => (Keymap::new(None).0, vec![format!("it cannot be read: {why}; the built-in keys hold")]),
+        };
         Self {
+            keymap,
+            key_problems,
             theme: theme(&options, None),
             ground: None,
+            told: Told::new(options.emulator.clone()),
+            attention: Attention::default(),
             glyphs: if options.ascii { ASCII } else { UNICODE },
             size,
             header: Header::default(),
             access: None,
-            composer: Composer::new(options.history.clone(), options.kept_as.clone()),
+            composer: Composer::new(options.history.clone(), options.kept_as.clone(), options.vim),
             transcript: Transcript::default(),
-            panels: Panels::default(),
-            task: Task {
-                goes_on: false,
-                summing_up: None,
-                activity: Activity::Idle,
-                since: 0,
-                usage: Usage::default(),
-                cost_usd: None,
-                is_estimated: false,
-                waiting: Vec::new(),
-                left_queue: Vec::new(),
-                taken_back: Vec::new(),
-                paused: None,
-                sent: Vec::new(),
-            },
+            panels: Panels::paced(options.pace),
+            task: Task::default(),
             tally: Tally::default(),
+            older: Older::default(),
             policy: Policy::default(),
             commands: Vec::new(),
+            servers: Servers::default(),
             tool_uses: ToolUses::default(),
             session: None,
             last_answer: None,
@@ -308,9 +313,25 @@ impl Model {
             changes: None,
             changes_asked: false,
             picker: None,
+            sessions: None,
+            picks: false,
+            palette: None,
+            tree: None,
+            menu: Menu::default(),
+            attached: Attached::default(),
+            rewind: Rewind::default(),
+            recovering: false,
+            saving: Saving::default(),
+            worktree: Worktree::default(),
+            wants_picker: false,
+            wants_setup: false,
+            own: None,
             facts: None,
             search: None,
+            browse: None,
+            pointer: Pointer::new(options.mouse),
             keys: Keys::default(),
+            to_edit: None,
             waiting_prompt: prompt,
             save_draft_at: None,
             dirty: true,
@@ -320,9 +341,19 @@ impl Model {
 
     /// The theme by the choice and by the terminal's background.
     pub fn choose_theme(&mut self) {
-        self.theme = theme(&self.options, self.ground);
+        self.retheme();
         self.transcript.forget_layout();
         self.dirty = true;
+    }
+
+    /// The same, and what was laid out is kept.
+    pub fn retheme(&mut self) {
+        self.theme = theme(&self.options, self.ground);
+    }
+
+    /// The draft, as long as there is no session that keeps it.
+    pub fn unkept(&self) -> String {
+        if self.access.is_none() { self.composer.text() } else { String::new() }
     }
 
     pub fn is_running(&self) -> bool {
@@ -360,8 +391,28 @@ impl Model {
 
     /// Says a sentence for some seconds.
     pub fn say(&mut self, words: impl Into<String>, now: u64) {
-        self.said = Some((words.into(), now + 6000));
+        let words = words.into();
+        let named = self.keymap.sentence(Focus::Composer, &words).into_owned();
+        self.said = Some((named, now + 6000));
         self.dirty = true;
+    }
+
+    /// The list to choose from that has the keyboard.
+    pub fn list_mut(&mut self) -> Option<&mut Picker> {
+        let models = self.picker.as_mut().map(|picker| &mut picker.picker);
+        let sessions = self.sessions.as_mut().map(|sessions| &mut sessions.picker);
+        let tree = self.tree.as_mut().map(|tree| &mut tree.picker);
+        let others = sessions.or(self.palette.as_mut()).or(tree).or(self.servers.list.as_mut());
+        models.or(others).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
+    }
+
+    pub fn has_list(&self) -> bool {
+        self.picker.is_some()
+            || self.sessions.is_some()
+            || self.palette.is_some()
+            || self.tree.is_some()
+            || self.servers.list.is_some()
+            || self.rewind.list.is_some()
     }
 
     pub fn is_too_small(&self) -> bool {
@@ -369,28 +420,34 @@ impl Model {
     }
 
     pub fn may_take_focus(&self, now: u64) -> bool {
-        !self.is_too_small()
-            && self.search.is_none()
-            && self.changes.is_none()
-            && self.picker.is_none()
-            && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        self.has_room_for_question() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+    }
+
+    /// Whether nothing else has the keyboard, and no draft stands where a question would.
+    fn has_room_for_question(&self) -> bool {
+        let reads =
+            self.help.is_some() || self.search.is_some() || self.browse.is_some() || self.changes.is_some() || self.has_list();
+        !self.is_too_small() && !reads && self.composer.is_empty()
     }
 
     /// The transcript and what its rows are made with.
     pub fn transcript_look(&mut self, now: u64) -> (&mut Transcript, Look<'_>) {
-        let look = Look { width: self.size.width, fold: self.transcript.fold(), theme: &self.theme, glyphs: &self.glyphs, now };
+        let whole_rows = self.options.reduce_motion;
+        let unfolds = self.keymap.called(Focus::Composer, "ctrl+o");
+        let look = Look { unfolds, whole_rows, ..self.transcript.look(self.size.width, &self.theme, &self.glyphs, now) };
         (&mut self.transcript, look)
     }
 
     /// The next moment at which time alone changes something; none while nothing goes on.
     pub fn deadline(&self, now: u64) -> Option<u64> {
-        let guard = self.panels.open().and_then(|panel| panel.guard.deadline(now).filter(|_| panel.words.is_none()));
+        let guard = self.panels.deadline(now);
         let said = self.said.as_ref().map(|(_, until)| *until);
         let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now)).flatten();
-        let reads = self.changes.is_some() || self.picker.is_some();
-        let focus = (self.panels.waits_for_idle() && self.composer.is_empty() && !reads)
+        let focus = (self.panels.waits_for_idle() && self.has_room_for_question())
             .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
-        [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at].into_iter().flatten().min()
+        let saving = self.keys.saving_at.map(|(_, at)| at);
+        let edge = self.pointer.deadline();
+        [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge].into_iter().flatten().min()
     }
 
     /// When the seconds shown go on.
@@ -402,10 +459,11 @@ impl Model {
     }
 }
 
+/// The theme that is chosen, or the one for this ground.
 fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
     let named = match &options.theme {
         ThemeChoice::Auto => None,
-        ThemeChoice::Named(name) => Theme::by_name(name),
+        ThemeChoice::Named(name) => theme::find(options.themes.as_deref(), name).ok(),
     };
     let ground = ground.or(match options.ground {
         Ground::Dark => None,

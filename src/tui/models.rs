@@ -2,9 +2,9 @@
 
 use super::figures::{dollars, tokens};
 use super::picker::{Column, Picked, Picker, Row};
-use crate::protocol::{Effort, ListedModel};
+use crate::protocol::{Effort, KeyText, ListedModel};
 use crate::text;
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 const COLUMNS: &[Column] = &[
     Column { head: "model", is_number: false, rank: 0 },
@@ -24,7 +24,19 @@ pub struct ModelPicker {
     /// How hard it is to think; changed by the person, or as it is.
     effort: Option<Effort>,
     before: Option<Effort>,
+    /// The key of a provider is being typed.
+    key: Option<Key>,
 }
+
+/// A key as far as it is typed; nothing shows it, and nothing else has it.
+struct Key {
+    /// The model it is for.
+    name: String,
+    typed: KeyText,
+}
+
+/// A longer one is a file that was taken for a key.
+const KEY_BYTES: usize = 8 << 10;
 
 /// What was chosen.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,6 +45,11 @@ pub enum Choice {
     Closed,
     Refused(String),
     Other,
+    /// A key for the provider of this model, which is to be asked then.
+    Key {
+        name: String,
+        key: KeyText,
+    },
     Model {
         name: String,
         /// Said only where the person changed it.
@@ -50,6 +67,7 @@ impl ModelPicker {
             current: current.to_owned(),
             effort,
             before: effort,
+            key: None,
         };
         picker.refresh();
         picker
@@ -78,6 +96,9 @@ impl ModelPicker {
     }
 
     pub fn key(&mut self, key: KeyEvent) -> Choice {
+        if self.key.is_some() {
+            return self.key_of_key(key);
+        }
         let turn = match key.code {
             KeyCode::Left => -1,
             KeyCode::Right => 1,
@@ -95,13 +116,67 @@ impl ModelPicker {
         match picked {
             Picked::Nothing => Choice::Nothing,
             Picked::Closed => Choice::Closed,
-            Picked::Refused(why) => Choice::Refused(why),
+            Picked::Refused(why) => self.ask_for_key(why),
             Picked::Other => Choice::Other,
             Picked::Chosen(name) => {
                 let takes = self.at().is_some_and(|model| model.facts.reasoning);
                 Choice::Model { name, effort: self.effort.filter(|_| takes && self.effort != self.before) }
             }
         }
+    }
+
+    /// What was pasted is a key where one is asked for, else words to look for.
+    pub fn paste(&mut self, words: &str) {
+        match &mut self.key {
+            Some(key) => {
+                let room = KEY_BYTES.saturating_sub(key.typed.0.len());
+                key.typed.0.extend(words.trim().chars().filter(|letter| !letter.is_control()).take(room));
+                self.show_key();
+            }
+            None => self.picker.insert(words),
+        }
+    }
+
+    /// The highlighted model cannot be asked; where a key is all it lacks, one can be added.
+    fn ask_for_key(&mut self, why: String) -> Choice {
+        let Some(name) = self.at().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
+            return Choice::Refused(why);
+        };
+        self.key = Some(Key { name, typed: KeyText::default() });
+        self.show_key();
+        Choice::Nothing
+    }
+
+    fn key_of_key(&mut self, pressed: KeyEvent) -> Choice {
+        let Some(key) = &mut self.key else { return Choice::Nothing };
+        let ctrl = pressed.modifiers.contains(KeyModifiers::CONTROL);
+        match pressed.code {
+            KeyCode::Esc => self.key = None,
+            KeyCode::Char('c') if ctrl => self.key = None,
+            KeyCode::Enter if !key.typed.0.trim().is_empty() => {
+                let Key { name, typed } = Key { name: key.name.clone(), typed: std::mem::take(&mut key.typed) };
+                return Choice::Key { name, key: typed };
+            }
+            KeyCode::Backspace => {
+                key.typed.0.pop();
+            }
+            KeyCode::Char('u') if ctrl => key.typed.0.clear(),
+            KeyCode::Char('z') if ctrl => return Choice::Other,
+            KeyCode::Char(letter) if !ctrl && key.typed.0.len() < KEY_BYTES => key.typed.0.push(letter),
+            _ => {}
+        }
+        self.show_key();
+        Choice::Nothing
+    }
+
+    /// A sign for each letter: that something was pasted is to be seen.
+    fn show_key(&mut self) {
+        let whose = self.at().and_then(|model| model.key_of.clone()).unwrap_or_default();
+        self.picker.asked = self.key.as_ref().map(|key| {
+            let signs = "*".repeat(key.typed.0.chars().count());
+            (format!("key of {}: ", line(&whose)), signs)
+        });
+        self.say();
     }
 
     fn at(&self) -> Option<&ListedModel> {
@@ -129,6 +204,14 @@ impl ModelPicker {
     }
 
     fn say(&mut self) {
+        if self.key.is_some() {
+            "enter keeps the key, esc goes back".clone_into(&mut self.picker.aside);
+            return;
+        }
+        if self.at().is_some_and(|model| model.key_of.is_some()) {
+            "enter adds its key".clone_into(&mut self.picker.aside);
+            return;
+        }
         let effort = match (self.at().is_some_and(|model| model.facts.reasoning), self.effort) {
             (false, _) => None,
             (true, Some(effort)) => Some(format!("effort {}, left right changes it", effort.as_str())),
@@ -140,7 +223,7 @@ impl ModelPicker {
 }
 
 fn row(model: &ListedModel, is_current: bool) -> Row {
-    let ListedModel { facts, lacks, source } = model;
+    let ListedModel { facts, lacks, source, .. } = model;
     let (provider, name) = facts.name.split_once('/').unwrap_or(("", facts.name.as_str()));
     let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "?".to_owned(), |price| dollars(of(&price)));
     let output = facts.max_output_tokens.map(|most| format!(", at most {} out", tokens(most))).unwrap_or_default();

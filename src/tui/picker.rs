@@ -16,6 +16,8 @@ use ratatui::text::{Line, Span};
 const MAX_NOTICES: usize = 3;
 /// The first column is never narrower.
 const NAME: usize = 12;
+/// Nor is a last one that is cut.
+const LAST: usize = 24;
 /// Below this height only the list and the line to type into are shown.
 const ROOMY: u16 = 8;
 
@@ -55,6 +57,17 @@ pub enum Picked {
     Other,
 }
 
+/// How what is typed narrows the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filtering {
+    /// All the words stand in a row.
+    Words,
+    /// The letters stand in its first column, in their order; the nearest first.
+    Fuzzy,
+    /// Whoever gives the rows has looked already.
+    Elsewhere,
+}
+
 #[derive(Debug)]
 pub struct Picker {
     pub title: String,
@@ -64,6 +77,9 @@ pub struct Picker {
     rows: Vec<Row>,
     notices: Vec<String>,
     filter: String,
+    filtering: Filtering,
+    /// Asked for in the place of the filter: what for, and what is shown of the answer.
+    pub asked: Option<(String, String)>,
     /// The key of the highlighted row, and of the one that was on the screen last.
     at: Option<String>,
     drawn: Option<String>,
@@ -80,11 +96,28 @@ impl Picker {
             rows: Vec::new(),
             notices: Vec::new(),
             filter: String::new(),
+            filtering: Filtering::Words,
+            asked: None,
             at: None,
             drawn: None,
             top: 0,
             page: 1,
         }
+    }
+
+    /// Letters in their order are enough.
+    pub fn fuzzy(self) -> Self {
+        Self { filtering: Filtering::Fuzzy, ..self }
+    }
+
+    /// All rows are shown, whatever is typed: they are made for it.
+    pub fn filtered_elsewhere(self) -> Self {
+        Self { filtering: Filtering::Elsewhere, ..self }
+    }
+
+    /// What was typed.
+    pub fn filter(&self) -> &str {
+        &self.filter
     }
 
     /// What there is to choose from; what was highlighted stays so.
@@ -164,6 +197,11 @@ impl Picker {
 
     /// Those with all the words that were typed.
     fn found(&self) -> Vec<&Row> {
+        match self.filtering {
+            Filtering::Elsewhere => return self.rows.iter().collect(),
+            Filtering::Fuzzy if !self.filter.trim().is_empty() => return self.nearest(),
+            Filtering::Fuzzy | Filtering::Words => {}
+        }
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
         let holds = |row: &&Row| {
@@ -171,6 +209,21 @@ impl Picker {
             words.iter().all(|word| all.contains(word))
         };
         self.rows.iter().filter(holds).collect()
+    }
+
+    /// Those whose name has the letters, then those that say the words.
+    fn nearest(&self) -> Vec<&Row> {
+        let (mut fuzzy, filter) = (text::Fuzzy::words(&self.filter), self.filter.trim().to_lowercase());
+        let mut found: Vec<(u32, &Row)> = Vec::new();
+        for row in &self.rows {
+            let name = row.cells.first().map_or("", String::as_str);
+            let said = || row.cells.iter().any(|cell| cell.to_lowercase().contains(&filter)).then_some(0);
+            if let Some(score) = fuzzy.score(name).or_else(said) {
+                found.push((score, row));
+            }
+        }
+        found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        found.into_iter().map(|(_, row)| row).collect()
     }
 
     fn settle(&mut self) {
@@ -205,11 +258,12 @@ impl Picker {
         let title = format!("{} {} {count}{aside}", self.title, glyphs.dot);
         buffer.set_stringn(inner.x, y, text::truncate(&title, width), width, theme.style(Token::Heading));
         y += 1;
-        let lead = "filter: ";
-        let shown = tail(&self.filter, width.saturating_sub(lead.len() + 1));
-        buffer.set_stringn(inner.x, y, lead, width, theme.style(Token::Faint));
-        let column = inner.x + lead.len() as u16;
-        buffer.set_stringn(column, y, shown, width.saturating_sub(lead.len()), theme.style(Token::Text));
+        let (lead, shown) = self.asked.as_ref().map_or(("filter: ", &self.filter), |(lead, shown)| (lead.as_str(), shown));
+        let lead = text::truncate(lead, width.saturating_sub(NAME));
+        let shown = tail(shown, width.saturating_sub(text::width(&lead) + 1));
+        buffer.set_stringn(inner.x, y, &lead, width, theme.style(Token::Faint));
+        let column = inner.x + text::width(&lead) as u16;
+        buffer.set_stringn(column, y, shown, width.saturating_sub(text::width(&lead)), theme.style(Token::Text));
         let cursor = Position { x: column + text::width(shown) as u16, y };
         y += 1;
 
@@ -218,7 +272,7 @@ impl Picker {
         let room = area.bottom().saturating_sub(y + heads + below.len() as u16).max(1);
         let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
         let top = self.top.min(found.len().saturating_sub(room.into())).clamp(at.saturating_sub(usize::from(room) - 1), at);
-        let layout = Layout::of(&found, self.columns, width);
+        let layout = Layout::of(&found, self.columns, width, self.filtering == Filtering::Fuzzy);
         if roomy {
             buffer.set_line(inner.x, y, &layout.heads(self.columns, theme), inner.width);
             y += 1;
@@ -281,17 +335,24 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(rows: &[&Row], columns: &[Column], width: usize) -> Self {
+    /// `cuts`: the last column is cut before another one is left out.
+    fn of(rows: &[&Row], columns: &[Column], width: usize, cuts: bool) -> Self {
         let mut widths: Vec<usize> = columns
             .iter()
             .enumerate()
             .map(|(at, column)| {
                 let cells = rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| text::width(cell));
-                cells.fold(text::width(column.head), usize::max)
+                let widest = cells.fold(0, usize::max);
+                // A head over nothing takes room from the names.
+                if widest == 0 && column.rank > 0 && !rows.is_empty() { 0 } else { widest.max(text::width(column.head)) }
             })
             .collect();
         let all =
             |widths: &[usize]| widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum::<usize>().saturating_sub(2);
+        if cuts && let [others @ .., last] = &mut widths[..] {
+            let taken: usize = others.iter().map(|width| width + 2).sum();
+            *last = (*last).min(width.saturating_sub(taken).max(LAST));
+        }
         let mut leaving: Vec<usize> = (1..columns.len()).filter(|at| columns[*at].rank > 0).collect();
         leaving.sort_by_key(|at| columns[*at].rank);
         // A long name is cut before a column is left out, as far as it can still be told from others.

@@ -1,23 +1,13 @@
 //! A session as the tests of the screen need it.
 
-use super::front::{BroughtFile, Header, ModelAccess, Options, Start, ThemeChoice, Trust, TrustAnswer};
+use super::front::{BroughtFile, Header, Held, HeldAnswer, ModelAccess, Options, Start, Trust, TrustAnswer};
 use super::model::{Effect, Model};
-use super::theme::Colours;
 use super::update::{Msg, update};
 use crate::protocol::*;
 use ratatui::layout::Size;
 
 pub fn options() -> Options {
-    Options {
-        theme: ThemeChoice::Auto,
-        ground: super::front::Ground::Dark,
-        colours: Colours::None,
-        ascii: false,
-        history: None,
-        kept_as: super::front::KeptAs(std::sync::Arc::new(str::to_owned)),
-        version: "0.1.0".to_owned(),
-        cwd: "~/src/greeter".to_owned(),
-    }
+    Options::usual()
 }
 
 pub fn header() -> Header {
@@ -33,7 +23,18 @@ pub fn header() -> Header {
 }
 
 pub fn start() -> Start {
-    Start { header: header(), history: Vec::new(), model_access: ModelAccess::Ready, trust: None }
+    let (header, model_access) = (header(), ModelAccess::Ready);
+    Start {
+        header,
+        history: Vec::new(),
+        older: None,
+        cwd: None,
+        model_access,
+        trust: None,
+        last_here: None,
+        attempt: None,
+        is_first: false,
+    }
 }
 
 /// A question about a project that brings these, and who waits for its answer.
@@ -44,6 +45,143 @@ pub fn trust(items: &[&str]) -> (Trust, tokio::sync::oneshot::Receiver<TrustAnsw
     let place = "~/src/greeter".to_owned();
     let remote = Some("https://example.com/acme/greeter.git".to_owned());
     (Trust { place, items, files, remote, changes: None, broken: None, answer }, answered)
+}
+
+/// A question about a session that process 4711 has, and who waits for its answer.
+pub fn held(problem: Option<&str>, stays: Option<&str>) -> (Held, tokio::sync::oneshot::Receiver<HeldAnswer>) {
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let own = |words: Option<&str>| words.map(str::to_owned);
+    let (problem, stays) = (own(problem), own(stays));
+    (Held { session: SessionId::new("7f3a0c12"), pid: 4711, since: Some("14:02".to_owned()), problem, stays, answer }, answered)
+}
+
+/// What the first questions choose from: a key, and a server of this machine.
+pub fn setup_found() -> SetupFound {
+    let found = |model: &str, by: &str| FoundModel { model: model.to_owned(), by: by.to_owned() };
+    let preset = |name: &str, [runs, asks, never]: [&str; 3]| PresetFacts {
+        name: name.to_owned(),
+        runs: runs.to_owned(),
+        asks: asks.to_owned(),
+        never: never.to_owned(),
+        suggested: name == "ask",
+    };
+    SetupFound {
+        models: vec![
+            found("anthropic/claude-sonnet-5", "ANTHROPIC_API_KEY (…k3f9)"),
+            found("local/qwen3:8b", "Ollama at http://127.0.0.1:11434/v1"),
+        ],
+        providers: vec![found("anthropic/claude-sonnet-5", "anthropic"), found("openai/gpt-5.5", "openai")],
+        model_now: None,
+        keys_go_to: "the keyring, or without one ~/.config/aye/credentials.toml, which only you can read".to_owned(),
+        presets: vec![
+            preset(
+                "ask",
+                ["reading in the project, a few programs that only read", "edits, deletes, commands, the network", "nothing"],
+            ),
+            preset(
+                "strict",
+                ["reading, but for files with secrets", "edits, deletes, named programs", "other programs, the network"],
+            ),
+            preset(
+                "relaxed",
+                ["edits in the project, everyday builds", "deletes, what leaves the machine or destroys", "privilege"],
+            ),
+            preset(
+                "readonly",
+                ["reading, programs that only read", "what such programs would write", "edits, deletes, the network"],
+            ),
+        ],
+        has_policy: false,
+        sandbox: "sandbox: works here: commands are held, and what they would change can be shown first".to_owned(),
+    }
+}
+
+/// The disk is full.
+pub fn not_saved() -> EventKind {
+    let message = "Cannot save this session (disk full, 0 B free in ~/.local/share/aye). Paused before the next step.";
+    EventKind::SessionPaused { failure: Failure::new(FailureKind::NotSaved, message, "make room, then /continue") }
+}
+
+/// A call that a crash left without an outcome.
+pub fn interrupted(id: &str, summary: &str) -> EventKind {
+    EventKind::ToolInterrupted {
+        tool_call_id: call(id),
+        tool_name: "RunCommand".to_owned(),
+        summary: summary.to_owned(),
+        known: "interrupted: outcome unknown; it was running when aye ended".to_owned(),
+        last_output: Some(std::array::from_fn::<_, 12, _>(|n| format!("test number {} ... ok\n", n + 1)).concat()),
+        ran_ms: Some(12_400),
+    }
+}
+
+/// Three prompts, the last of which ran a command.
+pub fn rewind_points() -> Vec<RewindPoint> {
+    let point = |number: u32, prompt: &str, files, added, removed, commands: &[&str]| RewindPoint {
+        task_id: TaskId::new(format!("task_{number}")),
+        number,
+        prompt: prompt.to_owned(),
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+        steps: 2 * number,
+        files,
+        added,
+        removed,
+        commands: commands.iter().map(|command| (*command).to_owned()).collect(),
+    };
+    vec![
+        point(1, "Explain the parser", 0, 0, 0, &[]),
+        point(
+            2,
+            "Make greet() reject empty names\u{1b}[2J and update the callers",
+            2,
+            14,
+            9,
+            &["cargo fmt", "git push origin main"],
+        ),
+        point(3, "Run the tests", 0, 0, 0, &["cargo test"]),
+    ]
+}
+
+/// Back to before the second of them; one file was changed by hand since.
+pub fn rewind_plan() -> RewindPlan {
+    let file = |path: &str, change, added, removed, conflict: Option<&str>| RewindFile {
+        path: path.into(),
+        change,
+        added,
+        removed,
+        conflict: conflict.map(str::to_owned),
+        kept: conflict.is_some(),
+    };
+    RewindPlan {
+        target: RewindTarget::Before { task_id: TaskId::new("task_2"), step_id: None },
+        scope: RewindScope::Both,
+        point: rewind_points().into_iter().nth(1),
+        files: vec![
+            file("src/lib.rs", RewindChange::Restored, 3, 1, Some("changed since aye wrote it")),
+            file("src/main.rs", RewindChange::Restored, 5, 6, None),
+            file("tests/greet.rs", RewindChange::Deleted, 0, 9, None),
+        ],
+        diff: DIFF.to_owned(),
+        cannot: vec!["$ git push origin main: it used the network".to_owned()],
+        messages: 6,
+    }
+}
+
+pub fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<RewindFile>) -> EventKind {
+    EventKind::Rewound(Rewound {
+        target,
+        scope,
+        restored: 2,
+        kept,
+        messages: 6,
+        message: "rewound to before #2: 2 files put back, 6 messages gone".to_owned(),
+        prompt: Some("Make greet() reject empty names".to_owned()),
+    })
+}
+
+/// An event of this task.
+pub fn tell_of(model: &mut Model, task: &str, kind: EventKind, now: u64) {
+    let event = Event { task_id: Some(TaskId::new(task)), ..event(kind) };
+    assert!(update(model, Msg::Event(Box::new(event)), now).is_empty());
 }
 
 pub fn event(kind: EventKind) -> Event {
@@ -70,7 +208,9 @@ pub fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 
 pub fn tell(model: &mut Model, kind: EventKind, now: u64) {
     let effects = update(model, Msg::Event(Box::new(event(kind))), now);
-    assert!(effects.is_empty());
+    // What changed in the workspace is asked for beside all else.
+    let beside = |effect: &Effect| matches!(effect, Effect::Send(Command::LookUp(LookUp::Worktree)));
+    assert!(effects.iter().all(beside));
 }
 
 pub fn call(id: &str) -> CallId {
@@ -116,6 +256,8 @@ pub fn edit_approval(id: &str) -> Approval {
         preview: PreviewOffer::None,
         effects: None,
         opens: Vec::new(),
+        timeout_ms: None,
+        amendable: Amendable::default(),
         approval_id: ApprovalId::new(id),
         tool_call_id: call(&format!("call-{id}")),
         tool_name: "EditFile".to_owned(),
@@ -140,6 +282,27 @@ pub fn edit_approval(id: &str) -> Approval {
     }
 }
 
+/// A change of two hunks, each of which can be taken by itself.
+pub fn hunks_approval(id: &str) -> Approval {
+    let hunk = |first, end, name: &str| Hunk { file: Some(0), first, end, name: Some(name.to_owned()), fixed: None };
+    let second =
+        "@@ -30,3 +32,3 @@\n fn main() {\n-    println!(\"{}\", greet(\"you\"));\n+    println!(\"{}\", greet(\"you\")?);\n }\n";
+    let plain = edit_approval(id);
+    Approval {
+        proposal: Proposal {
+            summary: "Edit src/main.rs +7 −6".to_owned(),
+            diff: format!("{}{second}", DIFF.replace("-8,9 +8,11", "-8,8 +8,9")),
+            ..plain.proposal
+        },
+        amendable: Amendable {
+            hunks: vec![hunk(9, 15, "greet()"), hunk(32, 33, "main()")],
+            files: vec!["src/main.rs".to_owned()],
+            ..Amendable::default()
+        },
+        ..plain
+    }
+}
+
 /// What the engine and the files say of a rule.
 pub fn always(rules: Vec<GrantRule>) -> Always {
     let place = |scope, file: &str, line| RulePlace {
@@ -159,7 +322,7 @@ pub fn always(rules: Vec<GrantRule>) -> Always {
         place(GrantScope::Everywhere, "~/.config/aye/policy.toml", 31),
     ];
     let end = |seconds: i64| jiff::Timestamp::from_second(1_795_255_200 + seconds).unwrap();
-    let offer = Offer { everywhere: rules.clone(), rules, memory_only: None, asks_still: Vec::new(), places };
+    let offer = Offer { everywhere: rules.clone(), rules, written: false, memory_only: None, asks_still: Vec::new(), places };
     Always { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
 }
 
@@ -267,11 +430,13 @@ pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usag
         attempt: 1,
         max_attempts: 3,
         delay_ms,
+        asked_ms: (kind == FailureKind::RateLimited).then_some(delay_ms.div_ceil(1000) * 1000),
         kind,
         message: message.to_owned(),
         usage,
         cost_usd,
         estimated: false,
+        request_id: None,
     }
 }
 
@@ -293,6 +458,7 @@ pub fn listed_models() -> Vec<ListedModel> {
     let model = |name: &str, window, price, reasoning, lacks: Option<&str>| ListedModel {
         facts: ModelFacts { max_output_tokens: Some(64_000), reasoning, ..ModelFacts::of_test(name, window, price) },
         lacks: lacks.map(str::to_owned),
+        key_of: lacks.map(|_| "openai".to_owned()),
         source: "catalogue".to_owned(),
     };
     vec![
@@ -334,4 +500,110 @@ pub fn compaction() -> Compaction {
         tokens_before: 160_000,
         tokens_after: 21_000,
     }
+}
+
+/// A command of the person's own.
+pub fn own_command(name: &str, content: &str) -> CustomCommand {
+    CustomCommand::parse(name.to_owned(), format!("~/.config/aye/commands/{name}.md"), content).0
+}
+
+/// Sessions as a list has them.
+pub fn listed_sessions() -> Vec<ListedSession> {
+    let session = |id: &str, title: &str, state, age: &str, seconds, branch: &str, cost| ListedSession {
+        session_id: SessionId::new(id),
+        title: Some(title.to_owned()),
+        state,
+        elsewhere: None,
+        updated: jiff::Timestamp::from_second(seconds).unwrap_or_default(),
+        created: jiff::Timestamp::from_second(seconds / 2).unwrap_or_default(),
+        age: age.to_owned(),
+        model: "anthropic/claude-sonnet-5".to_owned(),
+        branch: Some(branch.to_owned()),
+        cost_usd: cost,
+        estimated: false,
+        lacks: None,
+        hit: None,
+    };
+    vec![
+        session("a1b2c3d4", "Validate the name\u{1b}[2J\u{202e}", ListedState::Waits, "2 h", 9000, "main", Some(0.42)),
+        session("b1b2c3d4", "Port the lexer to the new grammar", ListedState::Interrupted, "1 d", 8000, "lex", Some(2.1)),
+        session("c1b2c3d4", "Explain the parser", ListedState::Done, "3 d", 7000, "main", None),
+    ]
+}
+
+pub fn looked_at(id: &str) -> SessionLook {
+    let line = |kind, text: &str| LookLine { kind, text: text.to_owned() };
+    SessionLook {
+        session_id: SessionId::new(id),
+        lines: vec![
+            line(LookKind::Prompt, "Make greet() reject empty names and update the callers"),
+            line(LookKind::Answer, "I'll look at the callers first.\u{1b}[2J"),
+            line(LookKind::Done, "Edit src/main.rs"),
+            line(LookKind::Waits, "$ cargo test --workspace — waits for you"),
+        ],
+        facts: vec!["1 prompt · 14 steps · 76000 tokens".to_owned(), "anthropic/claude-sonnet-5".to_owned()],
+    }
+}
+
+/// Servers of every state.
+pub fn servers() -> Vec<ServerStatus> {
+    let status = |name: &str, reached_by: &str, state, tools, offered, of_project| ServerStatus {
+        name: name.to_owned(),
+        reached_by: reached_by.to_owned(),
+        state,
+        tools,
+        offered,
+        of_project,
+    };
+    let why = "connection refused (10.0.0.7:8080)".to_owned();
+    let off = "the policy lists none of its tools".to_owned();
+    vec![
+        status("docs", "npx -y @example/docs-server", ServerState::Ready, 3, 3, false),
+        status("files", "npx -y @example/files", ServerState::Asleep, 4, 11, true),
+        status("github", "https://mcp.example.org/github", ServerState::NeedsLogin, 12, 40, false),
+        status("search", "http://10.0.0.7:8080/mcp", ServerState::Unreachable { why }, 1, 1, false),
+        status("tickets", "https://tickets.example.org/mcp", ServerState::Off { why: off }, 0, 8, true),
+    ]
+}
+
+pub fn field(name: &str, required: bool, takes: FieldKind) -> FormField {
+    FormField { name: name.to_owned(), title: None, description: None, required, default: None, takes }
+}
+
+pub fn text_field(name: &str, required: bool) -> FormField {
+    field(name, required, FieldKind::Text { min_length: None, max_length: None, format: None })
+}
+
+/// A server that wants one of everything.
+pub fn form(id: &str) -> Elicitation {
+    let choices = |names: &[&str]| names.iter().map(|name| (name.to_lowercase(), (*name).to_owned())).collect::<Vec<_>>();
+    let name = FormField {
+        title: Some("Name".to_owned()),
+        description: Some("as it stands on \u{202e}the ticket\u{1b}[2J".to_owned()),
+        default: Some("Ada".into()),
+        ..text_field("name", true)
+    };
+    let mail = FieldKind::Text { min_length: None, max_length: None, format: Some("email".to_owned()) };
+    let count = FieldKind::Number { whole: true, minimum: Some(1.0), maximum: Some(9.0) };
+    let colours = FieldKind::Choices { choices: choices(&["Red", "Green"]), min: Some(1), max: None };
+    let size = FormField {
+        default: Some("small".into()),
+        ..field("size", false, FieldKind::Choice { choices: choices(&["Small", "Large"]) })
+    };
+    let fields = vec![
+        name,
+        field("mail", true, mail),
+        field("count", false, count),
+        field("urgent", false, FieldKind::Flag),
+        size,
+        field("colours", false, colours),
+        text_field("apiToken", false),
+    ];
+    let message = "Who is the ticket for?\nThe form goes to the tracker.".to_owned();
+    Elicitation { elicitation_id: id.to_owned(), server: "tickets".to_owned(), message, wanted: Wanted::Form { fields } }
+}
+
+pub fn visit(id: &str, url: &str) -> Elicitation {
+    let (server, message) = ("github".to_owned(), "Sign in to go on.".to_owned());
+    Elicitation { elicitation_id: id.to_owned(), server, message, wanted: Wanted::Visit { url: url.to_owned() } }
 }

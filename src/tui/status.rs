@@ -1,16 +1,25 @@
 //! The two rows at the bottom: where one stands, and what the keys do.
 
+mod items;
+
+pub use items::{shows_worktree, unknown};
+
 use super::approval;
 use super::figures::{about, dollars, tokens};
+use super::keymap::Focus;
+use super::menu::Typing;
 use super::model::{Activity, Ending, Model};
 use super::theme::Token;
-use super::update::{candidates, commands, retry, window};
-use super::view::GUTTER;
+use super::update::focus::focus;
+use super::update::{commands, retry, window};
+use super::view::{GUTTER, SESSIONS_WIDE};
 use crate::protocol::{CallId, Mode, Usage};
 use crate::text;
+use items::{Field, fields, is_wanted};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use std::borrow::Cow;
 
 /// Cells of the bar that shows how full the context is.
 const BAR: u64 = 8;
@@ -22,6 +31,8 @@ enum Left {
     Bar,
     Cwd,
     Branch,
+    /// The line of the person's own command.
+    Own,
     Tokens,
     /// How far the sandbox goes; whether there is one, and the network, stay.
     Extent,
@@ -34,11 +45,12 @@ enum Left {
     Words,
 }
 
-const LEAVING: [Left; 11] = [
+const LEAVING: [Left; 12] = [
     Left::Nothing,
     Left::Bar,
     Left::Cwd,
     Left::Branch,
+    Left::Own,
     Left::Tokens,
     Left::Extent,
     Left::Provider,
@@ -47,6 +59,9 @@ const LEAVING: [Left; 11] = [
     Left::Model,
     Left::Words,
 ];
+
+/// Of the line of the person's own command.
+const OWN_CELLS: usize = 40;
 
 const STOPS: &[&str] = &["esc stops the task"];
 
@@ -80,20 +95,54 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
         Some(effort) if left < Left::Effort => format!("{name} {}", effort.as_str()),
         Some(_) | None => name.to_owned(),
     };
-    let mode = if model.access.is_some() { header.mode.as_str() } else { "starting" };
-    let items = [
-        plain(&name, Left::Model),
-        context(model, left),
-        cost(model, left),
-        (mode.to_owned(), if header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
+    let all = fields(&model.options.status).into_iter().flat_map(|field| match field {
+        Field::Model => vec![plain(&name, Left::Model)],
+        Field::Context => vec![context(model, left)],
+        Field::Cost => vec![cost(model, left)],
+        Field::Mode => states(model, left, now),
+        // Left out by the person it is there all the same where there is none.
+        Field::Sandbox if !is_open(&header.sandbox) && !is_wanted(&model.options.status, field) => Vec::new(),
+        Field::Sandbox => {
+            vec![(sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted })]
+        }
+        Field::Branch => vec![plain(&branch(model), Left::Branch)],
+        Field::Directory => vec![plain(&model.options.cwd, Left::Cwd)],
+        Field::Command => {
+            let line = model.worktree.line.as_deref().unwrap_or_default();
+            vec![plain(&text::truncate(&text::clean(line), OWN_CELLS), Left::Own)]
+        }
+    });
+    let shown = all.filter(|(words, _)| !words.is_empty());
+    shown.map(|(words, token)| (text::clean(&words).replace('·', model.glyphs.dot), token)).collect()
+}
+
+/// How much is asked, and what keeps everything from going on.
+fn states(model: &Model, left: Left, now: u64) -> Vec<Item> {
+    let mode = match &model.access {
+        Some(_) => model.header.mode.as_str(),
+        None if model.picks || model.options.sets_up => "",
+        None => "starting",
+    };
+    vec![
+        (mode.to_owned(), if model.header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
+        (if model.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
         (if model.policy.broken.is_some() { "policy file broken".to_owned() } else { String::new() }, Token::Warn),
         ending(model, now),
-        (sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted }),
-        plain(header.branch.as_deref().unwrap_or_default(), Left::Branch),
-        plain(&model.options.cwd, Left::Cwd),
-    ];
-    let shown = items.into_iter().filter(|(words, _)| !words.is_empty());
-    shown.map(|(words, token)| (text::clean(&words).replace('·', model.glyphs.dot), token)).collect()
+        // It was said when it began; where there is room it stays in sight.
+        (model.servers.trouble().filter(|_| left < Left::Extent).unwrap_or_default(), Token::Warn),
+    ]
+}
+
+/// `main ±3`; `main ±3+` where there may be more.
+fn branch(model: &Model) -> String {
+    let branch = model.header.branch.as_deref().unwrap_or_default();
+    match model.worktree.changed {
+        Some(changed) if changed > 0 && !branch.is_empty() => {
+            let more = if model.worktree.more { "+" } else { "" };
+            format!("{branch} {}{changed}{more}", model.glyphs.changed)
+        }
+        Some(_) | None => branch.to_owned(),
+    }
 }
 
 /// What the session cost, and what it may still cost where that is limited. What costs nothing has no field.
@@ -164,19 +213,20 @@ fn context(model: &Model, left: Left) -> Item {
 }
 
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
-    let mut hints = hints(model, now);
+    let at = focus(model);
+    let mut hints: Vec<_> = hints(model, now).into_iter().filter_map(|hint| model.keymap.hint(at, hint)).collect();
     let style = model.theme.style(Token::Faint);
-    let right = match (
-        model.panels.is_open()
-            || model.help.is_some()
-            || model.reading.is_some()
-            || model.changes.is_some()
-            || model.picker.is_some(),
+    let keys = model.keymap.called(Focus::Composer, "f1");
+    let right: Cow<'_, str> = match (
+        model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some() || model.has_list(),
         model.composer.is_empty(),
     ) {
-        (true, _) => "",
-        (false, true) => "? keys",
-        (false, false) => "f1 keys",
+        (true, _) => "".into(),
+        (false, empty) => match (model.composer.vim_mode(), empty) {
+            (Some(mode), _) => mode.into(),
+            (None, true) => "? keys".into(),
+            (None, false) => format!("{keys} keys").into(),
+        },
     };
     let room = usize::from(area.width.saturating_sub(GUTTER)).saturating_sub(right.len() + 2);
     let separator = format!(" {} ", model.glyphs.dot);
@@ -184,15 +234,30 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
         hints.pop();
     }
     buffer.set_stringn(area.x + GUTTER, area.y, hints.join(&separator), area.width.into(), style);
-    buffer.set_stringn(area.right().saturating_sub(right.len() as u16), area.y, right, right.len(), style);
+    buffer.set_stringn(area.right().saturating_sub(right.len() as u16), area.y, &right, right.len(), style);
 }
 
 /// What the keys do now, most likely first.
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
-    if model.picker.is_some() && !model.panels.is_open() {
+    if model.help.is_some() {
+        return vec!["type to search", "esc back", "up down pgup pgdn scroll"];
+    }
+    if let Some(sessions) = model.sessions.as_ref().filter(|_| !model.panels.is_open()) {
+        if sessions.is_renaming() {
+            return vec!["enter renames it", "esc back"];
+        }
+        let look = if model.size.width < SESSIONS_WIDE { "space shows it" } else { "ctrl+o order" };
+        let all =
+            ["enter resume", "tab here/all", "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+a put away", look, "esc"];
+        return all.to_vec();
+    }
+    if model.servers.list.is_some() && !model.panels.is_open() {
+        return vec!["enter tells more", "ctrl+r connects anew", "esc closes", "up down", "type to filter"];
+    }
+    if model.has_list() && !model.panels.is_open() {
         return vec!["enter takes it", "esc closes", "up down", "type to filter"];
     }
-    if (model.help.is_some() || model.reading.is_some()) && !model.panels.is_open() {
+    if model.reading.is_some() && !model.panels.is_open() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
     }
     if let Some(changes) = &model.changes
@@ -203,8 +268,22 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         }
         return vec!["esc closes", "n p other file", "up down pgup pgdn scroll", "r look again"];
     }
+    if let Some(inbox) = model.panels.inbox() {
+        return inbox.hints(now);
+    }
     if let Some(panel) = model.panels.open() {
         return approval::hints(panel, panel.guard.look(now), model.panels.len());
+    }
+    if let Some(browse) = &model.browse {
+        return match (&browse.typing, browse.selects) {
+            (Some(_), _) => vec!["enter done", "esc no search", "type the words"],
+            (None, true) => vec!["y copies", "j k more or less", "esc ends it"],
+            (None, false) if model.transcript.marks.query.is_some() => {
+                vec!["n N next", "enter folds", "y copies", "esc ends the search"]
+            }
+            (None, false) if !model.panels.is_empty() => vec!["tab review", "j k entry", "enter folds", "esc leaves"],
+            (None, false) => vec!["j k entry", "enter folds", "y copies", "/ search", "v select", "esc leaves"],
+        };
     }
     if model.search.is_some() {
         return vec!["enter takes it", "ctrl+r older", "esc back"];
@@ -213,8 +292,11 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if !model.panels.is_empty() {
         return vec!["tab review", if running { "esc stop" } else { "enter send" }, "ctrl+o fold", "pgup scroll"];
     }
-    if !candidates(&model.composer.text()).is_empty() {
-        return vec!["enter runs what is typed", "tab completes", "ctrl+c clear"];
+    if model.menu.is_open() {
+        return match model.menu.typing() {
+            Some(Typing::File { .. }) => vec!["enter tab take it", "up down", "esc closes"],
+            Some(Typing::Command(_)) | None => vec!["enter runs it", "tab completes", "up down", "esc closes"],
+        };
     }
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     if running && !model.composer.is_empty() && model.task.activity != Activity::Stopping {
@@ -229,7 +311,16 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         (true, true) if commands::runs_command(model) => vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"],
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
         (true, false) => vec!["enter queue", "esc stop", new_line],
-        (false, true) => vec!["enter send", new_line, "/ commands", "ctrl+r history", "ctrl+o fold", "ctrl+d quit"],
+        (false, true) => vec![
+            "enter send",
+            new_line,
+            "/ commands",
+            "@ files",
+            "ctrl+p palette",
+            "ctrl+r history",
+            "ctrl+o fold",
+            "ctrl+d quit",
+        ],
         (false, false) => vec!["enter send", new_line, "ctrl+c clear"],
     }
 }
@@ -241,7 +332,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     if model.waits_for_person() {
         return None;
     }
-    let elsewhere = (model.changes.is_some() || model.picker.is_some()) && !model.panels.is_open();
+    let elsewhere = (model.changes.is_some() || model.has_list()) && !model.panels.is_open();
     let keys = |words| if elsewhere { &[][..] } else { words };
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {
@@ -309,7 +400,7 @@ pub fn title(model: &Model) -> String {
         0 => String::new(),
         count => format!(" {dot} {} {count} waiting", model.glyphs.waits),
     };
-    format!("aye {dot} {}{waiting}", text::reveal(directory))
+    format!("aye {dot} {}{waiting}", text::reveal(directory).replace(['\t', '\n'], " "))
 }
 
 pub fn counted(count: usize, noun: &str) -> String {

@@ -1,21 +1,101 @@
 //! The modes the terminal is put into, and back, whatever ends the process.
 
+mod described;
+mod emulator;
+#[cfg(test)]
+mod tests;
+mod told;
+
+pub use emulator::{Emulator, Notice};
+pub use told::{Then, Told};
+
 use std::io::{self, Write};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// The title is kept; alternate screen, bracketed paste, focus reports, wheel reports in the modern form.
-const ENTER: &[u8] = b"\x1b[22;2t\x1b[?1049h\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1006h";
-/// What is asked once; nothing waits for the answers.
-pub const QUESTIONS: &[u8] = b"\x1b[?u\x1b]11;?\x1b\\";
-pub const PUSH_KITTY: &[u8] = b"\x1b[>1u";
+/// Alternate screen, bracketed paste, focus reports. What a terminal takes for wider than it is
+/// stays in its row.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h";
+/// Buttons, what moves while one is held, and the wheel, in the modern form.
+pub const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
+pub const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 pub const FENCE: &[u8] = b"\x1b[5n";
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[r\x1b[0m\x1b[?1006l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[23;2t\x1b[?25h";
-/// Only where they were pushed: a terminal without the protocol may show the bytes.
-const POP_KITTY: &[u8] = b"\x1b[<u";
+pub const ASK_GROUND: &[u8] = b"\x1b]11;?\x1b\\";
+const LEAVE: &[u8] =
+    b"\x1b[?2026l\x1b[r\x1b[0m\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?1049l\x1b[?25h";
+
+/// What is switched on only where the terminal knows it, and is to be taken back: others may show the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Push {
+    /// The title, kept by the terminal.
+    Title,
+    /// Kitty's keyboard protocol: keys with modifiers are not mistaken for others.
+    Kitty,
+    /// The same in xterm's way.
+    ModifiedKeys,
+    /// Graphemes take the cells that Unicode says.
+    Clusters,
+    /// A change between a light and a dark ground is told.
+    Schemes,
+    /// A change of the size is told among the keys, in their order.
+    Sizes,
+    /// How far something is.
+    Progress,
+    /// There is no other screen to leave: this one is cleared.
+    OnlyScreen,
+}
+
+impl Push {
+    const ALL: [Self; 8] = [
+        Self::Title,
+        Self::Kitty,
+        Self::ModifiedKeys,
+        Self::Clusters,
+        Self::Schemes,
+        Self::Sizes,
+        Self::Progress,
+        Self::OnlyScreen,
+    ];
+
+    /// Whether it was switched on because the terminal said that it knows it: again after every stop.
+    pub fn is_of_terminal(self) -> bool {
+        matches!(self, Self::Kitty | Self::ModifiedKeys | Self::Clusters | Self::Schemes | Self::Sizes)
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    const fn on(self) -> &'static [u8] {
+        match self {
+            Self::Title => b"\x1b[22;2t",
+            Self::Kitty => b"\x1b[>1u",
+            // Some read it as underlined and bold.
+            Self::ModifiedKeys => b"\x1b[>4;1m\x1b[m",
+            Self::Clusters => b"\x1b[?2027h",
+            Self::Schemes => b"\x1b[?2031h",
+            Self::Sizes => b"\x1b[?2048h",
+            Self::Progress | Self::OnlyScreen => b"",
+        }
+    }
+
+    const fn off(self) -> &'static [u8] {
+        match self {
+            // Empty first, for terminals that keep none.
+            Self::Title => b"\x1b]2;\x1b\\\x1b[23;2t",
+            Self::Kitty => b"\x1b[<u",
+            Self::ModifiedKeys => b"\x1b[>4m\x1b[m",
+            Self::Clusters => b"\x1b[?2027l",
+            Self::Schemes => b"\x1b[?2031l",
+            Self::Sizes => b"\x1b[?2048l",
+            Self::Progress => b"\x1b]9;4;0\x1b\\",
+            Self::OnlyScreen => b"\x1b[0m\x1b[2J\x1b[H",
+        }
+    }
+}
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
-static KITTY: AtomicBool = AtomicBool::new(false);
+static PUSHED: AtomicU8 = AtomicU8::new(0);
 static HOOK: Once = Once::new();
 
 /// While it lives the terminal is ours.
@@ -23,12 +103,13 @@ static HOOK: Once = Once::new();
 pub struct Modes(());
 
 impl Modes {
-    pub fn enter(output: &mut impl Write) -> io::Result<Self> {
+    pub fn enter(output: &mut impl Write, emulator: &Emulator) -> io::Result<Self> {
         restore_on_panic();
         crossterm::terminal::enable_raw_mode()?;
         ENTERED.store(true, Ordering::SeqCst);
         let modes = Self(());
         output.write_all(ENTER)?;
+        output.write_all(push(if emulator.has_title() { Push::Title } else { Push::OnlyScreen }))?;
         output.flush()?;
         Ok(modes)
     }
@@ -40,9 +121,16 @@ impl Drop for Modes {
     }
 }
 
-/// Kitty's keyboard flags were pushed and are to be taken back.
-pub fn kitty_pushed() {
-    KITTY.store(true, Ordering::SeqCst);
+/// What switches it on; from now on it is taken back with all else.
+pub fn push(what: Push) -> &'static [u8] {
+    PUSHED.fetch_or(what.bit(), Ordering::SeqCst);
+    what.on()
+}
+
+/// What of it is on.
+pub fn pushed() -> impl Iterator<Item = Push> {
+    let bits = PUSHED.load(Ordering::SeqCst);
+    Push::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
 }
 
 /// Whether the terminal is still in our modes: a panic anywhere has given it back.
@@ -56,11 +144,14 @@ fn restore() {
         return;
     }
     let mut output = io::stdout().lock();
-    if KITTY.swap(false, Ordering::SeqCst) {
-        let _ = output.write_all(POP_KITTY);
+    let mut bytes = Vec::new();
+    let bits = PUSHED.swap(0, Ordering::SeqCst);
+    for what in Push::ALL.into_iter().rev().filter(|what| bits & what.bit() != 0) {
+        bytes.extend(what.off());
     }
+    bytes.extend(LEAVE);
     // A terminal that is gone cannot be given back.
-    let _ = output.write_all(LEAVE);
+    let _ = output.write_all(&bytes);
     let _ = output.flush();
     let _ = crossterm::terminal::disable_raw_mode();
 }

@@ -1,7 +1,7 @@
 //! The whole screen in a terminal: the test starts itself again inside a PTY, with a played session behind the screen.
 
 use super::samples::*;
-use super::{Ended, Front, ModelAccess, Start, host};
+use super::{Editor, Ended, Front, ModelAccess, Start, host};
 use crate::protocol::*;
 use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
@@ -145,20 +145,27 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                 done(&tell);
             }
             Command::Quit => return,
-            Command::UndoGrant | Command::ListGrants | Command::ListChanges { .. } => {}
-            Command::ListArtifacts | Command::ReadArtifact { .. } => {}
+            Command::UndoGrant | Command::ListGrants | Command::AskRule { .. } | Command::ListChanges { .. } => {}
+            Command::ListRewindPoints | Command::PlanRewind { .. } | Command::Rewind { .. } => {}
+            Command::ListArtifacts | Command::ReadArtifact { .. } | Command::LookUp(_) | Command::Setup(_) => {}
             Command::Steer { .. } | Command::EditWaiting { .. } | Command::RetryNow => {}
             Command::Compact { .. } | Command::UndoCompaction | Command::ShowContext => {}
             Command::ShowBudget | Command::SetBudget { .. } => {}
-            Command::SetModel { .. } | Command::SetEffort { .. } | Command::ListModels { .. } => {}
-            Command::Preview { .. } | Command::Background { .. } | Command::Stop { .. } => {}
+            Command::SetModel { .. } | Command::AddKey { .. } | Command::SetEffort { .. } | Command::ListModels { .. } => {}
+            Command::Preview { .. } | Command::ShowProposed { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }
+            | Command::Shell { .. }
+            | Command::LoadHistory { .. }
+            | Command::Export { .. }
             | Command::Resolve { .. }
             | Command::SetMode { .. }
+            | Command::AnswerElicitation { .. }
+            | Command::ReconnectServer { .. }
             | Command::ReloadPolicy
             | Command::Cancel
             | Command::Kill
-            | Command::Continue => {}
+            | Command::Continue
+            | Command::GoOnUnsaved => {}
         }
     }
 }
@@ -180,13 +187,17 @@ fn inside_the_terminal() {
             if scene == "no key" { ModelAccess::NoKey { message: "No key here.".to_owned() } } else { ModelAccess::Ready };
         begin.send(Start { model_access: access, ..super::samples::start() }).unwrap();
         if scene == "panic" {
-            let front = Front { commands, events, options: options(), prompt: None, start };
+            let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));
+            let (typed, ahead) = (String::new(), mpsc::unbounded_channel().1);
+            let front = Front { commands, events, options: options(), prompt: None, typed, start, ahead, editor };
             let panics = tokio::spawn(play(scene, received, told));
             let screen = host::run(front);
             tokio::select! { _ = panics => None, outcome = screen => Some(outcome) }
         } else {
             tokio::spawn(play(scene, received, told));
-            Some(host::run(Front { commands, events, options: options(), prompt: None, start }).await)
+            let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));
+            let (typed, ahead) = (String::new(), mpsc::unbounded_channel().1);
+            Some(host::run(Front { commands, events, options: options(), prompt: None, typed, start, ahead, editor }).await)
         }
     });
     if reads_lines() {
@@ -268,6 +279,47 @@ fn a_signal_gives_the_terminal_back_and_is_told() {
         assert!(screen.contents().contains(&format!("OUTCOME Signal({})", signal as i32)), "{}", screen.contents());
         assert!(screen.contents().contains("COOKED"), "{signal}");
     }
+}
+
+/// What a terminal answers that knows everything, and what is switched on then and off at the end.
+const ANSWERS: &str = "\x1b[?0u\x1b[?2026;2$y\x1b[?2027;2$y\x1b[?2031;2$y\x1b[?62c";
+const SWITCHED: [(&str, &str); 4] =
+    [("\x1b[>1u", "\x1b[<u"), ("\x1b[?2027h", "\x1b[?2027l"), ("\x1b[?2031h", "\x1b[?2031l"), ("\x1b[?7l", "\x1b[?7h")];
+
+#[track_caller]
+fn check_switched_off(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for (on, off) in SWITCHED {
+        let (on, off) = (text.rfind(on), text.rfind(off));
+        assert!(on.is_some() && on < off, "{on:?} {off:?}");
+    }
+}
+
+#[test]
+fn what_was_switched_on_is_switched_off_at_every_end() {
+    use nix::sys::signal::{Signal, kill};
+    for end in [None, Some(Signal::SIGTERM), Some(Signal::SIGHUP)] {
+        let mut terminal = Terminal::start("edit", 24, 80);
+        terminal.wait_for("Ask, or describe a change");
+        terminal.send(ANSWERS);
+        terminal.wait_for("shift+enter new line");
+        match end {
+            None => terminal.send("\x04"),
+            Some(signal) => {
+                let pid = terminal.child.process_id().unwrap();
+                kill(nix::unistd::Pid::from_raw(pid.cast_signed()), signal).unwrap();
+            }
+        }
+        let (_, bytes, _) = terminal.finish();
+        check_switched_off(&bytes);
+    }
+    let mut terminal = Terminal::start("panic", 24, 80);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send(ANSWERS);
+    terminal.wait_for("shift+enter new line");
+    terminal.send("go\r");
+    let (_, bytes, _) = terminal.finish();
+    check_switched_off(&bytes);
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 mod colour;
 mod fit;
+mod own;
 mod palette;
 
 pub use colour::Rgb;
 pub use fit::Colours;
+pub use own::{find, list};
 pub use palette::ThemeError;
 
 use ratatui::style::{Color, Style};
@@ -32,6 +34,26 @@ pub enum Token {
     Link,
     Quote,
 }
+
+/// All of them.
+const TOKENS: [Token; 16] = [
+    Token::Text,
+    Token::Muted,
+    Token::Faint,
+    Token::Accent,
+    Token::Ok,
+    Token::Warn,
+    Token::Danger,
+    Token::Critical,
+    Token::Added,
+    Token::AddedWord,
+    Token::Removed,
+    Token::RemovedWord,
+    Token::Code,
+    Token::Heading,
+    Token::Link,
+    Token::Quote,
+];
 
 /// What a piece of source code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +101,12 @@ impl Theme {
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
     }
 
+    /// Reads a person's own theme; what it does not say is as in the built-in theme for its ground.
+    pub fn of_person(name: &str, text: &str) -> Result<Self, ThemeError> {
+        let palette = Palette::parse_over(text, &Self::dark().palette, &Self::light().palette)?;
+        Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
+    }
+
     /// A built-in theme.
     pub fn by_name(name: &str) -> Option<Self> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
@@ -108,6 +136,18 @@ impl Theme {
     /// The colour of source code on what `ground` is painted with; a changed line keeps its tint.
     pub fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
         fit::syntax_style(&self.palette, self.colours, syntax, ground)
+    }
+
+    /// How far a token stands out from its ground, where both are colours of known numbers.
+    fn contrast(&self, token: Token) -> Option<f64> {
+        let number = |colour: Color| match colour {
+            Color::Rgb(red, green, blue) => Some(Rgb { red, green, blue }),
+            Color::Indexed(index) => Some(Rgb::indexed(index)),
+            _ => None,
+        };
+        let style = self.style(token);
+        let ground = style.bg.map_or(Some(self.palette.background), number)?;
+        Some(number(style.fg?)?.contrast(ground))
     }
 
     /// What the whole screen is painted with, if this theme asks for it.

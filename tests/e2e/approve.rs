@@ -152,9 +152,14 @@ fn a_file_changed_by_hand_meanwhile_is_not_overwritten() {
     let by_hand = "fn main() {\n    let x = 1; // mine\n}\n";
     std::fs::write(project.path("src/main.rs"), by_hand).unwrap();
     terminal.decide('y');
+    // It is asked about once more, as it would be now.
+    terminal.wait_for("changed on disk since the model read it");
+    terminal.review("Edit src/main.rs");
+    assert_eq!(project.read("src/main.rs"), by_hand);
+    terminal.decide('n');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), by_hand);
-    assert!(server.request(1).tool_results()[0].1.contains("CONFLICT"), "{:?}", server.request(1).tool_results());
+    assert!(server.request(1).tool_results()[0].1.contains("USER_DENIED"), "{:?}", server.request(1).tool_results());
 }
 
 #[test]

@@ -12,19 +12,95 @@ fn trouble() -> Answer {
     Answer::error(500, "api_error", "the provider has a bad day")
 }
 
+/// No key, and no server of this machine that could answer instead.
+fn without_models() -> Project {
+    Project::empty().config("[llm]\nlocal_ports = []\n")
+}
+
 #[test]
 fn without_a_key_exec_says_what_to_do() {
-    Project::empty().aye(&["exec", "hello"]).exits(5).says(&["ANTHROPIC_API_KEY", "aye demo"]);
+    without_models().aye(&["exec", "hello"]).exits(5).says(&["ANTHROPIC_API_KEY", "aye demo"]);
 }
 
 #[test]
 fn without_a_key_the_screen_says_so_and_keeps_the_draft() {
-    let project = Project::empty();
+    let project = without_models();
     let mut terminal = project.open(&[]);
     terminal.prompt("fix the parser");
     let screen = terminal.wait_that("the lack of a key is said", |screen| screen.to_lowercase().contains("no key"));
     assert!(screen.contains("demo"), "{screen}");
     assert!(screen.contains("fix the parser"), "the draft is lost\n{screen}");
+}
+
+#[test]
+fn a_key_is_added_without_a_restart_and_nothing_else_has_it() {
+    const KEY: &str = "sk-ant-typed-4711-hush";
+    let project = Project::empty().config("[auth]\nkeyring = false\n[llm]\nlocal_ports = []\n");
+    let mut terminal = project.open(&["-v", "-m", "anthropic/claude-sonnet-5"]);
+    terminal.prompt("fix the parser");
+    terminal.wait_for("enter adds one");
+    terminal.enter();
+    terminal.wait_for("filter:");
+    terminal.wait_for("claude-sonnet-5");
+    terminal.type_text("anthropic/claude-sonnet-5", 5);
+    terminal.wait_for("enter adds its key");
+    terminal.enter();
+    terminal.wait_for("key of anthropic:");
+    terminal.type_text(KEY, 5);
+    terminal.wait_for("***");
+    terminal.enter();
+    let screen = terminal.wait_for("the key of anthropic is in the file");
+    assert!(!screen.contains("hush") && screen.contains("fix the parser"), "{screen}");
+    terminal.wait_for("model anthropic/claude-sonnet-5");
+    let status = project.aye(&["auth", "status", "--json"]).exits(0).stdout;
+    assert!(status.contains(r#""source":"file""#) && status.contains("hush") && !status.contains(KEY), "{status}");
+    drop(terminal);
+    for file in ["data", "work"].map(|directory| project.beside(directory)) {
+        for file in files_below(&file) {
+            let bytes = fs::read(&file).unwrap();
+            assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{} has the key", file.display());
+        }
+    }
+}
+
+fn files_below(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            files.extend(files_below(&entry));
+        } else if entry.is_file() {
+            files.push(entry);
+        }
+    }
+    files
+}
+
+#[test]
+fn a_key_that_is_kept_elsewhere_meanwhile_is_found_and_a_model_that_needs_none_answers_without_a_restart() {
+    let server = Server::new([Answer::text("Here I am.")]);
+    let own = format!(
+        "[auth]\nkeyring = false\n[llm]\nlocal_ports = []\n[providers.mine]\napi = 'anthropic'\nbase_url = '{}'\n",
+        server.url()
+    );
+    let project = Project::empty().config(&own);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("hello");
+    terminal.wait_for("enter adds one");
+    project.aye_with_input(&["auth", "login", "anthropic", "--key-stdin"], "sk-ant-elsewhere-4711").exits(0);
+    terminal.enter();
+    terminal.wait_for("filter:");
+    terminal.type_text("claude-haiku-4-5", 5);
+    terminal
+        .wait_that("it can be chosen", |screen| screen.contains("filter: claude-haiku-4-5") && !screen.contains("adds its key"));
+    terminal.enter();
+    let screen = terminal.wait_for("model anthropic/claude-haiku-4-5");
+    assert!(screen.contains("hello"), "the draft is lost\n{screen}");
+    terminal.send("\x15");
+    terminal.wait_gone("❯ hello");
+    terminal.prompt("/model mine/scripted");
+    terminal.wait_for("model mine/scripted");
+    terminal.prompt("hello again");
+    terminal.wait_for("Here I am.");
 }
 
 #[test]
@@ -256,4 +332,35 @@ fn a_damaged_store_is_moved_aside_whole() {
         .flatten()
         .any(|entry| fs::read(entry.path()).is_ok_and(|bytes| bytes == garbage));
     assert!(kept, "the damaged store is gone");
+}
+
+#[test]
+fn a_store_of_a_newer_aye_is_refused_with_a_sentence_headless_and_on_the_screen() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server);
+    project.aye(&["exec", "hello"]).exits(0);
+    let path = project.beside("data").join("aye.db");
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&path).unwrap();
+    let output = project.aye(&["exec", "hello"]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains("written by a newer aye") && output.stderr.contains("AYE_DATA_DIR"), "{}", output.stderr);
+    let mut terminal = project.open(&[]);
+    terminal.wait_for("written by a newer aye");
+    assert!(fs::read(&path).unwrap() == before, "it is left as it is");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn what_can_be_read_of_a_damaged_store_is_there_afterwards() {
+    let server = Server::new([Answer::text("Hello."), Answer::text("Again.")]);
+    let project = Project::with(&server);
+    project.aye(&["exec", "a question to keep"]).exits(0);
+    let path = project.beside("data").join("aye.db");
+    let mut content = fs::read(&path).unwrap();
+    content[..100].fill(b'x');
+    fs::write(&path, &content).unwrap();
+    let output = project.aye(&["exec", "-c", "and more"]).exits(0);
+    assert!(output.stderr.contains("damaged") && output.stderr.contains("1 of 1 sessions saved"), "{}", output.stderr);
+    assert!(server.request(1).messages().contains("a question to keep"), "{}", server.request(1).messages());
 }

@@ -55,8 +55,8 @@ fn edits_commands_and_the_persons_own_changes_are_listed_and_survive_a_kill() {
     terminal.send("\x1b");
     terminal.wait_gone("Changed in this session");
     assert!(terminal.quit().success());
-    let printed = terminal.screen();
-    for words in ["Changed: 2 files (+2 −1)", "M run.txt  +1 −0", "M written.txt  +1 −1", "aye --resume"] {
+    let printed = terminal.wait_for("aye --resume");
+    for words in ["Changed: 2 files (+2 −1)", "M run.txt  +1 −0", "M written.txt  +1 −1"] {
         assert!(printed.contains(words), "{words}\n{printed}");
     }
 }

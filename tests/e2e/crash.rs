@@ -1,6 +1,7 @@
 //! `kill -9` again and again, at moments nobody chose: nothing is lost and nothing is done twice.
 #![cfg(target_os = "linux")]
 
+use crate::support::story::wanted;
 use crate::support::{Answer, PATIENCE, Project, Server, Terminal, processes_running, wait_until};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -51,12 +52,9 @@ struct Run {
 
 impl Run {
     fn start(project: &Project, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_aye"))
-            .args(["exec", "--json", "--trust", "--max-steps", "1000"])
+        let mut child = project
+            .command(&["exec", "--json", "--trust", "--max-steps", "1000"])
             .args(arguments)
-            .current_dir(project.path(""))
-            .env_clear()
-            .envs(project.environment())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -117,11 +115,19 @@ fn files(directory: &Path, found: &mut Vec<String>) {
 
 #[test]
 fn a_task_killed_again_and_again_does_everything_at_most_once_and_comes_to_its_end() {
-    let seconds = format!("61.{}", std::process::id());
+    let rounds = wanted(KILLS, 10).div_ceil(KILLS);
+    let mut random = Seeded(0x2545_f491_4f6c_dd1d);
+    for round in 1..=rounds {
+        killed_again_and_again(&mut random, round);
+        println!("moments nobody chose: {} of {} kills", round * KILLS, rounds * KILLS);
+    }
+}
+
+fn killed_again_and_again(random: &mut Seeded, round: usize) {
+    let seconds = format!("61.{}{round:03}", std::process::id());
     let script = (1..=ANSWERS).map(|number| answer(number, &seconds));
     let server = Server::new(script.chain([Answer::text("All is done.")]));
     let project = Project::with(&server).without_questions();
-    let mut random = Seeded(0x2545_f491_4f6c_dd1d);
     for kill in 0..KILLS {
         let arguments: &[&str] = if kill == 0 { &["do all the steps"] } else { &["-c"] };
         let mut run = Run::start(&project, arguments);
@@ -180,10 +186,8 @@ fn check_store(project: &Project) {
     let store = rusqlite::Connection::open(project.beside("data").join("aye.db")).unwrap();
     let verdict: String = store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(verdict, "ok");
-    let prompts: i64 = store
-        .query_row("SELECT count(*) FROM records WHERE json LIKE '%\"record\":\"task_started\"%'", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(prompts, 1, "the prompt is there once");
+    let sessions: i64 = store.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0)).unwrap();
+    assert_eq!(sessions, 1, "the session is there once");
     let damaged = std::fs::read_dir(project.beside("data")).unwrap().flatten();
     let damaged: Vec<_> = damaged.filter(|entry| entry.file_name().to_string_lossy().contains("damaged")).collect();
     assert!(damaged.is_empty(), "{damaged:?}");
@@ -235,11 +239,14 @@ fn on_a_screen_too_it_goes_on_where_it_was_killed() {
 }
 
 #[test]
-fn going_on_with_a_session_that_is_done_ends_at_once_and_says_so() {
+fn going_on_with_a_session_that_is_done_says_once_more_how_it_ended() {
     let server = Server::new([Answer::text("Done.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question"]).exits(0);
-    project.aye(&["exec", "-c"]).exits(2).says(&["the session is done"]);
+    let output = project.aye(&["exec", "-c"]).exits(0).says(&["the session is done"]);
+    assert_eq!(output.stdout, "Done.\n");
+    let event = project.aye(&["exec", "-c", "--output-format", "json"]).exits(0).json();
+    assert_eq!(event["eventType"], "task_completed", "{event}");
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -326,7 +333,7 @@ fn a_full_disk_stops_before_the_next_effect_and_what_was_saved_goes_on_later() {
     let status = shell.status().unwrap();
     let (first, second) = (project.read("first"), project.read("second"));
     assert!(status.success(), "{first}\n{second}");
-    assert!(first.contains("cannot save this session") && first.contains("the disk is full"), "{first}");
+    assert!(first.contains("Cannot save this session (disk full, ") && first.contains(" free in `"), "{first}");
     assert!(first.contains("`aye exec -c`") && first.ends_with("code 1\n"), "{first}");
     assert!(second.contains("Done."), "{second}");
     let before = project.read("before");

@@ -176,3 +176,31 @@ fn the_log_says_who_decided_what() {
     let text = project.aye(&["policy", "log"]).exits(0).stdout;
     assert!(text.contains("deny   no one to ask") && text.contains("tool call"), "{text}");
 }
+
+#[test]
+fn a_rule_in_the_persons_words_is_saved_only_within_what_is_offered() {
+    let write = json!({"path": "src/a/new.txt", "content": "written\n"});
+    let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Finished the work.")]);
+    let project = Project::with(&server).file("src/a/old.txt", "old\n");
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    always(&mut terminal, "new.txt");
+    terminal.send("e");
+    terminal.wait_for("rule: paths = ");
+    terminal.send(&"\x7f".repeat(60));
+    terminal.type_text("paths = [\"${workspace}/src\"]", 5);
+    terminal.enter();
+    terminal.wait_for("not taken: ");
+    terminal.wait_for("reaches further than the widest that is offered");
+    assert!(grants(&project).is_empty());
+    terminal.send(&"\x7f".repeat(60));
+    terminal.type_text("paths = [\"${workspace}/src/a/*.txt\"]", 5);
+    terminal.enter();
+    terminal.wait_gone("rule: ");
+    terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
+    assert!(grants(&project).is_empty(), "nothing is saved before enter");
+    terminal.decide('2');
+    terminal.wait_for("Finished the work.");
+    terminal.wait_for("rule saved: mine-here:");
+    assert_eq!(grants(&project)[0]["toml"], "paths = [\"${workspace}/src/a/*.txt\"]");
+}

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-const ALWAYS: &str = r#"
+/// What commands would do is shown first, whatever they are.
+pub const ALWAYS: &str = r#"
 schema_version = 1
 bundle_version = "test"
 

@@ -220,3 +220,69 @@ fn a_session_that_is_open_is_not_opened_twice() {
     gate.open();
     first.finish().exits(0);
 }
+
+#[test]
+fn of_a_long_session_the_end_is_there_first_and_the_start_by_scrolling_and_all_of_it_counts() {
+    const STEPS: usize = 130;
+    let read = |step: usize| {
+        Answer::text(&format!("Looking for the time number {step}.")).and_call(
+            &format!("call_{step}"),
+            "ReadFile",
+            json!({"path": "note.txt", "offset": step + 1, "limit": 1}),
+        )
+    };
+    let server = Server::new((0..STEPS).map(read).chain([Answer::text("All of it was read."), Answer::text("The next answer.")]));
+    let project = Project::with(&server).file("note.txt", &"one line\n".repeat(STEPS + 1));
+    project.aye(&["exec", "--max-steps", "500", "the very first question"]).exits(0);
+    let mut terminal = project.open(&["--resume"]);
+    terminal.wait_for("All of it was read.");
+    // All of it is loaded beside the screen; asked before that, it counts what is shown.
+    let counted = wait_until(PATIENCE, || {
+        terminal.prompt("/stats");
+        terminal.wait_for("ReadFile");
+        terminal.screen().lines().any(|line| line.contains("ReadFile") && line.contains(&format!("  {STEPS}  ")))
+    });
+    assert!(counted, "every call is counted\n{}", terminal.screen());
+    let reached = wait_until(PATIENCE, || {
+        terminal.send("\x1b[H");
+        terminal.screen().contains("the very first question")
+    });
+    assert!(reached, "{}", terminal.screen());
+    terminal.send("\x1b[F");
+    terminal.prompt("and another");
+    terminal.wait_for("The next answer.");
+    let said = server.request(STEPS + 1).messages();
+    assert!(said.contains("the very first question") && said.contains("time number 0."), "all of it was sent");
+}
+
+#[test]
+fn a_question_that_a_crash_left_does_not_hold_up_a_rewind() {
+    let write = |content: &str| json!({"path": "new.txt", "content": content});
+    let server = Server::new([
+        Answer::call("call_1", "WriteFile", write("first\n")),
+        Answer::text("The first is done."),
+        Answer::text("I will write it.").and_call("call_2", "WriteFile", write("second\n")),
+    ]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&[], 100, 36);
+    terminal.prompt("the first");
+    terminal.review("new.txt");
+    terminal.decide('y');
+    terminal.wait_for("The first is done.");
+    terminal.prompt("the second");
+    terminal.review("new.txt");
+    terminal.kill();
+    let mut terminal = project.open_sized(&["--resume"], 100, 36);
+    terminal.review("new.txt");
+    terminal.send("\x1b");
+    terminal.wait_for("tab to review");
+    terminal.prompt("/undo");
+    terminal.wait_for("Rewind to before #2 the second");
+    terminal.decide('1');
+    terminal.wait_for("/redo");
+    terminal.wait_that("the question is gone and the prompt is back", |screen| {
+        screen.contains("❯ the second") && !screen.contains("tab to review")
+    });
+    assert_eq!(project.read("new.txt"), "first\n");
+    assert_eq!(server.requests().len(), 3);
+}

@@ -109,3 +109,139 @@ fn a_prompt_typed_while_a_task_runs_is_queued_behind_it() {
     terminal.wait_for("The second answer.");
     assert!(server.request(1).messages().contains("the second"));
 }
+
+/// The streams other agents failed at, typed with a rest in the middle and without one.
+#[test]
+fn recorded_streams_across_an_opening_approval_land_in_the_draft() {
+    for (parts, rest_ms) in [
+        (["a yes please", " also 1 2 p"], 0),
+        (["also fix the", " bug in case 1 y"], 2200),
+        (["and then", " y it again"], 2200),
+        (["1 2", " n 3"], 2200),
+    ] {
+        let gate = Gate::default();
+        let server = script(&gate);
+        let project = Project::with(&server);
+        let mut terminal = project.open(&[]);
+        terminal.prompt("write it");
+        terminal.wait_for("Thinking about it");
+        terminal.type_text(parts[0], 40);
+        gate.open();
+        std::thread::sleep(std::time::Duration::from_millis(rest_ms));
+        terminal.type_text(parts[1], 40);
+        terminal.wait_for("tab to review");
+        terminal.wait_for(&parts.concat());
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        assert!(!project.exists("new.txt"), "{parts:?}");
+        assert_eq!(server.requests().len(), 1, "nothing was decided: {parts:?}");
+    }
+}
+
+#[test]
+fn a_prompt_and_enter_over_an_open_approval_is_a_message_that_waits() {
+    let gate = Gate::default();
+    gate.open();
+    let server = script(&gate);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    terminal.review("new.txt");
+    terminal.type_text("make it shorter", 40);
+    terminal.enter();
+    terminal.wait_for("1 queued");
+    assert!(!project.exists("new.txt"));
+    assert_eq!(server.requests().len(), 1, "nothing was decided");
+}
+
+#[test]
+fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_one() {
+    for line_ms in [None, Some(700)] {
+        let gate = Gate::default();
+        gate.open();
+        let server = script(&gate);
+        let project = Project::with(&server);
+        let mut terminal = project.open(&[]);
+        terminal.answers_after(line_ms);
+        terminal.prompt("write it");
+        terminal.wait_for("◔");
+        // It is on the screen, and the choices do not work yet.
+        terminal.type_text("yes 1 n", 60);
+        terminal.wait_for("yes 1 n");
+        assert!(!project.exists("new.txt"));
+        assert_eq!(server.requests().len(), 1, "nothing was decided");
+        terminal.review("new.txt");
+        terminal.decide('y');
+        terminal.wait_for("Finished the work.");
+        assert_eq!(project.read("new.txt"), "written\n");
+    }
+}
+
+#[test]
+fn a_key_that_is_held_approves_nothing() {
+    let gate = Gate::default();
+    gate.open();
+    let server = script(&gate);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    terminal.review("new.txt");
+    terminal.send("y");
+    std::thread::sleep(std::time::Duration::from_millis(250));
+    terminal.type_text(&"y".repeat(40), 30);
+    terminal.wait_for("tab to review");
+    terminal.wait_for(&"y".repeat(41));
+    assert!(!project.exists("new.txt"));
+    assert_eq!(server.requests().len(), 1, "nothing was decided");
+}
+
+#[test]
+fn in_strict_mode_a_letter_waits_for_enter_as_long_as_it_takes() {
+    let gate = Gate::default();
+    gate.open();
+    let server = script(&gate);
+    let project = Project::with(&server).config("[approval]\nguard = \"strict\"\n");
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    terminal.review("new.txt");
+    // What was typed right before the question opened is over.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    terminal.send("y");
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    assert!(!project.exists("new.txt"));
+    terminal.send("\r");
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("new.txt"), "written\n");
+}
+
+#[test]
+fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
+    let write = |name: &str| json!({"path": name, "content": "written\n"});
+    let server = Server::new([
+        Answer::text("Three files")
+            .and_call("call_1", "WriteFile", write("one.txt"))
+            .and_call("call_2", "WriteFile", write("two.txt"))
+            .and_call("call_3", "WriteFile", write("three.txt")),
+        Answer::text("Finished the work."),
+    ]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write them");
+    terminal.wait_for("3 wait for you");
+    terminal.send("\x11");
+    terminal.wait_that("the list takes keys", |screen| screen.contains("approve what is marked") && !screen.contains('◔'));
+    terminal.send(" \x1b[B\x1b[B");
+    terminal.wait_for("1 marked");
+    terminal.send(" ");
+    terminal.wait_for("2 marked");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    terminal.send("y");
+    terminal.wait_for("enter confirms");
+    terminal.enter();
+    terminal.wait_for("1 waits for you");
+    assert!(project.exists("one.txt") && project.exists("three.txt") || server.requests().len() == 1);
+    terminal.send("\x1b");
+    terminal.review("two.txt");
+    terminal.decide('n');
+    terminal.wait_for("Finished the work.");
+    assert!(project.exists("one.txt") && project.exists("three.txt") && !project.exists("two.txt"));
+}

@@ -1,17 +1,25 @@
 //! The world around the built binary: a model that follows a script, a terminal, a project on disk.
 
+mod editor;
 mod process;
 mod project;
+mod rpc;
 mod server;
+#[cfg(target_os = "linux")]
+pub mod story;
 mod terminal;
+#[cfg(target_os = "linux")]
+pub mod trace;
 mod wire;
 
+pub use editor::Editor;
 pub use process::{Events, Output, Running, processes_running, wait_until};
 pub use project::Project;
+pub use rpc::Rpc;
 pub use server::{Answer, Gate, Server};
 pub use terminal::Terminal;
 
 use std::time::Duration;
 
 /// How long a test waits for something that should come soon; generous, because a busy machine is not a failure.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);

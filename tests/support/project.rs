@@ -4,6 +4,7 @@ use super::server::Server;
 use super::{Output, Running, Terminal};
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// The binary under test.
 const AYE: &str = env!("CARGO_BIN_EXE_aye");
@@ -146,6 +147,13 @@ impl Project {
     /// Another program in the same surroundings.
     pub fn open_program(&self, program: &'static str, arguments: &[&str]) -> Terminal {
         Terminal::start(&Invocation { program, ..self.invocation(arguments) }, 100, 30)
+    }
+
+    /// The binary in its surroundings, to be started by other means.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(AYE);
+        command.args(arguments).current_dir(self.path("")).env_clear().envs(self.environment.iter().cloned());
+        command
     }
 
     fn invocation(&self, arguments: &[&str]) -> Invocation<'static> {

@@ -178,9 +178,14 @@ impl Request {
     }
 }
 
+/// What a model says to a request, whenever it is asked that.
+type Mind = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
+
 #[derive(Default)]
 struct Shared {
     script: Mutex<VecDeque<Answer>>,
+    /// Answers when the script is at its end.
+    mind: Option<Mind>,
     requests: Mutex<Vec<Request>>,
     /// What is told of models to who asks for their list, and who did.
     models: Mutex<Option<String>>,
@@ -199,9 +204,18 @@ pub struct Server {
 impl Server {
     /// A server that gives these answers, one a request.
     pub fn new(script: impl IntoIterator<Item = Answer>) -> Self {
+        Self::start(Shared { script: Mutex::new(script.into_iter().collect()), ..Shared::default() })
+    }
+
+    /// A server whose answer depends on the question alone: who asks again is told the same.
+    pub fn thinking(mind: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+        Self::start(Shared { mind: Some(Box::new(mind)), ..Shared::default() })
+    }
+
+    fn start(shared: Shared) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { script: Mutex::new(script.into_iter().collect()), ..Shared::default() });
+        let shared = Arc::new(shared);
         let host = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -298,8 +312,9 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     // The question and its answer are taken together, so that two clients at once do not mix them up.
     let answer = {
         let mut requests = lock(&shared.requests);
+        let answer = lock(&shared.script).pop_front().or_else(|| shared.mind.as_ref().map(|mind| mind(&request)));
         requests.push(request);
-        lock(&shared.script).pop_front()
+        answer
     };
     shared.asked.notify_all();
     match answer.map(|answer| answer.0) {

@@ -2,12 +2,13 @@
 
 use super::project::Invocation;
 use super::{PATIENCE, wait_until};
+use base64::Engine as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,13 +33,15 @@ pub struct Terminal {
 struct View {
     parser: Mutex<vt100::Parser<Replies>>,
     changed: Condvar,
+    /// How long the line takes with an answer of the terminal, in milliseconds; below zero it never comes.
+    line_ms: AtomicI64,
     /// All that was ever written has been shown.
     ended: AtomicBool,
 }
 
-/// What the terminal answers to what it was asked.
+/// What the terminal answers to what it was asked, and what it was told to copy last, as it was told.
 #[derive(Default)]
-struct Replies(Vec<u8>);
+struct Replies(Vec<u8>, Vec<u8>);
 
 impl vt100::Callbacks for Replies {
     fn unhandled_csi(&mut self, screen: &mut vt100::Screen, i1: Option<u8>, _: Option<u8>, params: &[&[u16]], c: char) {
@@ -52,6 +55,10 @@ impl vt100::Callbacks for Replies {
             (None, 0, 'c') => self.0.extend(b"\x1b[?62;22c"),
             _ => {}
         }
+    }
+
+    fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], data: &[u8]) {
+        self.1 = data.to_vec();
     }
 
     fn unhandled_osc(&mut self, _: &mut vt100::Screen, params: &[&[u8]]) {
@@ -77,11 +84,21 @@ impl Terminal {
         let child = pair.slave.spawn_command(command).unwrap();
         let writer: Writer = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
         let parser = vt100::Parser::new_with_callbacks(cells(rows), cells(columns), 1000, Replies::default());
-        let view = Arc::new(View { parser: Mutex::new(parser), changed: Condvar::new(), ended: AtomicBool::new(false) });
+        let view = Arc::new(View {
+            parser: Mutex::new(parser),
+            changed: Condvar::new(),
+            line_ms: AtomicI64::new(0),
+            ended: AtomicBool::new(false),
+        });
         let reader = pair.master.try_clone_reader().unwrap();
         let (shown, answers) = (Arc::clone(&view), Arc::clone(&writer));
         thread::spawn(move || follow(reader, &shown, &answers));
         Self { child, master: pair.master, writer, view, settings, line: Some(pair.slave) }
+    }
+
+    /// What the terminal is asked is answered so much later, or never.
+    pub fn answers_after(&self, line_ms: Option<u16>) {
+        self.view.line_ms.store(line_ms.map_or(-1, i64::from), Ordering::Release);
     }
 
     /// Whether an approval waits, under the keys or not.
@@ -92,6 +109,13 @@ impl Terminal {
     /// What the screen shows, one line a row, without trailing blanks.
     pub fn screen(&self) -> String {
         lock(&self.view.parser).screen().contents()
+    }
+
+    /// What is in the terminal's clipboard.
+    pub fn copied(&self) -> String {
+        let data = lock(&self.view.parser).callbacks().1.clone();
+        let bytes = base64::engine::general_purpose::STANDARD.decode(data).unwrap();
+        String::from_utf8(bytes).unwrap()
     }
 
     /// Waits until the screen shows this.
@@ -293,8 +317,19 @@ fn follow(mut reader: Box<dyn Read + Send>, view: &View, writer: &Writer) {
             std::mem::take(&mut parser.callbacks_mut().0)
         };
         view.changed.notify_all();
-        if !replies.is_empty() {
-            drop(lock(writer).write_all(&replies));
+        if replies.is_empty() {
+            continue;
+        }
+        match u64::try_from(view.line_ms.load(Ordering::Acquire)) {
+            Ok(0) => drop(lock(writer).write_all(&replies)),
+            Ok(late) => {
+                let writer = Arc::clone(writer);
+                thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(late));
+                    drop(lock(&writer).write_all(&replies));
+                });
+            }
+            Err(_) => {}
         }
     }
     view.ended.store(true, Ordering::Release);

@@ -1,9 +1,10 @@
 //! What the host waits for beside what it is told, and when it is.
 
-use super::PolicyUpdate;
-use crate::agent::turn::{Input, Moment};
+use super::{Host, PolicyUpdate};
+use crate::agent::secrets::LastNet;
+use crate::agent::turn::{Input, Moment, PolicyChange};
 use crate::ports::{Delta, ModelError, ModelStream, Record};
-use crate::protocol::{Failure, FailureKind, ToolUses};
+use crate::protocol::{EventKind, Failure, FailureKind, ToolUses};
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
@@ -56,4 +57,43 @@ pub(super) fn moment() -> Moment {
     // A random number without a generator: ids of version 4 are random in these bytes.
     let random = uuid::Uuid::new_v4().as_u128() as u32;
     Moment { now: Timestamp::now(), jitter: f64::from(random) / f64::from(u32::MAX) }
+}
+
+impl Host {
+    /// What was said before an input is taken is in force by then: a tool that makes others known is followed by them.
+    pub(super) async fn take_updates(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
+        while let Some(update) = updates.as_mut().and_then(|open| open.try_recv().ok()) {
+            if let Some(change) = self.updated(update) {
+                self.take(Input::PolicyChanged(change)).await;
+            }
+        }
+    }
+
+    /// What the machine has to know of an update.
+    pub(super) fn updated(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
+        let told = match update {
+            PolicyUpdate::Taken { change, router, redactor } => {
+                self.emit(None, None, change.sandbox_status.clone().into());
+                self.router = router;
+                self.redactor = redactor;
+                // It may hide more than the one before.
+                self.last_net = LastNet::default();
+                return Some(change);
+            }
+            PolicyUpdate::Rejected { message } => EventKind::PolicyRejected { message },
+            PolicyUpdate::Told { message } => EventKind::Notice { message },
+        };
+        self.emit(None, None, told);
+        None
+    }
+
+    /// What the person says, before anything of it is kept or sent.
+    pub(super) fn without_secrets(&mut self, input: Input) -> Input {
+        let Input::Command(command) = input else { return input };
+        let (command, notice) = crate::agent::secrets::hide_in_command(&self.redactor, command);
+        if let Some(message) = notice {
+            self.emit(None, None, EventKind::Notice { message });
+        }
+        Input::Command(command)
+    }
 }

@@ -1,12 +1,14 @@
 //! The calls of the host: planned and run beside it, their outcomes brought back as inputs.
 
 use super::Host;
+use super::room::Room;
+use super::tails::Printed;
 use crate::agent::limits::{CHANGE_SECONDS, CHANNEL_DEPTH, KILL_GRACE_MS, READ_SECONDS};
 use crate::agent::turn::Input;
 use crate::policy::Permit;
 use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Plan, RunContext};
-use crate::protocol::{CallId, ErrorCode, Outside, ToolCall, ToolError, ToolResult};
+use crate::protocol::{Amendment, CallId, ErrorCode, Outside, ToolCall, ToolError, ToolResult};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,6 +25,7 @@ pub(super) struct Running {
     pub is_command: bool,
     pub since: Instant,
     pub background: CancellationToken,
+    pub printed: Printed,
 }
 
 impl Host {
@@ -32,28 +35,52 @@ impl Host {
     }
 
     pub(super) fn plan(&self, calls: Vec<(usize, ToolCall)>) {
-        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
+        let (inputs, router) = (self.inputs.clone(), self.router.clone());
+        let plans = calls.into_iter().map(|(index, call)| {
+            let router = router.clone();
+            let plan = self.planned(async move { router.plan(call).await });
+            async move { (index, plan.await) }
+        });
+        let plans = futures_util::future::join_all(plans.collect::<Vec<_>>());
         tokio::spawn(async move {
-            let plans = calls.into_iter().map(|(index, call)| {
-                let (router, kill) = (router.clone(), kill.clone());
-                let work = tokio::spawn(async move { router.plan(call).await });
-                async move {
-                    let plan = in_time(work, Patience::Short, &kill, &CancellationToken::new()).await;
-                    (index, plan.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned)))
-                }
-            });
-            let _ = inputs.send(Input::Planned(futures_util::future::join_all(plans).await)).await;
+            let _ = inputs.send(Input::Planned(plans.await)).await;
         });
     }
 
-    pub(super) fn plan_opened(&self, index: usize, call: ToolCall, opens: Vec<Outside>) {
-        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
-        tokio::spawn(async move {
-            let work = tokio::spawn(async move { router.plan_opened(call, opens).await });
-            let plan = in_time(work, Patience::Short, &kill, &CancellationToken::new()).await;
-            let plan = plan.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned));
-            let _ = inputs.send(Input::Planned(vec![(index, plan)])).await;
+    pub(super) fn plan_opened(&self, index: usize, call: ToolCall, opens: Vec<Outside>, amendments: Vec<Amendment>) {
+        let router = self.router.clone();
+        self.plan_one(index, async move {
+            let mut plan = if opens.is_empty() { router.plan(call).await? } else { router.plan_opened(call, opens).await? };
+            for amendment in amendments {
+                plan = router.amend(plan, amendment).await?;
+            }
+            Ok(plan)
         });
+    }
+
+    pub(super) fn amend(&self, index: usize, plan: Plan, amendment: Amendment) {
+        let router = self.router.clone();
+        self.plan_one(index, async move { router.amend(plan, amendment).await });
+    }
+
+    fn plan_one(&self, index: usize, work: impl Future<Output = Result<Plan, ToolError>> + Send + 'static) {
+        let inputs = self.inputs.clone();
+        let plan = self.planned(work);
+        tokio::spawn(async move {
+            let _ = inputs.send(Input::Planned(vec![(index, plan.await)])).await;
+        });
+    }
+
+    /// Planning only reads: it is given up where it takes too long, and a panic in it is an error like others.
+    pub(super) fn planned<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
+    where
+        T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
+    {
+        let (killed, work) = (self.kill.clone(), tokio::spawn(work));
+        async move {
+            let planned = in_time(work, Patience::Short, &killed, &CancellationToken::new()).await;
+            planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned))
+        }
     }
 
     /// What runs is known as long as it runs.
@@ -67,7 +94,7 @@ impl Host {
 
     pub(super) fn run(&mut self, index: usize, plan: Plan, permit: Permit) {
         let (router, inputs, killed) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
-        let (redactor, guides) = (self.redactor.clone(), self.guides.clone());
+        let (redactor, guides, room) = (self.redactor.clone(), self.guides.clone(), self.room.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = match (plan.changes, plan.timeout_seconds) {
             (false, _) => Patience::Short,
@@ -78,7 +105,8 @@ impl Host {
         let stop = kill.clone();
         let background = CancellationToken::new();
         let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
-        self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone() });
+        let printed = Printed::new();
+        self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone(), printed });
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
             let hidden = redactor.clone();
@@ -88,22 +116,12 @@ impl Host {
                 guides.add(result, &actions, &hidden)
             });
             let told = inputs.clone();
+            let stopped = stop.clone();
             let done = async move {
-                tell(chunks, redactor, index, &told).await;
+                tell(chunks, redactor, index, &told, (room, stopped)).await;
                 work.await
             };
-            let result = match in_time(done, patience, &killed, &stop).await {
-                Ok(Ok(result)) => result,
-                Ok(Err(error)) => {
-                    tracing::error!(%error, tool = name, "tool panicked");
-                    let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
-                    ToolResult::refused(id, name, ToolError::new(ErrorCode::OutcomeUnknown, message))
-                }
-                Err(up) => {
-                    tracing::warn!(?up, tool = name, "a call was given up");
-                    ToolResult::refused(id, name, up.error())
-                }
-            };
+            let result = outcome(in_time(done, patience, &killed, &stop).await, id, name, patience);
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
         });
@@ -116,11 +134,17 @@ pub(super) async fn tell(
     redactor: Arc<Redactor>,
     index: usize,
     inputs: &mpsc::Sender<Input>,
+    (mut room, stopped): (Room, CancellationToken),
 ) {
     let mut stream = Stream::new(redactor);
     while let Some(text) = chunks.recv().await {
         let text = stream.push(&text);
         if !text.is_empty() {
+            tokio::select! {
+                () = room.wait() => {}
+                // What it came to does not wait for who looks on.
+                () = stopped.cancelled() => {}
+            }
             let _ = inputs.send(Input::ToolOutput { index, text }).await;
         }
     }
@@ -208,7 +232,33 @@ pub(super) async fn in_time<T>(
     }
 }
 
-pub(super) fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
+/// The result of a call, or what is known of one that crashed or is not waited for any more.
+pub(super) fn outcome(
+    done: Result<Result<ToolResult, JoinError>, GivenUp>,
+    id: CallId,
+    name: String,
+    patience: Patience,
+) -> ToolResult {
+    let error = match done {
+        Ok(Ok(result)) => return result,
+        Ok(Err(error)) => {
+            tracing::error!(%error, tool = name, "tool panicked");
+            if patience == Patience::Short {
+                ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; it changed nothing, do it in another way")
+            } else {
+                let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
+                ToolError::new(ErrorCode::OutcomeUnknown, message)
+            }
+        }
+        Err(up) => {
+            tracing::warn!(?up, tool = name, "a call was given up");
+            up.error()
+        }
+    };
+    ToolResult::refused(id, name, error)
+}
+
+fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
     tracing::error!(%error, "a tool panicked while it planned");
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
 }

@@ -1,18 +1,21 @@
 //! What the session changed, told when it is asked for and at the end.
 
 use super::Host;
-use crate::protocol::{ChangedFiles, EventKind, TaskId};
+use crate::protocol::{ChangedFiles, EventKind, StepId, TaskId};
 use std::time::Duration;
 
 /// How long the end of a session may wait for the list.
 const LAST_LOOK: Duration = Duration::from_secs(6);
 
 impl Host {
-    /// The tools are told when another task begins.
-    pub(super) fn note_task(&mut self, task: &TaskId) {
+    /// The tools are told when another task or step begins.
+    pub(super) fn note_task(&mut self, task: &TaskId, step: Option<&StepId>) {
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());
             self.router.began(task);
+        }
+        if let Some(step) = step {
+            self.router.stepped(step.number());
         }
     }
 

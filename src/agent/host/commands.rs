@@ -1,6 +1,6 @@
 //! Commands that go on while the agent works: put there by the person, listed, and ended with the session.
 
-use super::Host;
+use super::{Host, servers};
 use crate::agent::limits::QUIT_GRACE_MS;
 use crate::protocol::{CallId, EventKind, RunningCommand};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Host {
     /// The session is over: nothing of it runs on, and what was only looked at is put away.
     pub(super) async fn end_what_runs(&mut self) {
         let router = self.router.clone();
-        let ended = async { tokio::join!(router.end_commands(), self.previews.end()) };
+        let ended = async { tokio::join!(router.end_commands(), self.previews.end(), servers::end(self.servers.take())) };
         if tokio::time::timeout(Duration::from_millis(QUIT_GRACE_MS), ended).await.is_err() {
             tracing::warn!("some commands did not end in time");
         }

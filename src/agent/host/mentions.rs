@@ -1,34 +1,31 @@
 //! Files that a prompt names, planned and read beside the host.
 
 use super::Host;
-use super::calls::{Patience, in_time, unplanned};
+use super::calls::{Patience, in_time, outcome};
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::Input;
 use crate::policy::Permit;
 use crate::ports::{Plan, RunContext};
-use crate::protocol::{ErrorCode, ToolCall, ToolError, ToolResult};
+use crate::protocol::ToolCall;
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 impl Host {
     pub(super) fn plan_mentions(&self, ticket: u64, calls: Vec<ToolCall>) {
-        let (router, inputs, killed) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
+        let (inputs, router) = (self.inputs.clone(), self.router.clone());
+        let plans = calls.into_iter().map(|call| {
+            let router = router.clone();
+            self.planned(async move { router.plan(call).await })
+        });
+        let plans = join_all(plans.collect::<Vec<_>>());
         tokio::spawn(async move {
-            let plans = calls.into_iter().map(|call| {
-                let (router, killed) = (router.clone(), killed.clone());
-                let work = tokio::spawn(async move { router.plan(call).await });
-                async move {
-                    let planned = in_time(work, Patience::Short, &killed, &CancellationToken::new()).await;
-                    planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned))
-                }
-            });
-            let plans = join_all(plans).await;
-            let _ = inputs.send(Input::MentionsPlanned { ticket, plans }).await;
+            let _ = inputs.send(Input::MentionsPlanned { ticket, plans: plans.await }).await;
         });
     }
 
-    pub(super) fn read_mentions(&self, ticket: u64, runs: Vec<(Plan, Permit)>) {
+    pub(super) fn read_mentions(&self, ticket: u64, runs: Vec<(Plan, Permit)>, resources: Vec<(String, String)>) {
+        let handed_over = self.hand_over(resources);
         let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         tokio::spawn(async move {
             let results = runs.into_iter().map(|(plan, permit)| {
@@ -40,19 +37,11 @@ impl Host {
                 let stop = kill.clone();
                 let context = RunContext { tool_call_id: None, output, kill, background: CancellationToken::new() };
                 let work = tokio::spawn(async move { router.run(plan, permit, context).await });
-                async move {
-                    match in_time(work, Patience::Short, &killed, &stop).await {
-                        Ok(Ok(result)) => result,
-                        Ok(Err(error)) => {
-                            tracing::error!(%error, tool = name, "tool panicked");
-                            let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed");
-                            ToolResult::refused(id, name, error)
-                        }
-                        Err(up) => ToolResult::refused(id, name, up.error()),
-                    }
-                }
+                let patience = Patience::Short;
+                async move { outcome(in_time(work, patience, &killed, &stop).await, id, name, patience) }
             });
-            let results = join_all(results).await;
+            let (mut results, handed_over) = tokio::join!(join_all(results), handed_over);
+            results.extend(handed_over);
             let _ = inputs.send(Input::MentionsRead { ticket, results }).await;
         });
     }

@@ -3,7 +3,7 @@
 use super::Host;
 use crate::agent::turn::Input;
 use crate::ports::Model;
-use crate::protocol::{EventKind, Failure, FailureKind};
+use crate::protocol::{EventKind, Failure, FailureKind, KeyText};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 
@@ -17,11 +17,19 @@ pub(super) struct Opening {
 }
 
 impl Host {
-    /// Opening one may read a keyring, which may ask the person.
-    pub(super) fn open_model(&mut self, name: String) {
+    /// Opening one may read a keyring, which may ask the person; so may keeping a key for it before.
+    pub(super) fn open_model(&mut self, name: String, key: Option<KeyText>) {
         let (models, inputs, slot) = (self.models.clone(), self.inputs.clone(), self.opening.opened.clone());
+        let teller = self.teller();
+        let keep_and_open = move || {
+            if let Some(key) = key {
+                let message = models.keep_key(&name, &key)?;
+                teller.tell(None, None, EventKind::Notice { message });
+            }
+            models.open(&name)
+        };
         let opens = tokio::spawn(async move {
-            let opened = tokio::task::spawn_blocking(move || models.open(&name)).await.unwrap_or_else(|_| {
+            let opened = tokio::task::spawn_blocking(keep_and_open).await.unwrap_or_else(|_| {
                 let message = "the model could not be opened";
                 Err(Failure::new(FailureKind::Internal, message, "see the log, or choose another one"))
             });

@@ -41,6 +41,7 @@ impl Previews {
 impl Host {
     pub(super) fn preview(&mut self, index: usize, plan: Plan, permit: PreviewPermit, ticket: u64) {
         let (router, inputs, redactor) = (self.router.clone(), self.inputs.clone(), self.redactor.clone());
+        let room = self.room.clone();
         let stopped = self.kill.child_token();
         self.previews.tokens.insert(ticket, stopped.clone());
         self.previews.work.spawn(async move {
@@ -49,7 +50,7 @@ impl Host {
             let work = tokio::spawn(async move { router.preview(plan, permit, context).await });
             // What one prints that nobody waits for any more would be taken for the output of another call.
             tokio::select! {
-                () = tell(chunks, redactor, index, &inputs) => {}
+                () = tell(chunks, redactor, index, &inputs, (room, stopped.clone())) => {}
                 () = stopped.cancelled() => {}
             }
             let outcome = work.await.unwrap_or_else(|error| {

@@ -2,15 +2,22 @@
 
 use super::Host;
 use crate::agent::turn::{Effect, Input, Kept};
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, RuleTold};
+
+/// So many commands are looked at to say what a rule reaches.
+const RECENT: usize = 200;
 
 impl Host {
     /// A question with where its rules would stand, which only the files tell.
     pub(super) fn with_places(&self, mut kind: EventKind) -> EventKind {
-        if let EventKind::ApprovalRequested(approval) = &mut kind {
-            for offer in &mut approval.always.offers {
-                offer.places = self.rules.places(offer);
+        match &mut kind {
+            EventKind::ApprovalRequested(approval) => {
+                for offer in &mut approval.always.offers {
+                    offer.places = self.rules.places(offer);
+                }
             }
+            EventKind::RuleTold { told: RuleTold::Offered { offer, .. }, .. } => offer.places = self.rules.places(offer),
+            _ => {}
         }
         kind
     }
@@ -27,6 +34,9 @@ impl Host {
                 Effect::Forget(grant) => {
                     let removed = rules.remove(grant.rules.clone(), grant.scope).await;
                     Kept::Removed(grant, removed)
+                }
+                Effect::Recent { approval_id, offer } => {
+                    Kept::Recent { approval_id, offer, commands: rules.recent_commands(RECENT).await }
                 }
                 _ => Kept::Listed(rules.list().await),
             };

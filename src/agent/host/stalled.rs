@@ -1,10 +1,14 @@
 //! What waits behind a commit that failed: kept in order, tried again, called off where it is no longer wanted.
 
+use super::unsaved::Unsaved;
 use super::{Host, moment};
 use crate::agent::turn::{Effect, Input, Kept, Machine};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{ErrorCode, EventKind, ToolError, ToolResult};
 use std::collections::VecDeque;
+
+/// What is said to whoever says something while nothing can be saved.
+pub(super) const KEPT: &str = "kept until the session can be saved; /continue tries again";
 
 pub(super) fn stopped() -> ToolError {
     ToolError::new(ErrorCode::Cancelled, "stopped before it ran")
@@ -57,15 +61,20 @@ impl Host {
                     continue;
                 }
                 Effect::Commit(..)
+                | Effect::TellRewindPoints { .. }
+                | Effect::PlanRewind { .. }
+                | Effect::Rewind(_)
                 | Effect::Emit { .. }
                 | Effect::Request(_)
                 | Effect::Plan(_)
                 | Effect::PlanOpened { .. }
+                | Effect::Amend { .. }
                 | Effect::Preview { .. }
                 | Effect::Run { .. }
                 | Effect::Remember { .. }
                 | Effect::Forget(_)
                 | Effect::ListGrants
+                | Effect::Recent { .. }
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
                 | Effect::OpenModel { .. }
@@ -128,6 +137,7 @@ impl Host {
             | Effect::StopModel
             | Effect::Plan(_)
             | Effect::PlanOpened { .. }
+            | Effect::Amend { .. }
             | Effect::Preview { .. }
             | Effect::StopPreview { .. }
             | Effect::Run { .. }
@@ -137,6 +147,7 @@ impl Host {
             | Effect::Remember { .. }
             | Effect::Forget(_)
             | Effect::ListGrants
+            | Effect::Recent { .. }
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
             | Effect::PlanMentions { .. }
@@ -145,12 +156,16 @@ impl Host {
             | Effect::UseModel { .. }
             | Effect::ListModels { .. }
             | Effect::ReloadPolicy
+            | Effect::TellRewindPoints { .. }
+            | Effect::PlanRewind { .. }
+            | Effect::Rewind(_)
             | Effect::End => None,
         });
-        let records: Vec<Record> = commits.flatten().collect();
+        let waiting = self.unsaved.take().map(Unsaved::into_records).unwrap_or_default();
+        let records: Vec<Record> = waiting.into_iter().chain(commits.flatten()).collect();
         let saved = self.commit(&records, Durability::Power).await;
         if let Err(failure) = &saved {
-            self.emit(None, None, EventKind::Notice { message: format!("not saved: {}", failure.message) });
+            self.emit(None, None, EventKind::Notice { message: failure.message.clone() });
         } else {
             self.tell_stalled(false);
         }

@@ -1,6 +1,6 @@
 //! Every event on its way: to the front end whole, to the log without what was said in it.
 
-use crate::protocol::{Event, EventKind, FailureKind, SessionId, StepId, TaskId, WorkspaceId, cut_before};
+use crate::protocol::{Event, EventKind, FailureKind, ServerStatus, SessionId, StepId, TaskId, WorkspaceId, cut_before};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -87,6 +87,13 @@ fn name_of<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
     name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
+impl super::Host {
+    /// For what is told by work beside it.
+    pub(super) fn teller(&self) -> Teller {
+        self.teller.clone()
+    }
+}
+
 fn payload(kind: &EventKind) -> Value {
     match kind {
         EventKind::SessionStarted { model, mode, resumed, .. } => {
@@ -105,9 +112,20 @@ fn payload(kind: &EventKind) -> Value {
             json!({"model": model, "estimatedInputTokens": estimated_input_tokens})
         }
         EventKind::LlmRequestCompleted { .. } | EventKind::BudgetApproaching { .. } => whole(kind),
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated } => json!({
-            "attempt": attempt, "maxAttempts": max_attempts, "delayMs": delay_ms, "kind": kind, "message": short(message), "usage": usage,
-            "costUsd": cost_usd, "estimated": estimated,
+        EventKind::LlmRetry {
+            attempt,
+            max_attempts,
+            delay_ms,
+            asked_ms,
+            kind,
+            message,
+            usage,
+            cost_usd,
+            estimated,
+            request_id,
+        } => json!({
+            "attempt": attempt, "maxAttempts": max_attempts, "delayMs": delay_ms, "askedMs": asked_ms, "kind": kind, "message": short(message), "usage": usage,
+            "costUsd": cost_usd, "estimated": estimated, "requestId": request_id,
         }),
         EventKind::TextChunk { text }
         | EventKind::ReasoningChunk { text }
@@ -139,6 +157,10 @@ fn payload(kind: &EventKind) -> Value {
             "toolCallId": tool_call_id, "toolName": tool_name, "status": status, "latencyMs": latency_ms, "outputBytes": output_text.len(),
             "error": error.as_ref().map(|error| error.code),
         }),
+        EventKind::OwnCommandStarted { tool_call_id, shared, .. } | EventKind::OwnCommandEnded { tool_call_id, shared } => {
+            json!({"toolCallId": tool_call_id, "shared": shared})
+        }
+        EventKind::SavingChanged { saved, .. } => json!({"saved": saved}),
         EventKind::TaskCompleted { usage, cost_usd, step_count, .. } => {
             json!({"usage": usage, "costUsd": cost_usd, "stepCount": step_count})
         }
@@ -159,21 +181,47 @@ fn payload(kind: &EventKind) -> Value {
             "tokensAfter": compaction.tokens_after,
         }),
         EventKind::CompactionUndone { tokens } => json!({"tokens": tokens}),
+        EventKind::Rewound(done) => {
+            json!({"scope": done.scope, "restored": done.restored, "kept": done.kept.len(), "messages": done.messages})
+        }
         EventKind::ContextTruncated { removed } => json!({"removed": removed}),
         EventKind::SandboxInForce { tier, .. } => json!({"tier": tier}),
         EventKind::PolicyInForce { name, .. } => json!({"name": name}),
+        EventKind::ServersChanged { servers } => {
+            let states: Vec<Value> = servers.iter().map(standing).collect();
+            json!({"servers": states})
+        }
+        EventKind::ElicitationRequested(asked) => {
+            json!({"elicitationId": asked.elicitation_id, "server": short(&asked.server)})
+        }
+        EventKind::ElicitationEnded { elicitation_id, outcome } => {
+            json!({"elicitationId": elicitation_id, "outcome": outcome})
+        }
         EventKind::AnswerDiscarded { .. }
         | EventKind::PolicyRejected { .. }
         | EventKind::PolicyExpired { .. }
         | EventKind::ModelsListed { .. }
         | EventKind::ContextShown(_)
         | EventKind::BudgetShown { .. }
+        | EventKind::RuleTold { .. }
         | EventKind::CommandsRunning { .. }
         | EventKind::ArtifactsListed { .. }
         | EventKind::ArtifactRead { .. }
+        | EventKind::ProposedShown { .. }
         | EventKind::ChangedFiles(_)
+        | EventKind::RewindPointsListed { .. }
+        | EventKind::RewindPlanned(_)
+        | EventKind::HistoryLoaded { .. }
+        | EventKind::LookedUp(_)
+        | EventKind::HistorySummed(_)
         | EventKind::Notice { .. } => json!({}),
     }
+}
+
+/// The name of a server and its state; what it says of why is its own.
+fn standing(server: &ServerStatus) -> Value {
+    let state = serde_json::to_value(&server.state).ok().and_then(|mut state| state.get_mut("state").map(Value::take));
+    json!({"name": short(&server.name), "state": state, "tools": server.tools})
 }
 
 fn whole(kind: &EventKind) -> Value {

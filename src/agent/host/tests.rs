@@ -1,13 +1,13 @@
 //! A session whose store cannot be written: nothing happens unsaved, nothing said is lost, and it goes on.
 
 use super::*;
-use crate::agent::turn::Approver;
+use crate::agent::turn::{Approver, Options, SandboxStatus};
 use crate::agent::{Backoff, Unfinished};
-use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
-use crate::ports::{BoxFuture, Completion, Delta, JournalError, ModelRequest, Plan, RunContext};
+use crate::policy::{Bundle, Context, Enforcer, Layer, Permit, Sandbox, Scope};
+use crate::ports::{Amends, BoxFuture, Completion, Delta, JournalError, Known, ModelRequest, Plan, RunContext};
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, ListedModel, ModelFacts, Part, Place, PreviewOffer, SandboxTier, SessionStatus,
-    StopReason, Target, ToolCall, ToolError, ToolResult, Usage,
+    Action, Arguments, CallId, ErrorCode, FailureKind, KeyText, ListedModel, ModelFacts, Part, Place, PreviewOffer, SandboxTier,
+    SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult, Usage, WorkspaceId,
 };
 use jiff::Timestamp;
 use std::path::PathBuf;
@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 mod beside;
 mod models;
+mod servers;
+mod unsaved;
 
 const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
@@ -23,6 +25,8 @@ const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequire
 #[derive(Default)]
 struct Disk {
     full: AtomicBool,
+    /// And another process has the session.
+    taken: AtomicBool,
     batches: Mutex<Vec<Vec<Record>>>,
     refused: Mutex<Vec<Vec<Record>>>,
 }
@@ -32,7 +36,11 @@ impl Journal for Disk {
         let full = self.full.load(Ordering::SeqCst);
         let to = if full { &self.refused } else { &self.batches };
         to.lock().unwrap().push(records);
-        let answer = if full { Err(JournalError { message: "the disk is full".to_owned() }) } else { Ok(()) };
+        let answer = if full {
+            Err(JournalError { message: "the disk is full".to_owned(), lost: self.taken.load(Ordering::SeqCst) })
+        } else {
+            Ok(())
+        };
         Box::pin(async move { answer })
     }
 
@@ -108,12 +116,14 @@ fn make(call: ToolCall) -> Plan {
         actions: vec![Action::Exec { command: "make".to_owned(), cwd }],
         proposal: None,
         changes: true,
+        places: Vec::new(),
         runs: Vec::new(),
         preview: PreviewOffer::None,
         effects: None,
         opens: Vec::new(),
         timeout_seconds: 1,
         sandbox: None,
+        amends: Amends::default(),
         payload: Box::new(()),
     }
 }
@@ -143,6 +153,9 @@ impl Rules for NoRules {
     fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
         Box::pin(async { Ok(Vec::new()) })
     }
+    fn recent_commands(&self, _: usize) -> BoxFuture<'_, Result<Vec<String>, String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 }
 
 struct Session {
@@ -160,6 +173,9 @@ struct NoModels;
 impl Models for NoModels {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
         Err(Failure::new(FailureKind::NotFound, format!("there is no model `{name}`"), "the model stays as it is"))
+    }
+    fn keep_key(&self, name: &str, _: &KeyText) -> Result<String, Failure> {
+        Ok(format!("the key of {name} is kept"))
     }
     fn list(&self, _: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
         Box::pin(std::future::ready(Default::default()))
@@ -209,12 +225,15 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         records: Vec::new(),
         unfinished: Unfinished::Wait,
         settled: Vec::new(),
+        known: Known::default(),
         sandbox_status: SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None },
         running: None,
         tell_changes: false,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         policy_name: "test".to_owned(),
         policy_updates: None,
+        room: None,
+        remote: None,
     }
 }
 
@@ -230,7 +249,7 @@ async fn stalled() -> Session {
     let mut session = Session { commands, events: receive_events, disk, tools, script, ended };
     session.say("go").await;
     let failure = session.until_paused().await;
-    assert_eq!(failure.message, "cannot save this session: the disk is full; paused before the next step");
+    assert_eq!(failure.message, "Cannot save this session (the disk is full). Paused before the next step.");
     assert!(session.ran().is_empty(), "it ran unsaved");
     session
 }

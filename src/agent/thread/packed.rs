@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// How much more room is made where what is packed does not fit, in bytes.
 const MORE: usize = 64 << 10;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Packed {
     Small {
         bytes: Vec<u8>,

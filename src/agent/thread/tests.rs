@@ -201,3 +201,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_summary_of_what_has_fallen_out_already_stands_first_all_the_same() {
+    let mut later = Thread::default();
+    let until = MessageId::new("msg_00002");
+    assert!(!later.compact(&until, &[], summary(6, 5)), "nothing is there that it could stand before");
+    later.push(message(5, User, 10, "task_001"));
+    assert!(later.compact(&until, &[], summary(6, 5)));
+    assert_eq!(texts(later.messages()), ["summary 6", "5"]);
+    assert!(later.has_summary() && later.undo());
+    assert_eq!(texts(later.messages()), ["5"]);
+}

@@ -1,6 +1,7 @@
 //! The model's answer: streamed, whole, failed, asked for again.
 
 use super::super::limits::PARTIAL_SAVE_MS;
+use super::ask::waited;
 use super::spending::Spent;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
@@ -8,6 +9,7 @@ use crate::protocol::{
     Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Role, StopReason, TaskStatus, ToolError,
     ToolResult,
 };
+use std::time::Duration;
 
 /// What a model is told when its answer was cut by its own output limit.
 const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
@@ -38,7 +40,8 @@ impl Machine {
         let Phase::Requesting(stream) = &mut task.phase else { return };
         stream.shown = true;
         stream.unsaved.push_str(&text);
-        let save = at.now.as_millisecond() - stream.saved_at.as_millisecond() >= PARTIAL_SAVE_MS;
+        // A clock that was set back must not keep it from being saved.
+        let save = !(0..PARTIAL_SAVE_MS).contains(&(at.now.as_millisecond() - stream.saved_at.as_millisecond()));
         let saved = save.then(|| std::mem::take(&mut stream.unsaved));
         if save {
             stream.saved_at = at.now;
@@ -54,15 +57,15 @@ impl Machine {
     fn answered(&mut self, completion: Completion, at: Moment) {
         let Some(task) = &self.task else { return };
         let Phase::Requesting(stream) = &task.phase else { return };
-        let latency_ms = u64::try_from(at.now.as_millisecond() - stream.since.as_millisecond()).unwrap_or(0);
+        let latency_ms = waited(stream.since, at);
         self.enter(TaskStatus::ProcessingResponse);
         let Completion { content, stop_reason, usage, model } = completion;
         self.note_counted(usage);
         let model = model.unwrap_or_else(|| self.asked_model().to_owned());
         let spent = self.spend_on_answer(usage, &content, at);
-        let asked = Asked { spent, stop_reason, latency_ms, model };
+        let request = CompletedRequest { spent, stop_reason, latency_ms, model };
         if let Some(failure) = spoiled(stop_reason) {
-            return self.answered_in_vain(failure, asked, at);
+            return self.answered_in_vain(failure, request, at);
         }
         self.request_fitted();
         let content = with_names_of_their_own(without_empty_text(content));
@@ -76,12 +79,12 @@ impl Machine {
         let empty = content.is_empty();
         if let Some(message) = self.message(Role::Assistant, content, at) {
             // An empty one is kept for what it cost; no provider takes it back.
-            self.note(asked.record(message.clone()));
+            self.note(request.record(message.clone()));
             if !empty {
                 self.thread.push(message);
             }
         }
-        self.tell_of_answer(asked);
+        self.tell_of_request(request);
         if calls.is_empty() {
             self.answered_in_words(stop_reason, empty, at);
         } else {
@@ -90,7 +93,7 @@ impl Machine {
     }
 
     /// The provider took its answer back. Sent again as said, it would stand as the model's own word, so the thread has none of it.
-    fn answered_in_vain(&mut self, failure: Failure, asked: Asked, at: Moment) {
+    fn answered_in_vain(&mut self, failure: Failure, request: CompletedRequest, at: Moment) {
         let shown = match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Requesting(stream)) => stream.shown,
             Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused) | None => false,
@@ -99,14 +102,15 @@ impl Machine {
             self.discard_answer(&failure.message);
         }
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
-            self.note(asked.record(message));
+            self.note(request.record(message));
         }
-        self.tell_of_answer(asked);
+        self.tell_of_request(request);
         self.not_answered(failure, at);
     }
 
-    fn tell_of_answer(&mut self, asked: Asked) {
-        let Asked { spent, stop_reason, latency_ms, model } = asked;
+    /// Says what a request came to and cost, whatever it was for.
+    pub(super) fn tell_of_request(&mut self, request: CompletedRequest) {
+        let CompletedRequest { spent, stop_reason, latency_ms, model } = request;
         self.emit(EventKind::LlmRequestCompleted {
             model,
             usage: spent.usage,
@@ -177,15 +181,20 @@ impl Machine {
         let Some(task) = &self.task else { return };
         let Phase::Requesting(stream) = &task.phase else { return };
         let attempt = stream.attempt + 1;
-        let shown = stream.shown;
+        let (shown, since) = (stream.shown, stream.since);
         if shown {
             self.discard_answer(&error.failure.message);
         }
+        let model = self.asked_model().to_owned();
         let wasted = self.waste(Some(&error));
+        let delay_ms = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
+        if !error.failure.retryable || delay_ms.is_none() {
+            self.tell_of_waste(wasted, model, StopReason::Error, since, at);
+        }
         if !error.failure.retryable {
             return self.not_answered(error.failure, at);
         }
-        let Some(delay_ms) = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter) else {
+        let Some(delay_ms) = delay_ms else {
             let mut failure = error.failure;
             if let Some(wait) = error.retry_after.filter(|_| attempt <= self.options.backoff.max_retries) {
                 failure.hint = format!("the provider asks to wait {} min; /continue then", wait.as_secs().div_ceil(60));
@@ -202,11 +211,13 @@ impl Machine {
             attempt,
             max_attempts: self.options.backoff.max_retries,
             delay_ms,
+            asked_ms: asked_ms(error.retry_after),
             kind: error.failure.kind,
             message: error.failure.message,
             usage: wasted.map(|spent| spent.usage),
             cost_usd: wasted.and_then(|spent| spent.cost_usd),
             estimated: wasted.is_some_and(|spent| spent.estimated),
+            request_id: error.failure.request_id,
         });
         self.warn_of_budgets();
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
@@ -267,15 +278,20 @@ impl Machine {
     }
 }
 
-/// What a request came to, besides its words.
-struct Asked {
-    spent: Spent,
-    stop_reason: StopReason,
-    latency_ms: u64,
-    model: String,
+/// How long a provider asks to wait.
+pub(super) fn asked_ms(retry_after: Option<Duration>) -> Option<u64> {
+    retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
-impl Asked {
+/// What a request came to, besides its words.
+pub(super) struct CompletedRequest {
+    pub spent: Spent,
+    pub stop_reason: StopReason,
+    pub latency_ms: u64,
+    pub model: String,
+}
+
+impl CompletedRequest {
     fn record(&self, message: Message) -> Record {
         let Spent { usage, cost_usd, estimated } = self.spent;
         let (stop_reason, latency_ms, model) = (self.stop_reason, self.latency_ms, self.model.clone());

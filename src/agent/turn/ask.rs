@@ -1,21 +1,32 @@
 //! Questions to the person about a call, and their answers.
 
+use super::amend::no_amendment;
 use super::calls::Batch;
 use super::preview::{Looked, no_preview};
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending};
-use crate::policy::Question;
+use crate::policy::{Question, first_commands};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::approval::CommandLine;
-use crate::protocol::{Action, Always, Approval, ApprovalId, Decision, ErrorCode, EventKind};
+use crate::protocol::{Action, Always, Approval, ApprovalId, CommandPart, Decision, ErrorCode, EventKind, FirstParts};
 use jiff::Timestamp;
 use std::time::Duration;
 
 impl Machine {
-    pub(super) fn ask(&mut self, call: &mut Call, index: usize, plan: Plan, question: Question, batch: &mut Batch, at: Moment) {
+    pub(super) fn ask(
+        &mut self,
+        call: &mut Call,
+        index: usize,
+        mut plan: Plan,
+        question: Question,
+        batch: &mut Batch,
+        at: Moment,
+    ) {
         if self.options.approver == Approver::Everyone {
             return self.permit(call, index, plan, question.approve(), batch);
         }
         self.counters.approvals += 1;
+        call.marks(&mut plan);
+        offer_first(&mut plan, &question);
         let approval_id = ApprovalId::new(format!("appr_{:03}", self.counters.approvals));
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.options.sandbox);
         if self.options.approver == Approver::Nobody {
@@ -31,6 +42,7 @@ impl Machine {
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }
+        approval.timeout_ms = self.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.policy.origins(&approval.rule, &approval.parts);
         approval.always = if !plan.opens.is_empty() {
             Always { never: vec!["what a yes opens is open for one run".to_owned()], ..Always::default() }
@@ -127,6 +139,11 @@ impl Machine {
         {
             return self.notice(format!("what it would do cannot be shown first: {why}"));
         }
+        if let Decision::Amended { amendment } = &decision
+            && let Some(why) = no_amendment(&pending.plan, amendment)
+        {
+            return self.notice(format!("it cannot be changed like this: {why}"));
+        }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { plan, question, always, approval_id, since, ticket: _ } = *pending;
         self.resolve_approval(call, &approval_id, decision.clone(), waited(since, at));
@@ -147,6 +164,7 @@ impl Machine {
                 self.remember(&always, remember, directory(&plan));
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
+            Decision::Amended { amendment } => self.amend(call, index, plan, amendment),
             Decision::Previewed => {
                 let permit = question.preview();
                 self.begin_preview(call, Looked { index, plan, permit, approval_id: Some(approval_id) }, &mut batch);
@@ -156,7 +174,19 @@ impl Machine {
     }
 }
 
-fn waited(since: Timestamp, at: Moment) -> u64 {
+/// Its first commands alone, where they are less risky than all of it.
+fn offer_first(plan: &mut Plan, question: &Question) {
+    let Some(line) = plan.amends.offer.command.as_ref().filter(|_| plan.effects.is_none()) else { return };
+    let worst = |parts: &[CommandPart]| parts.iter().map(|part| (part.critical, part.risk)).max();
+    let all = worst(&question.parts);
+    let first = first_commands(line).into_iter().rev().find(|(first, count)| {
+        *count < question.parts.len() && !first.trim().is_empty() && worst(&question.parts[..*count]) < all
+    });
+    plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
+}
+
+/// Milliseconds since then; none where the clock was set back.
+pub(super) fn waited(since: Timestamp, at: Moment) -> u64 {
     u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
 }
 
@@ -219,5 +249,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         preview: plan.preview.clone(),
         effects: plan.effects.clone(),
         opens: plan.opens.clone(),
+        timeout_ms: None,
+        amendable: plan.amends.offer.clone(),
     }
 }

@@ -38,12 +38,12 @@ struct InForce {
 impl Machine {
     pub(super) fn show_budget(&mut self) {
         let mut budgets = self.budgets();
-        let (task, options) = (self.task.as_ref().or(self.ended.as_ref()), &self.options);
+        let max_steps = self.last_task().map_or(self.options.max_steps, |task| task.max_steps);
         budgets.push(Budget {
             scope: Task,
             unit: Steps,
-            limit: f64::from(task.map_or(options.max_steps, |task| task.max_steps)),
-            used: f64::from(task.map_or(0, |task| task.step_count)),
+            limit: f64::from(max_steps),
+            used: self.used(Task, Steps),
             set_by: self.set_by(Task, Steps).map_or_else(|| "default".to_owned(), |(_, place)| place),
             most: None,
         });
@@ -183,7 +183,7 @@ impl Machine {
     }
 
     fn used(&self, scope: BudgetScope, unit: BudgetUnit) -> f64 {
-        let task = self.task.as_ref().or(self.ended.as_ref());
+        let task = self.last_task();
         match (scope, unit) {
             (Session, Tokens) => (self.usage.input_tokens + self.usage.output_tokens) as f64,
             (Session, CostUsd) => self.cost_usd.unwrap_or(0.0),

@@ -5,8 +5,9 @@ use super::opened;
 use super::preview::Looked;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::policy::{Permit, Verdict};
-use crate::ports::{Durability, Plan, Record};
+use crate::ports::{Durability, Plan, Record, Tail};
 use crate::protocol::{Action, Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult};
+use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Of the paths of a call whose outcome is not known; others are counted.
@@ -65,6 +66,7 @@ impl Machine {
                 }
             }
             Some(_) if !matches!(call.state, CallState::Planning) => {}
+            Some(Err(error)) if self.amending_failed(call, index, &error) => {}
             Some(Err(error)) => {
                 self.announce(call, &[]);
                 // A tool that is not to be had says nothing, not even why it could not be planned.
@@ -103,6 +105,7 @@ impl Machine {
             return;
         }
         call.announced = true;
+        call.ran = super::ran::ran(actions, &call.summary, call.changes);
         if let Some(step_id) = self.task.as_ref().and_then(|task| task.step_id.clone()) {
             self.note(Record::Intent {
                 step_id,
@@ -123,14 +126,20 @@ impl Machine {
     }
 
     pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+        if Self::is_answered(call, &plan) {
+            return self.run_answered(verdict, call, index, plan, batch);
+        }
         if let Some(permit) = self.first_look(&verdict, &plan) {
             return self.begin_preview(call, Looked { index, plan, permit, approval_id: None }, batch);
         }
         match verdict {
             Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
             _ if call.held.is_some() => self.ask_to_open(call, index, plan, batch, at),
+            Verdict::Ask(question) if self.has_said_yes(&plan, &question) => {
+                self.permit(call, index, plan, question.approve(), batch);
+            }
             Verdict::Ask(question) => self.ask(call, index, plan, self.asking_why(call, question), batch, at),
-            Verdict::Allow(permit) => match self.goes_in_circles(call).or_else(|| self.must_ask(call, &plan)) {
+            Verdict::Allow(permit) => match self.why_ask(call, &plan) {
                 None => self.permit(call, index, plan, permit, batch),
                 Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
             },
@@ -155,9 +164,12 @@ impl Machine {
 
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
         call.runs();
+        self.note_ran(call);
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();
-        self.note(Record::Started { tool_call_id: call.call.tool_call_id.clone(), rule });
+        let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
+        call.amended.told.clone_from(&plan.amends.told);
+        self.note(Record::Started { tool_call_id, rule, places, told: plan.amends.told.clone() });
         batch.runs.push((index, plan, permit));
     }
 
@@ -204,6 +216,9 @@ impl Machine {
             let Some(call) = calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) else { return };
             if machine.may_be_opened(call, &result) {
                 return machine.hold(call, index, result, latency_ms);
+            }
+            if machine.renews(call, index, &result) {
+                return;
             }
             call.settle(result);
             machine.report(call, latency_ms);
@@ -288,6 +303,9 @@ impl Machine {
             }
         });
         self.enter_for_calls();
+        if results.is_some() && self.is_own() {
+            return self.own_done(at);
+        }
         if let Some(results) = results
             && let Some(message) = self.message(Role::Tool, results, at)
         {
@@ -320,11 +338,23 @@ pub(super) fn done(call: &Call) -> Option<ToolResult> {
 }
 
 pub(super) fn outcome_unknown(call: &mut Call) {
-    let left = leftovers(call);
-    call.refuse(
-        ErrorCode::OutcomeUnknown,
-        format!("aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it{left}"),
-    );
+    let mut message = match &call.partly {
+        Some(words) => format!("aye ended while this ran, and it is done in part; {words}. look before you repeat it"),
+        None => format!(
+            "aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it{}",
+            leftovers(call)
+        ),
+    };
+    if let Some(Tail { text, ran_ms }) = &call.tail {
+        let seconds = ran_ms / 1_000;
+        let printed: String = text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect();
+        let printed = printed.trim_end();
+        let _ = match printed {
+            "" => write!(message, ". after {seconds} s it had printed nothing"),
+            _ => write!(message, ". the last that was kept of what it printed, after {seconds} s:\n{printed}"),
+        };
+    }
+    call.refuse(ErrorCode::OutcomeUnknown, message);
 }
 
 /// Where to look for what a change of files left unfinished: beside its place, never under its name. Of several files each is

@@ -7,13 +7,16 @@ use crate::protocol::{Command, ErrorCode};
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
-        if self.stop_compaction() {
+        if self.stop_compaction(at) {
             return self.give_back_queue();
         }
         if self.opening.take().is_some() {
             return self.give_back_queue();
         }
-        self.waste_what_streams();
+        if self.task.as_ref().is_some_and(|task| matches!(&task.phase, Phase::Requesting(stream) if stream.shown)) {
+            self.discard_answer("stopped by you");
+        }
+        self.waste_what_streams(at);
         let Some(task) = &mut self.task else { return };
         let first = !std::mem::replace(&mut task.cancelling, true);
         // What is said after a stop is to be begun once the task has ended, so a second one does not give it back.
@@ -22,12 +25,8 @@ impl Machine {
         }
         let Some(task) = &mut self.task else { return };
         match &mut task.phase {
-            Phase::Requesting(stream) => {
-                let shown = stream.shown;
+            Phase::Requesting(_) => {
                 self.out.push(Effect::StopModel);
-                if shown {
-                    self.discard_answer("stopped by you");
-                }
                 self.end(TaskEnd::Cancelled);
             }
             Phase::Retrying { .. } | Phase::Compacting | Phase::Paused => self.end(TaskEnd::Cancelled),
@@ -64,7 +63,7 @@ impl Machine {
 
     /// Ends the session, its task kept as it stands. What runs and changes things is stopped and its outcome saved,
     /// so that nobody has to guess it later.
-    pub(super) fn quit(&mut self) {
+    pub(super) fn quit(&mut self, at: Moment) {
         self.quitting = true;
         if let Some(task) = &mut self.task
             && let Phase::Requesting(stream) = &mut task.phase
@@ -76,7 +75,7 @@ impl Machine {
             self.note(Record::PartialAnswer { step_id, text });
         }
         // What was saved of the answer is counted with it.
-        self.waste_what_streams();
+        self.waste_what_streams(at);
         self.commit(Durability::Process);
         self.stop_previews();
         if self.changes_run() {
@@ -92,7 +91,7 @@ impl Machine {
 
     /// The session ends once what changes something has its outcome, and what the person chose to keep is kept or said not to be.
     fn end_if_nothing_runs(&mut self) {
-        if !self.changes_run() && self.keeping == 0 {
+        if !self.changes_run() && self.keeping == 0 && !self.is_rewinding() {
             self.out.push(Effect::End);
         }
     }
@@ -115,20 +114,37 @@ impl Machine {
                 self.kept(kept);
                 self.end_if_nothing_runs();
             }
+            Input::FilesRewound { number, outcome } => {
+                self.rewound(number, outcome);
+                self.end_if_nothing_runs();
+            }
             Input::Command(
                 Command::Decide { .. }
+                | Command::Shell { .. }
                 | Command::UndoGrant
+                | Command::AskRule { .. }
                 | Command::ListGrants
                 | Command::ListArtifacts
+                | Command::LoadHistory { .. }
+                | Command::Export { .. }
+                | Command::LookUp(_)
+                | Command::AnswerElicitation { .. }
+                | Command::ReconnectServer { .. }
+                | Command::Setup(_)
                 | Command::ReadArtifact { .. }
                 | Command::ListChanges { .. }
+                | Command::ListRewindPoints
+                | Command::PlanRewind { .. }
+                | Command::Rewind { .. }
                 | Command::Resolve { .. }
                 | Command::Cancel
                 | Command::Kill
                 | Command::Preview { .. }
+                | Command::ShowProposed { .. }
                 | Command::Background { .. }
                 | Command::Stop { .. }
                 | Command::Continue
+                | Command::GoOnUnsaved
                 | Command::RetryNow
                 | Command::Compact { .. }
                 | Command::UndoCompaction
@@ -136,6 +152,7 @@ impl Machine {
                 | Command::ShowBudget
                 | Command::SetBudget { .. }
                 | Command::SetModel { .. }
+                | Command::AddKey { .. }
                 | Command::SetEffort { .. }
                 | Command::ListModels { .. }
                 | Command::SetMode { .. }
@@ -162,6 +179,10 @@ impl Machine {
 
     /// The gentle stop. Where a command runs on, it is said what ends that.
     pub(super) fn stop(&mut self, at: Moment) {
+        if self.is_own() {
+            // As ctrl+c in a shell.
+            return self.kill(at);
+        }
         let again = self.task.as_ref().is_some_and(|task| task.cancelling);
         self.cancel(at);
         if again || !self.changes_run() {

@@ -4,6 +4,7 @@
 //! provider has cached of them counts, and because some providers refuse a thread with calls where no tools are offered. What it
 //! calls all the same is not run.
 
+mod lost;
 mod room;
 mod shares;
 mod summary;
@@ -15,6 +16,8 @@ use super::super::limits::{
     COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
 };
 use super::super::thread::Cut;
+use super::answer::CompletedRequest;
+use super::ask::waited;
 use super::spending::Spent;
 use super::{Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
@@ -35,6 +38,8 @@ pub(super) struct Room {
     quiet_until: u64,
     /// The request of this step was too long once already.
     too_long: bool,
+    /// The journal breaks off while a summary is made.
+    lost: bool,
 }
 
 /// A summary that was asked for.
@@ -101,6 +106,9 @@ impl Machine {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         if self.is_compacting() {
             return self.notice("a summary is being made already; esc stops that");
+        }
+        if self.is_rewinding() {
+            return self.notice("files are being put back; say it again in a moment");
         }
         let runs = self.task.as_ref().is_some_and(|task| !matches!(task.phase, Phase::Paused)) || self.is_busy_opening();
         if runs {
@@ -169,7 +177,9 @@ impl Machine {
         let (keep, least) = match trigger {
             CompactionTrigger::Asked => (recent.min(of_thread), COMPACT_LEAST_TOKENS),
             CompactionTrigger::Threshold => (recent, budget * COMPACT_LEAST_PERCENT / 100),
-            CompactionTrigger::TooLong => (recent.min(of_thread), self.thread.tokens() * COMPACT_LEAST_PERCENT / 100),
+            CompactionTrigger::TooLong => {
+                (recent.min(of_thread), (self.thread.tokens() * COMPACT_LEAST_PERCENT / 100).max(COMPACT_LEAST_TOKENS))
+            }
         };
         let nothing = || "nothing to compact: the conversation is short enough".to_owned();
         // Also of a task that ended before it was done: it may be taken up again.
@@ -182,6 +192,8 @@ impl Machine {
         }
         let messages = cut.summarised() as u64;
         let tokens = self.room.counting.real(self.model_name(), cut.freed);
+        self.note(Record::CompactionStarted { trigger });
+        self.commit(Durability::Process);
         self.emit(EventKind::CompactionStarted { trigger, messages, tokens });
         let work = Work { trigger, focus, cut, budget, halvings: 0, attempt: 0, since: at.now, ticket: None, then };
         self.room.work = Some(work);
@@ -234,20 +246,11 @@ impl Machine {
 
     fn summed_up(&mut self, completion: Completion, at: Moment) {
         let Some(work) = self.room.work.as_ref().filter(|work| work.ticket.is_none()) else { return };
-        let latency_ms = u64::try_from(at.now.as_millisecond() - work.since.as_millisecond()).unwrap_or(0);
+        let latency_ms = waited(work.since, at);
         let Completion { content, stop_reason, usage, model } = completion;
         let model = model.unwrap_or_else(|| self.asked_model().to_owned());
         let spent @ Spent { usage, cost_usd, estimated } = self.spend_on_answer(usage, &content, at);
-        self.emit(EventKind::LlmRequestCompleted {
-            model,
-            usage,
-            latency_ms,
-            stop_reason,
-            cost_usd,
-            session_cost_usd: self.session_cost(),
-            estimated,
-        });
-        self.warn_of_budgets();
+        self.tell_of_request(CompletedRequest { spent, stop_reason, latency_ms, model });
         let text = summary::words(&content);
         let trouble = match stop_reason {
             StopReason::ContextWindowExceeded => {
@@ -352,9 +355,10 @@ impl Machine {
             CompactionTrigger::TooLong => "the oldest messages are left out",
         };
         self.notice(format!("not compacted: {why}; {follows}"));
+        self.note(Record::CompactionGivenUp);
         self.be_quiet();
         if too_long {
-            self.drop_to(self.thread.tokens() / 2);
+            self.drop_half();
         }
         self.after_compaction(at);
     }
@@ -379,16 +383,22 @@ impl Machine {
         let Some(work) = self.room.work.as_mut().filter(|work| work.ticket.is_none()) else { return };
         work.attempt += 1;
         let attempt = work.attempt;
-        let then = work.then;
+        let (then, since) = (work.then, work.since);
+        let model = self.asked_model().to_owned();
         let wasted = self.waste(Some(&error));
+        let delay_ms = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
+        let asked_ms = super::answer::asked_ms(error.retry_after);
         let failure = error.failure;
+        if !failure.retryable || delay_ms.is_none() {
+            self.tell_of_waste(wasted, model, StopReason::Error, since, at);
+        }
         if failure.kind == FailureKind::ContextTooLong {
             return self.summary_is_too_long(at);
         }
         if !failure.retryable {
             return self.give_up_compaction(&failure.message, at);
         }
-        let Some(delay_ms) = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter) else {
+        let Some(delay_ms) = delay_ms else {
             if !matches!(then, Then::Request { .. }) {
                 return self.give_up_compaction(&failure.message, at);
             }
@@ -406,13 +416,20 @@ impl Machine {
             attempt,
             max_attempts: self.options.backoff.max_retries,
             delay_ms,
+            asked_ms,
             kind: failure.kind,
             message: failure.message,
             usage: wasted.map(|spent| spent.usage),
             cost_usd: wasted.and_then(|spent| spent.cost_usd),
             estimated: wasted.is_some_and(|spent| spent.estimated),
+            request_id: failure.request_id,
         });
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
+    }
+
+    /// When the summary under way was asked for; `None` while that request waits to be sent again.
+    pub(super) fn summary_asked_at(&self) -> Option<Timestamp> {
+        self.room.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
     }
 
     /// The ticket that the request for a summary waits for.
@@ -440,17 +457,21 @@ impl Machine {
             return self.forbidden(failure.clone());
         }
         self.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+        self.note(Record::CompactionGivenUp);
         self.after_compaction(at);
     }
 
     /// The person wants no summary: nothing changes. Whether there was one in the making for no task that runs.
-    pub(super) fn stop_compaction(&mut self) -> bool {
+    pub(super) fn stop_compaction(&mut self, at: Moment) -> bool {
+        if self.summary_asked_at().is_some() {
+            self.waste_what_streams(at);
+        }
         let Some(work) = self.room.work.take() else { return false };
         if work.ticket.is_none() {
             self.out.push(Effect::StopModel);
-            self.waste(None);
-            self.commit(Durability::Process);
         }
+        self.note(Record::CompactionGivenUp);
+        self.commit(Durability::Process);
         self.be_quiet();
         self.notice("not compacted: stopped by you; everything is as it was");
         !matches!(work.then, Then::Request { .. })

@@ -2,9 +2,10 @@
 
 use super::{Grant, Kept, PolicyChange};
 use crate::policy::{Permit, PreviewPermit};
-use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
+use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, Since};
 use crate::protocol::{
-    CallId, Command, EventKind, Failure, ModelFacts, Outside, StepId, TaskId, ToolCall, ToolError, ToolResult,
+    Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint, StepId,
+    TaskId, ToolCall, ToolError, ToolResult,
 };
 use jiff::Timestamp;
 
@@ -56,6 +57,11 @@ pub enum Input {
         ticket: u64,
         results: Vec<ToolResult>,
     },
+    /// What became of `Effect::Rewind`.
+    FilesRewound {
+        number: u32,
+        outcome: Result<FilesRewound, String>,
+    },
 }
 
 /// What to do.
@@ -70,11 +76,18 @@ pub enum Effect {
     Request(ModelRequest),
     StopModel,
     Plan(Vec<(usize, ToolCall)>),
-    /// Plans a call again with something opened for it; answered as `Plan` is.
+    /// Plans a call again with something opened for it, and as the person had it; answered as `Plan` is.
     PlanOpened {
         index: usize,
         call: ToolCall,
         opens: Vec<Outside>,
+        amendments: Vec<Amendment>,
+    },
+    /// Plans what was asked about as the person has it; answered as `Plan` is.
+    Amend {
+        index: usize,
+        plan: Plan,
+        amendment: Amendment,
     },
     Preview {
         index: usize,
@@ -105,6 +118,11 @@ pub enum Effect {
     },
     Forget(Grant),
     ListGrants,
+    /// What this offer of a question would have let through is to be said.
+    Recent {
+        approval_id: ApprovalId,
+        offer: usize,
+    },
     Wake {
         after_ms: u64,
         ticket: u64,
@@ -118,9 +136,13 @@ pub enum Effect {
     ReadMentions {
         ticket: u64,
         runs: Vec<(Plan, Permit)>,
+        /// What servers are to hand over, each by its server and address; their results come behind the others.
+        resources: Vec<(String, String)>,
     },
     /// Ask this model from now on; answered by `Input::ModelOpened`.
     OpenModel {
+        /// Kept first.
+        key: Option<KeyText>,
         name: String,
     },
     /// Ask the one that was opened from now on.
@@ -131,5 +153,16 @@ pub enum Effect {
         ask: bool,
     },
     ReloadPolicy,
+    /// Fills in what each task changed, and tells it.
+    TellRewindPoints {
+        points: Vec<RewindPoint>,
+        can_redo: bool,
+    },
+    /// Fills in what would become of files, and tells it.
+    PlanRewind {
+        plan: RewindPlan,
+        since: Option<Since>,
+    },
+    Rewind(FileRewind),
     End,
 }

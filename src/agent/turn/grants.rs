@@ -2,7 +2,7 @@
 
 use super::{Effect, Machine};
 use crate::ports::{Durability, Record, Saved};
-use crate::protocol::{Always, GrantRule, GrantScope, Remember};
+use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Remember};
 use std::path::PathBuf;
 
 /// What the person chose to keep in this run.
@@ -22,6 +22,12 @@ pub enum Kept {
     Saved(Grant, Result<Saved, String>),
     Removed(Grant, Result<Saved, String>),
     Listed(Result<Vec<String>, String>),
+    /// The last commands, to be held against this offer of a question.
+    Recent {
+        approval_id: ApprovalId,
+        offer: usize,
+        commands: Result<Vec<String>, String>,
+    },
 }
 
 impl Machine {
@@ -98,6 +104,8 @@ impl Machine {
                 self.grants.push(grant);
                 self.notice(format!("{names} is still there: {why}"));
             }
+            // Answered where the time is known.
+            Kept::Recent { .. } => {}
             Kept::Listed(Err(why)) => self.notice(format!("the saved rules cannot be read: {why}")),
             Kept::Listed(Ok(lines)) => {
                 let session = self.grants.iter().filter(|grant| grant.scope == GrantScope::Session);

@@ -44,7 +44,7 @@ impl Machine {
 }
 
 /// The first part stays what was typed.
-fn after_the_words(message: &mut Message, note: &str) {
+pub(super) fn after_the_words(message: &mut Message, note: &str) {
     let place = message.content.len().min(1);
     message.content.insert(place, Part::Text { text: format!("\n\n{note}") });
 }

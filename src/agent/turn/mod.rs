@@ -3,6 +3,7 @@
 //! The host performs the effects in the order they are given and stops at a commit that fails, so an effect
 //! that stands after a commit never happens without it.
 
+mod amend;
 mod answer;
 mod ask;
 mod budget;
@@ -12,14 +13,19 @@ mod compact;
 mod exchange;
 mod grants;
 mod guardrail;
+mod known;
 mod loop_guard;
 mod mentions;
 mod model;
 mod opened;
+mod own;
 mod policy;
 mod preview;
 mod queue;
+mod ran;
 mod restore;
+mod rewind;
+mod rule_asked;
 mod spending;
 mod state;
 mod take_up;
@@ -37,7 +43,7 @@ use super::context::estimate;
 use super::retry::Backoff;
 use super::thread::Thread;
 use crate::policy::{Enforcer, Question};
-use crate::ports::{Durability, Plan, Record};
+use crate::ports::{Durability, Known, Plan, Record, Tail};
 use crate::protocol::{
     Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal, Role,
     StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
@@ -103,11 +109,20 @@ pub struct Machine {
     /// Why the last task ended, where a provider's guardrail ended it: the model is told with what comes next.
     blocked: Option<String>,
     states: state::States,
+    rewinds: rewind::Rewinds,
     task: Option<Task>,
     /// A prompt that becomes a task once the files it names are read.
     opening: Option<mentions::Opening>,
+    /// Whose resources a prompt may name.
+    servers: Vec<String>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
+    /// A paused task, while a command of the person's own has its place.
+    aside: Option<Task>,
+    /// What the person ran and the model is told with what is said next.
+    own_said: Vec<String>,
+    /// What is known beside the journal, until it is restored.
+    known: Known,
     /// Whether the journal says which policy is in force.
     policy_noted: bool,
     /// The person ended the session: what runs is waited for, nothing new begins.
@@ -146,6 +161,8 @@ struct Task {
     cancelling: bool,
     /// How often it made the same call in a row.
     guard: loop_guard::LoopGuard,
+    /// It is a command of the person's own, and no task.
+    own: Option<own::Own>,
 }
 
 #[derive(Debug)]
@@ -183,6 +200,8 @@ struct Call {
     /// Files it would run.
     runs: Vec<PathBuf>,
     changes: bool,
+    /// Where it is a command, or does something elsewhere.
+    ran: ran::Ran,
     /// What it would change, for the card that shows what was done.
     proposal: Option<Proposal>,
     /// The front end knows of it.
@@ -196,6 +215,12 @@ struct Call {
     /// What it came to when it ran and was kept from something.
     held: Option<opened::Held>,
     row: loop_guard::Row,
+    /// Of a call that a crash left in the middle: which of its places is new and which old, and what it printed last.
+    partly: Option<String>,
+    tail: Option<Tail>,
+    /// What a run that came to nothing left beside its places.
+    left: Vec<PathBuf>,
+    amended: amend::Amended,
     /// It acts on nothing and changes nothing: it looks whether something else is done.
     polls: bool,
     state: CallState,
@@ -237,6 +262,7 @@ impl Call {
             touches: Vec::new(),
             runs: Vec::new(),
             changes: false,
+            ran: ran::Ran::default(),
             proposal: None,
             announced: false,
             asked: false,
@@ -244,6 +270,10 @@ impl Call {
             no_preview: None,
             held: None,
             row: loop_guard::Row::default(),
+            partly: None,
+            tail: None,
+            left: Vec::new(),
+            amended: amend::Amended::default(),
             polls: false,
             state,
         }
@@ -268,7 +298,14 @@ impl Call {
 
     /// It is done; what it came to before is not lost where this says nothing.
     fn settle(&mut self, result: ToolResult) {
-        let result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
+        let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
+        if !self.left.is_empty() {
+            let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
+            let words = format!(". an earlier run ended in a crash before it did anything{}", known::beside(&self.left));
+            told.push_str(&words);
+            self.left.clear();
+        }
+        self.amended.tell(&mut result);
         self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.or(result.clone())));
     }
 }
@@ -288,9 +325,14 @@ impl Machine {
             usage: Usage::default(),
             cost_usd: None,
             states: state::States::default(),
+            rewinds: rewind::Rewinds::default(),
             task: None,
             opening: None,
+            servers: Vec::new(),
             ended: None,
+            aside: None,
+            own_said: Vec::new(),
+            known: Known::default(),
             policy_noted: false,
             quitting: false,
             grants: Vec::new(),
@@ -316,6 +358,7 @@ impl Machine {
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
+            Input::Kept(Kept::Recent { approval_id, offer, commands }) => self.reach(approval_id, offer, commands, at),
             Input::Kept(kept) => self.kept(kept),
             Input::Woken { ticket } => {
                 self.woken(ticket, at);
@@ -324,6 +367,7 @@ impl Machine {
             Input::ModelOpened(opened) => self.model_opened(opened, at),
             Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
             Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
+            Input::FilesRewound { number, outcome } => self.files_rewound(number, outcome, at),
         }
         std::mem::take(&mut self.out)
     }
@@ -340,15 +384,26 @@ impl Machine {
             Command::EditWaiting { id, text } => self.edit_waiting(id, text),
             Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
+            Command::Shell { line, shared } => self.run_own(&line, shared),
             Command::Preview { approval_id } => self.preview(&approval_id, at),
+            Command::ShowProposed { approval_id, file } => self.show_proposed(&approval_id, file),
             Command::Background { tool_call_id } => self.out.push(Effect::Background { tool_call_id }),
             Command::Stop { id } => self.out.push(Effect::StopCommand { id }),
+            Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
             Command::UndoGrant => self.undo_grant(),
             Command::ListGrants => self.list_grants(),
             // The host answers these: nothing of the session depends on them.
-            Command::ListArtifacts | Command::ReadArtifact { .. } => {}
+            Command::ListArtifacts
+            | Command::ReadArtifact { .. }
+            | Command::AnswerElicitation { .. }
+            | Command::ReconnectServer { .. } => {}
+            // Answered before it gets here.
+            Command::LoadHistory { .. } | Command::Export { .. } | Command::LookUp(_) | Command::Setup(_) => {}
             // The host answers.
-            Command::ListChanges { .. } => {}
+            Command::ListChanges { .. } | Command::GoOnUnsaved => {}
+            Command::ListRewindPoints => self.list_rewind_points(),
+            Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
+            Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),
             Command::Cancel => self.stop(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),
@@ -358,18 +413,20 @@ impl Machine {
             Command::ShowContext => self.show_context(),
             Command::ShowBudget => self.show_budget(),
             Command::SetBudget { limit } => self.set_budget(limit, at),
-            Command::SetModel { name } => self.set_model(name),
+            Command::SetModel { name } => self.set_model(name, None),
+            Command::AddKey { name, key } => self.set_model(name, Some(key)),
             Command::SetEffort { effort } => self.set_effort(effort),
             Command::ListModels { ask } => self.out.push(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::ReloadPolicy => self.out.push(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.out.push(Effect::SaveDraft(text)),
-            Command::Quit => self.quit(),
+            Command::Quit => self.quit(at),
         }
     }
 
     fn emit(&mut self, kind: EventKind) {
-        let task = self.task.as_ref();
+        // What the person runs belongs to no task.
+        let task = self.task.as_ref().filter(|task| task.own.is_none());
         self.out.push(Effect::Emit {
             task_id: task.map(|task| task.id.clone()),
             step_id: task.and_then(|task| task.step_id.clone()),

@@ -3,7 +3,7 @@
 
 use super::{Effect, Machine, Moment, Options, Phase};
 use crate::ports::Record;
-use crate::protocol::{Effort, EventKind, Failure, ModelFacts};
+use crate::protocol::{Effort, EventKind, Failure, KeyText, ModelFacts};
 
 /// What the person chose of models.
 #[derive(Debug)]
@@ -25,12 +25,13 @@ impl Choice {
 }
 
 impl Machine {
-    pub(super) fn set_model(&mut self, name: String) {
+    /// With a key to be kept for its provider first.
+    pub(super) fn set_model(&mut self, name: String, key: Option<KeyText>) {
         if let Err(denial) = self.policy.may_call(&name) {
             return self.refused(&denial);
         }
         self.choice.opening = Some(name.clone());
-        self.out.push(Effect::OpenModel { name });
+        self.out.push(Effect::OpenModel { key, name });
     }
 
     pub(super) fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: Moment) {
@@ -38,9 +39,8 @@ impl Machine {
             Ok(facts) => facts,
             Err(failure) => {
                 self.choice.opening = None;
-                let stays = &self.options.model.name;
                 let hint = if failure.hint.is_empty() { String::new() } else { format!("; {}", failure.hint) };
-                return self.notice(format!("the model stays {stays}: {}{hint}", failure.message));
+                return self.notice(format!("{}: {}{hint}", self.stays(), failure.message));
             }
         };
         let is_asked = facts.name == self.options.model.name;
@@ -128,6 +128,9 @@ impl Machine {
     /// The command line has the last word, and the session says so where that is a change.
     pub(super) fn note_model_of_this_run(&mut self) {
         let (name, effort) = (self.options.model.name.clone(), self.options.effort);
+        if name.is_empty() {
+            return;
+        }
         let (before, effort_before) = match self.choice.last.take() {
             Some((model, effort)) => (Some(model), effort),
             None => (self.options.model_before.take(), effort),
@@ -143,8 +146,14 @@ impl Machine {
     }
 
     fn refused(&mut self, denial: &crate::policy::permit::Denial) {
-        let stays = &self.options.model.name;
-        self.notice(format!("the model stays {stays}: {} (rule: {})", denial.reason, denial.rule));
+        self.notice(format!("{}: {} (rule: {})", self.stays(), denial.reason, denial.rule));
+    }
+
+    fn stays(&self) -> String {
+        match self.options.model.name.as_str() {
+            "" => "no model was chosen".to_owned(),
+            stays => format!("the model stays {stays}"),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::calls::Batch;
 use super::{Approver, Call, Machine, Moment};
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{ErrorCode, Mode, Outside, Risk, ToolResult};
+use crate::protocol::{Amendment, ErrorCode, Mode, Outside, Risk, ToolResult};
 
 /// What a call came to when it ran and was kept from something.
 #[derive(Debug)]
@@ -60,7 +60,8 @@ impl Machine {
     pub(super) fn may_be_opened(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.task.as_ref().is_none_or(|task| task.cancelling);
         let person = self.options.approver == Approver::Person && self.policy.mode() != Mode::Plan;
-        person && !stopping && call.held.is_none() && !result.denied.is_empty()
+        let offline = call.amended.by.contains(&Amendment::Offline);
+        person && !stopping && !offline && call.held.is_none() && !result.denied.is_empty()
     }
 
     /// Keeps a result back, saved, while the person is asked.

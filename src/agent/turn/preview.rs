@@ -53,7 +53,11 @@ impl Machine {
     }
 
     /// Why a call that a rule lets pass is asked about all the same.
-    pub(super) fn must_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
+    pub(super) fn why_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
+        self.goes_in_circles(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::asks_as_edited(call))
+    }
+
+    fn must_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
         if self.options.approver == Approver::Nobody {
             return None;
         }
@@ -136,8 +140,11 @@ impl Machine {
         call.state = CallState::Planning;
         let planned = call.call.clone();
         self.out.push(match &call.held {
-            None => Effect::Plan(vec![(index, planned)]),
-            Some(held) => Effect::PlanOpened { index, call: planned, opens: held.opens().to_vec() },
+            None if call.amended.by.is_empty() => Effect::Plan(vec![(index, planned)]),
+            held => {
+                let opens = held.as_ref().map_or_else(Vec::new, |held| held.opens().to_vec());
+                Effect::PlanOpened { index, call: planned, opens, amendments: call.amended.by.clone() }
+            }
         });
     }
 }

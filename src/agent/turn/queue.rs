@@ -134,7 +134,7 @@ impl Machine {
     }
 
     /// Words that came too late, or are too many: they are the person's again.
-    fn give_back(&mut self, text: String) {
+    pub(super) fn give_back(&mut self, text: String) {
         if !text.trim().is_empty() {
             self.out.push(Effect::SaveDraft(text.clone()));
             self.emit(EventKind::DraftRestored { text });

@@ -32,9 +32,11 @@ impl Machine {
                 failure = None;
             }
             self.fold_lost(&record);
+            self.fold_summary_begun(&record);
             self.fold(record, at);
         }
         self.count_what_was_lost();
+        self.tell_of_lost_summary();
         let failure = failure.unwrap_or_else(|| {
             Failure::new(
                 FailureKind::Internal,
@@ -43,6 +45,7 @@ impl Machine {
             )
         });
         self.settle_commits(settled);
+        self.settle_by_the_disk();
         self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
         self.know_warnings();
         self.note_model_of_this_run();
@@ -66,6 +69,7 @@ impl Machine {
             Record::StepStarted { step_id, step_count, .. } => {
                 self.mend(at);
                 self.counters.steps += 1;
+                self.note_step();
                 if let Some(task) = &mut self.task {
                     task.step_id = Some(step_id);
                     task.step_count = step_count.saturating_sub(1);
@@ -82,6 +86,7 @@ impl Machine {
                     entry.announced = true;
                     entry.summary = summary;
                     entry.touches = actions.iter().filter_map(super::calls::touched).collect();
+                    entry.ran = super::ran::ran(&actions, &entry.summary, changes);
                     entry.proposal = proposal;
                     entry.changes = changes;
                 }
@@ -100,6 +105,17 @@ impl Machine {
                     call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
                 }
             }
+            Record::Decided { tool_call_id, decision: Decision::Amended { amendment }, .. } => {
+                if let Some(call) = self.open_call(&tool_call_id) {
+                    call.amended.by.push(amendment);
+                }
+            }
+            Record::Renewed { tool_call_id } => {
+                if let Some(call) = self.open_call(&tool_call_id) {
+                    call.amended = super::amend::Amended { renewed: true, ..Default::default() };
+                    call.state = CallState::Planning;
+                }
+            }
             Record::PreviewStarted { tool_call_id } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
                     call.previewed = true;
@@ -115,10 +131,12 @@ impl Machine {
                     call.proposal = proposal;
                 }
             }
-            Record::Started { tool_call_id, .. } => {
+            Record::Started { tool_call_id, told, .. } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
+                    call.amended.told = told;
                     call.runs();
-                    let row = call.row;
+                    let (row, ran) = (call.row, call.ran.clone());
+                    self.note_what_ran(ran);
                     self.let_pass(row);
                 }
             }
@@ -164,9 +182,14 @@ impl Machine {
                 self.replace_by_summary(&until, &verbatim, message);
             }
             Record::CompactionUndone => self.take_summary_back(),
+            Record::Truncated { tokens, .. } => {
+                self.mend(at);
+                self.fit_again(tokens);
+            }
             Record::TaskEnded { end, .. } => {
                 self.mend(at);
                 self.note_blocked(&end);
+                self.note_done();
                 if self.task.is_some() {
                     self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
                 }
@@ -179,10 +202,24 @@ impl Machine {
                     let max_steps = self.options.max_steps;
                     self.task = self.ended.take().map(|task| Task { step_count: 0, max_steps, ..task });
                 }
+                self.tell_of_own();
             }
             Record::Wasted { usage, cost_usd, .. } => self.count(usage, cost_usd),
             Record::ModelChosen { model, effort } => self.fold_choice(model, effort),
             Record::BudgetSet { limit } => self.fold_budget(limit),
+            Record::RewindStarted { rewind_id, target, scope, overwrite } => {
+                self.mend(at);
+                self.fold_rewind_started(&rewind_id, &target, scope, overwrite);
+            }
+            Record::Rewound { rewind_id, from, rewound } => {
+                self.mend(at);
+                self.fold_rewound(&rewind_id, from.as_ref(), &rewound);
+            }
+            Record::OwnStarted { task_id, step_id, call, shared } => {
+                self.mend(at);
+                self.fold_own(task_id, step_id, call, shared);
+            }
+            Record::OwnEnded { said, .. } => self.fold_own_ended(said),
             Record::Unreadable => self.fold_unreadable(),
             Record::PartialAnswer { .. }
             | Record::AnswerDiscarded { .. }
@@ -192,6 +229,8 @@ impl Machine {
             | Record::RuleRemoved { .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::PolicyInForce { .. }
+            | Record::CompactionStarted { .. }
+            | Record::CompactionGivenUp
             | Record::Paused { .. } => {}
         }
     }
@@ -212,7 +251,10 @@ impl Machine {
         self.count_message(&prompt);
         self.count_anew();
         self.ended = None;
+        self.note_point(&prompt);
         let prompt = self.told_of_block(prompt);
+        let prompt = self.told_of_rewind(prompt);
+        let prompt = self.told_of_own(prompt);
         self.task = Some(Task {
             id: TaskId::new(prompt.task_id.as_str()),
             step_id: None,
@@ -223,6 +265,7 @@ impl Machine {
             phase: Phase::Paused,
             cancelling: false,
             guard: super::loop_guard::LoopGuard::default(),
+            own: None,
         });
         self.thread.push(prompt);
     }
@@ -272,6 +315,9 @@ impl Machine {
 
     /// Closes a step whose end cannot be read: no provider takes a call without its result.
     fn mend(&mut self, at: Moment) {
+        if self.drop_own() {
+            return;
+        }
         let results = self.results();
         if results.is_empty() {
             return;

@@ -6,9 +6,11 @@
 
 use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
+use super::answer::CompletedRequest;
+use super::ask::waited;
 use super::{Machine, Moment, Phase};
 use crate::ports::{Delta, ModelError, Record};
-use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ModelFacts, Part, Usage};
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ModelFacts, Part, StopReason, Usage};
 use jiff::Timestamp;
 
 /// What is known of the money and tokens of a session besides their sums.
@@ -26,6 +28,17 @@ pub(super) struct Spending {
     last: Option<Answered>,
     /// Of the answer that the journal breaks off in.
     lost_bytes: usize,
+    /// What the last task used that was done.
+    pub done: Option<Done>,
+}
+
+/// A task that was done, in numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Done {
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub step_count: u32,
+    pub max_steps: u32,
 }
 
 /// The request that is under way.
@@ -132,11 +145,29 @@ impl Machine {
         Some(Spent { usage, cost_usd, estimated })
     }
 
+    /// Says what a request used that is not repeated; of one that is, its repetition says it.
+    pub(super) fn tell_of_waste(
+        &mut self,
+        wasted: Option<Spent>,
+        model: String,
+        stop_reason: StopReason,
+        since: Timestamp,
+        at: Moment,
+    ) {
+        let Some(spent) = wasted else { return };
+        self.tell_of_request(CompletedRequest { spent, stop_reason, latency_ms: waited(since, at), model });
+    }
+
     /// Counts the request under way, if there is one, before it is stopped.
-    pub(super) fn waste_what_streams(&mut self) {
-        let sums_up = self.is_compacting() && self.summary_ticket().is_none();
-        if sums_up || self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_))) {
-            self.waste(None);
+    pub(super) fn waste_what_streams(&mut self, at: Moment) {
+        let of_task = self.task.as_ref().and_then(|task| match &task.phase {
+            Phase::Requesting(stream) => Some(stream.since),
+            Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => None,
+        });
+        if let Some(since) = self.summary_asked_at().or(of_task) {
+            let model = self.asked_model().to_owned();
+            let wasted = self.waste(None);
+            self.tell_of_waste(wasted, model, StopReason::Cancelled, since, at);
         }
     }
 
@@ -185,7 +216,24 @@ impl Machine {
     /// A task begins: what is said of one begins anew.
     pub(super) fn count_anew(&mut self) {
         self.spending.unpriced.1 = false;
+        self.spending.done = None;
         self.spending.warned.retain(|(scope, _)| *scope != BudgetScope::Task);
+    }
+
+    /// The task is done; what it used can still be asked for.
+    pub(super) fn note_done(&mut self) {
+        self.spending.done = self.last_task();
+    }
+
+    /// The numbers of the task that runs, or of the last one.
+    pub(super) fn last_task(&self) -> Option<Done> {
+        let of = |task: &super::Task| Done {
+            usage: task.usage,
+            cost_usd: task.cost_usd,
+            step_count: task.step_count,
+            max_steps: task.max_steps,
+        };
+        self.task.as_ref().or(self.ended.as_ref()).map(of).or(self.spending.done)
     }
 
     /// What the session cost; nothing where a part of it is not known.

@@ -61,6 +61,7 @@ pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
     (ExecutingTools, CheckingPolicy, "a call that waited for an earlier one is looked at now, or one more time after it ran"),
     (ExecutingTools, WaitingForApproval, "a command ran in its view and its effects are asked about"),
     (WaitingForApproval, CheckingPolicy, "what was answered is looked at once more before it runs"),
+    (TaskRunning, TaskCompleted, "a command of the person's own has ended"),
 ];
 
 fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {

@@ -9,6 +9,10 @@ use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, Role, SessionSta
 impl Machine {
     /// Settles what the process left open when it ended.
     pub(super) fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: Moment) {
+        if self.finish_rewind(unfinished) {
+            return;
+        }
+        self.settle_own(unfinished, at);
         self.end_what_was_answered();
         if !self.queue.is_empty() {
             self.tell_queue();
@@ -77,12 +81,15 @@ impl Machine {
     /// Ends a task of the process before; who waits for the end of a task waits for one of this process.
     fn end_unsaid(&mut self, end: TaskEnd) {
         let Some(task) = self.task.take() else { return };
-        self.note(Record::TaskEnded { task_id: task.id, step_count: task.step_count, end });
+        // As the journal tells it: what was not done can be taken up again, and what it wants is kept in its words until then.
+        let is_done = end == TaskEnd::Completed;
+        self.note(Record::TaskEnded { task_id: task.id.clone(), step_count: task.step_count, end });
+        self.ended = Some(task).filter(|_| !is_done);
         self.commit(Durability::Process);
     }
 
     /// No task is open: the last one ended, or what waited behind it had not begun.
-    fn take_up_nothing(&mut self, unfinished: Unfinished, at: Moment) {
+    pub(super) fn take_up_nothing(&mut self, unfinished: Unfinished, at: Moment) {
         let nothing = self.ended.is_none() && self.queue.is_empty();
         match unfinished {
             Unfinished::GoOn => {
@@ -103,7 +110,7 @@ impl Machine {
     }
 
     /// Ends the step with what its calls came to, so that no call in the thread is without a result.
-    fn close_calls(&mut self, at: Moment) {
+    pub(super) fn close_calls(&mut self, at: Moment) {
         self.with_calls(|machine, calls| {
             for call in calls.iter_mut().filter(|call| !call.is_done()) {
                 machine.announce(call, &[]);
@@ -116,7 +123,7 @@ impl Machine {
             }
         });
         let results = self.results();
-        if results.is_empty() {
+        if results.is_empty() || self.is_own() {
             return;
         }
         let Some(message) = self.message(Role::Tool, results, at) else { return };
@@ -159,7 +166,7 @@ impl Machine {
                         self.announce(call, &[]);
                         call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
                         self.report(call, 0);
-                    } else if call.held.is_some() && self.options.approver == Approver::Person {
+                    } else if (call.held.is_some() || !call.amended.by.is_empty()) && self.options.approver == Approver::Person {
                         reopened.push(index);
                     } else if call.held.as_ref().is_some_and(Held::waits) {
                         call.refuse(ErrorCode::NoApprover, "no one to ask");
@@ -192,7 +199,14 @@ impl Machine {
                 tool_call_id: call.call.tool_call_id.clone(),
                 tool_name: call.call.tool_name.clone(),
                 summary: call.summary.clone(),
-                known: format!("interrupted: outcome unknown; it was running when aye ended{}", super::calls::leftovers(call)),
+                known: match &call.partly {
+                    Some(words) => format!("interrupted: done in part; {words}"),
+                    None => {
+                        format!("interrupted: outcome unknown; it was running when aye ended{}", super::calls::leftovers(call))
+                    }
+                },
+                last_output: call.tail.as_ref().map(|tail| tail.text.clone()).filter(|text| !text.is_empty()),
+                ran_ms: call.tail.as_ref().map(|tail| tail.ran_ms),
             });
         } else {
             super::calls::outcome_unknown(call);

@@ -26,7 +26,7 @@ impl Machine {
 
     /// Whether a prompt has to wait.
     pub(super) fn is_busy(&self) -> bool {
-        self.task.is_some() || self.opening.is_some() || self.is_compacting()
+        self.task.is_some() || self.opening.is_some() || self.is_compacting() || self.is_rewinding()
     }
 
     /// Whether a prompt waits for the files it names.
@@ -49,6 +49,7 @@ impl Machine {
             phase: Phase::Paused,
             cancelling: false,
             guard: super::loop_guard::LoopGuard::default(),
+            own: None,
         });
         let max_steps = self.options.max_steps;
         self.note_policy();
@@ -56,7 +57,10 @@ impl Machine {
         let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
         if let Some(message) = self.message(Role::User, content, at) {
             self.note(Record::TaskStarted { prompt: message.clone(), max_steps });
+            self.note_point(&message);
             let message = self.told_of_block(message);
+            let message = self.told_of_rewind(message);
+            let message = self.told_of_own(message);
             self.thread.push(message);
         }
         self.emit(EventKind::TaskStarted { prompt: text, max_steps });
@@ -88,6 +92,7 @@ impl Machine {
         self.take_steers(at);
         self.request_fitted();
         self.counters.steps += 1;
+        self.note_step();
         let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
         if let Some(task) = &mut self.task {
             task.step_id = Some(step_id.clone());
@@ -203,6 +208,7 @@ impl Machine {
                 let text = answer.map(crate::protocol::Message::text).unwrap_or_default();
                 self.emit(EventKind::TaskCompleted { text, usage, cost_usd, step_count });
                 self.enter(TaskStatus::TaskCompleted);
+                self.note_done();
                 self.task = None;
             }
             TaskEnd::Failed { failure } => {
@@ -238,6 +244,9 @@ impl Machine {
             return;
         }
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
+        if self.is_rewinding() {
+            return self.notice("files are being put back; say it again in a moment");
+        }
         if self.is_busy() && !paused {
             return self.emit(EventKind::Notice { message: "the task is running already".to_owned() });
         }
@@ -258,6 +267,7 @@ impl Machine {
         self.note_policy();
         self.note(Record::Continued);
         self.tell_of_block();
+        self.tell_of_own();
         self.next_step(at);
     }
 }

@@ -3,11 +3,11 @@
 
 use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
-use crate::ports::{Completion, Delta, ModelError, ModelRequest};
+use crate::ports::{Amends, Completion, Delta, Found, ModelError, ModelRequest};
 use crate::protocol::{
-    Action, Approval, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Decision, EffectKind, Effects, Failure,
-    FailureKind, FileEffect, GrantScope, Mode, Outside, Place, PreviewOffer, Price, Remember, Resolution, SandboxTier,
-    StopReason, Target,
+    Action, Amendable, Amendment, Approval, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Decision,
+    EffectKind, Effects, Failure, FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Mode, Outside, Place, PreviewOffer,
+    Price, Remember, Resolution, RewindScope, RewindTarget, SandboxTier, StopReason, Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -154,6 +154,31 @@ fn kind_of(message: &Message) -> &'static str {
     kinds.iter().find(|(start, _)| text.starts_with(start)).map_or("", |(_, kind)| kind)
 }
 
+/// `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed c1 WORDS`, parted by `;`, after how it is taken up.
+fn known(how: &str) -> (&str, Known) {
+    let mut known = Known::default();
+    let mut parts = how.split(';').map(str::trim);
+    let how = parts.next().unwrap_or_default();
+    for part in parts {
+        let (what, rest) = part.split_once(' ').unwrap();
+        let (id, words) = rest.split_once(' ').unwrap();
+        let id = CallId::new(id);
+        match (what, words.split_once(' ').unwrap_or((words, ""))) {
+            ("found", ("done", left)) => {
+                let left = left.split_whitespace().map(PathBuf::from).collect();
+                known.found.insert(id, Found::Done { left });
+            }
+            ("found", ("not-done", _)) => drop(
+                known.found.insert(id, Found::NotDone { left: words.split_whitespace().skip(1).map(PathBuf::from).collect() }),
+            ),
+            ("found", ("partly", words)) => drop(known.found.insert(id, Found::Partly { words: words.to_owned() })),
+            ("printed", _) => drop(known.tails.insert(id, Tail { text: words.to_owned(), ran_ms: 12_000 })),
+            other => panic!("known {other:?}"),
+        }
+    }
+    (how, known)
+}
+
 impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -194,6 +219,8 @@ impl Sim {
             "stalled" => return self.stalled(true),
             "saved" => return self.stalled(false),
             "prompt" => Input::Command(Command::Prompt { text: rest.to_owned() }),
+            "own" => Input::Command(Command::Shell { line: rest.to_owned(), shared: true }),
+            "own-quietly" => Input::Command(Command::Shell { line: rest.to_owned(), shared: false }),
             "steer" => Input::Command(Command::Steer { text: rest.to_owned() }),
             "edit" => {
                 let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -258,7 +285,13 @@ impl Sim {
                 let index: usize = index.parse().unwrap();
                 let call = &self.calls[index];
                 let (denied, output) = denied_in(output);
-                let result = ToolResult::succeeded(call.tool_call_id.clone(), call.tool_name.clone(), output);
+                let result = match output.strip_prefix("conflict ") {
+                    None => ToolResult::succeeded(call.tool_call_id.clone(), call.tool_name.clone(), output),
+                    Some(why) => {
+                        let error = ToolError::new(ErrorCode::Conflict, why);
+                        ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), error)
+                    }
+                };
                 let result = ToolResult { denied, ..result };
                 Input::ToolFinished { index, result, latency_ms: 7 }
             }
@@ -270,6 +303,20 @@ impl Sim {
                     "always" => Decision::ApprovedAlways { remember: Remember::default() },
                     "here" => {
                         Decision::ApprovedAlways { remember: Remember { scope: GrantScope::Project, ..Remember::default() } }
+                    }
+                    // `TL`: the first hunk is taken, the second left.
+                    "hunks" => {
+                        let choice = |letter| if letter == 'T' { HunkChoice::Taken } else { HunkChoice::Left };
+                        let hunks = words.next().unwrap().chars().map(choice).collect();
+                        Decision::Amended { amendment: Amendment::Hunks { hunks } }
+                    }
+                    "line" => {
+                        let line = words.next().unwrap().to_owned();
+                        Decision::Amended { amendment: Amendment::Command { line } }
+                    }
+                    "first" => {
+                        let line = words.next().unwrap().to_owned();
+                        Decision::Amended { amendment: Amendment::First { line } }
                     }
                     "no" => Decision::Denied { reason: words.next().map(ToOwned::to_owned) },
                     other => panic!("decision {other}"),
@@ -296,6 +343,21 @@ impl Sim {
                 Input::MentionsRead { ticket: self.ticket, results: rest.split("; ").map(read).collect() }
             }
             "compact" => Input::Command(Command::Compact { focus: Some(rest.to_owned()) }),
+            "undo" | "undo-files" | "undo-talk" | "redo" => {
+                let scope = match verb {
+                    "undo-files" => RewindScope::Files,
+                    "undo-talk" => RewindScope::Conversation,
+                    _ => RewindScope::Both,
+                };
+                let target = if verb == "redo" { RewindTarget::Redo } else { RewindTarget::Last };
+                Input::Command(Command::Rewind { target, scope, overwrite: Vec::new() })
+            }
+            "put-back" => {
+                let mut numbers = rest.split(' ').map(|number| number.parse().unwrap());
+                let number = numbers.next().unwrap();
+                let restored = u64::from(numbers.next().unwrap_or(1));
+                Input::FilesRewound { number, outcome: Ok(crate::ports::FilesRewound { restored, kept: Vec::new() }) }
+            }
             "undo-compaction" => Input::Command(Command::UndoCompaction),
             "context" => Input::Command(Command::ShowContext),
             "retry-now" => Input::Command(Command::RetryNow),
@@ -346,6 +408,7 @@ impl Sim {
         let (how, id) = how.split_once("settled ").map_or((how, None), |(how, id)| (how.trim(), Some(id)));
         let settled =
             id.map(|id| ToolResult::succeeded(CallId::new(id), "RunCommand", "finished afterwards")).into_iter().collect();
+        let (how, known) = known(how);
         let unfinished = match how {
             "" => Unfinished::Wait,
             "go-on" => Unfinished::GoOn,
@@ -359,6 +422,7 @@ impl Sim {
         self.changes.begin_anew();
         self.machine.options.model.context_window = self.window;
         let at = self.at();
+        self.machine.know(known);
         self.machine.restore(records, settled, unfinished, at)
     }
 
@@ -399,12 +463,12 @@ impl Sim {
 
     /// `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` for one that can be previewed,
     /// `!` for one that ran in its view and did nothing, `!PATH` for one that wrote there, `+example.com` or `+network`
-    /// for what it opens.
+    /// for what it opens; before a path: `#2` for so many hunks, `=WORDS` for what the person changed.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
         let (verb, rest) = what.split_once(' ').unwrap();
         let (mark, rest) = match rest.split_once(' ') {
-            Some((mark, rest)) if mark.starts_with(['?', '!', '+']) => (mark, rest),
+            Some((mark, rest)) if mark.starts_with(['?', '!', '+', '#', '=']) => (mark, rest),
             _ => ("", rest),
         };
         let opens: Vec<Outside> = mark.strip_prefix('+').map(outside).into_iter().collect();
@@ -436,15 +500,31 @@ impl Sim {
             tool_name: self.calls[index].tool_name.clone(),
             summary: format!("{verb} {rest}"),
             changes: !matches!(verb, "read" | "poll"),
-            proposal: (verb == "write" || effects.is_some())
-                .then(|| Proposal { summary: format!("{verb} {rest}"), ..Proposal::default() }),
+            proposal: (verb == "write" || effects.is_some()).then(|| Proposal {
+                summary: format!("{verb} {rest}"),
+                paths: vec![rest.into()],
+                ..Proposal::default()
+            }),
             actions: action.into_iter().chain(opens.iter().filter_map(fetched)).collect(),
+            places: Vec::new(),
             runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
             preview: if mark == "?" { PreviewOffer::Possible } else { PreviewOffer::None },
             effects,
             opens,
             timeout_seconds: 300,
             sandbox: None,
+            amends: Amends {
+                offer: Amendable {
+                    hunks: (0..mark.strip_prefix('#').map_or(0, |count| count.parse().unwrap()))
+                        .map(|_| Hunk { file: Some(0), first: 0, end: 1, name: None, fixed: None })
+                        .collect(),
+                    command: (verb == "exec").then(|| rest.to_owned()),
+                    edited: mark.starts_with('='),
+                    ..Amendable::default()
+                },
+                texts: Vec::new(),
+                told: mark.strip_prefix('=').map(|words| words.replace('_', " ")),
+            },
             payload: Box::new(()),
         };
         (index, Ok(plan))
@@ -480,21 +560,31 @@ impl Sim {
                 Effect::StopModel => "stop the model".to_owned(),
                 Effect::Plan(calls) => {
                     for (index, call) in &calls {
-                        self.calls[*index].clone_from(call);
+                        match self.calls.get_mut(*index) {
+                            Some(known) => known.clone_from(call),
+                            // Of the person's own, which no answer brought.
+                            None => self.calls.push(call.clone()),
+                        }
                     }
                     let names: Vec<_> = calls.iter().map(|(index, call)| format!("{index}={}", call.tool_name)).collect();
                     format!("plan {}", names.join(" "))
                 }
-                Effect::PlanOpened { index, call, opens } => {
+                Effect::PlanOpened { index, call, opens, amendments } => {
                     self.calls[index].clone_from(&call);
                     let names: Vec<_> = opens.iter().map(ToString::to_string).collect();
-                    format!("plan {index}={} with {} opened", call.tool_name, names.join(" "))
+                    let opened = if names.is_empty() { String::new() } else { format!(" with {} opened", names.join(" ")) };
+                    let amended = amendments.iter().fold(String::new(), |told, amendment| told + &format!(", {amendment:?}"));
+                    format!("plan {index}={}{opened}{amended}", call.tool_name)
                 }
+                Effect::Amend { index, plan, amendment } => format!("amend {index}={}: {amendment:?}", plan.summary),
                 Effect::Preview { index, plan, permit, ticket } => {
                     assert!(permit.covers(&plan.actions));
                     self.ticket = ticket;
                     format!("preview {index}")
                 }
+                Effect::TellRewindPoints { points, .. } => format!("tell {} points", points.len()),
+                Effect::PlanRewind { plan, .. } => format!("plan a rewind of {} messages", plan.messages),
+                Effect::Rewind(rewind) => format!("put files back as {} since {:?}", rewind.number, rewind.since),
                 Effect::StopPreview { .. } => "stop the preview".to_owned(),
                 Effect::Background { .. } => "background".to_owned(),
                 Effect::StopCommand { id } => format!("stop command {id}"),
@@ -503,6 +593,7 @@ impl Sim {
                 Effect::Remember { grant, .. } => format!("remember {:?} {}", grant.scope, grant.rules[0]),
                 Effect::Forget(grant) => format!("forget {}", grant.names.join(" ")),
                 Effect::ListGrants => "list grants".to_owned(),
+                Effect::Recent { offer, .. } => format!("recent commands for {offer}"),
                 Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
                 Effect::SaveDraft(text) => format!("save draft {text:?}"),
                 Effect::ReloadPolicy => "reload the policy".to_owned(),
@@ -512,12 +603,13 @@ impl Sim {
                     self.calls = calls;
                     format!("plan mentions {}", names.join("; "))
                 }
-                Effect::ReadMentions { runs, .. } => {
+                Effect::ReadMentions { runs, resources, .. } => {
                     let names: Vec<_> =
                         runs.iter().map(|(plan, permit)| format!("{} by {}", plan.summary, permit.rule())).collect();
-                    format!("read mentions {}", names.join("; "))
+                    let names = names.into_iter().chain(resources.into_iter().map(|(server, uri)| format!("{uri} of {server}")));
+                    format!("read mentions {}", names.collect::<Vec<_>>().join("; "))
                 }
-                Effect::OpenModel { name } => format!("open model {name}"),
+                Effect::OpenModel { name, .. } => format!("open model {name}"),
                 Effect::UseModel { name } => format!("use model {name}"),
                 Effect::ListModels { ask } => format!("list models, ask {ask}"),
                 Effect::End => "end".to_owned(),

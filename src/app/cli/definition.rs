@@ -2,10 +2,13 @@
 
 use super::auth::AuthSub;
 use super::looks_like_an_id;
+use super::mcp::McpSub;
 use super::policy::PolicySub;
+use super::rewind::RewindArgs;
+use super::sessions::SessionsSub;
 use crate::protocol::{Effort, Mode};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -65,6 +68,9 @@ pub(super) struct CommonArgs {
     /// Write no colours
     #[arg(long = "no-color", global = true)]
     pub no_color: bool,
+    /// Lines in place of the screen: for screen readers, dumb terminals and pipes
+    #[arg(long, global = true)]
+    pub plain: bool,
     /// Log more; may be repeated. The log is in the data directory
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
@@ -78,6 +84,20 @@ pub(super) struct SessionArgs {
     /// Go on with a session; without an ID you choose from a list
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = PICK, value_parser = resume)]
     pub resume: Option<Resume>,
+    /// Go on in a copy of a session; without an ID of the latest one of this project
+    #[arg(
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = PICK,
+        value_parser = fork,
+        conflicts_with_all = ["resume", "latest", "take_over"]
+    )]
+    pub fork: Option<Fork>,
+    /// Where another process has that session open, have it save and end first
+    #[arg(long = "take-over")]
+    pub take_over: bool,
 }
 
 /// What `--resume` without an id reads as; an empty `--resume=` is a mistake.
@@ -86,6 +106,12 @@ const PICK: &str = "?";
 #[derive(Debug, Clone)]
 pub(super) enum Resume {
     Pick,
+    Id(String),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Fork {
+    Latest,
     Id(String),
 }
 
@@ -120,6 +146,16 @@ pub(super) enum Sub {
         /// What to do, or `-` to read it from stdin
         prompt: Option<String>,
     },
+    /// Run one session for another program, by JSON-RPC 2.0, one message a line
+    #[command(group = ArgGroup::new("door").required(true))]
+    Serve {
+        /// On stdin and stdout
+        #[arg(long, group = "door")]
+        stdio: bool,
+        /// On a local socket that only you can use
+        #[arg(long, value_name = "PATH", group = "door")]
+        socket: Option<PathBuf>,
+    },
     /// See it work, offline: a recorded model on a sample project
     Demo {
         /// Answer every question of the demo with yes
@@ -141,10 +177,17 @@ pub(super) enum Sub {
         #[command(subcommand)]
         sessions: SessionsSub,
     },
+    /// Go back to before a prompt: files, what was said, or both; and forth again
+    Rewind(RewindArgs),
     /// Keys of providers
     Auth {
         #[command(subcommand)]
         auth: AuthSub,
+    },
+    /// Servers of tools: which there are, adding one, signing in, trying it out
+    Mcp {
+        #[command(subcommand)]
+        mcp: McpSub,
     },
     /// The models that can be asked, with their limits and prices
     Models {
@@ -168,6 +211,17 @@ pub(super) enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Run sessions for an editor, by the Agent Client Protocol on stdin and stdout
+    Acp,
+    /// The questions of the first start again: the model, and how much runs without a question
+    Setup {
+        /// Ask nothing: `--policy` names a preset (ask, strict, relaxed, readonly), `-m` the model
+        #[arg(long)]
+        yes: bool,
+    },
+    /// What the public conformance suite of MCP clients drives
+    #[command(hide = true)]
+    McpConformance { url: String },
     /// Print what a shell needs to complete the words of aye
     Completions { shell: Shell },
     /// Print the manual page: `aye man | man -l -`
@@ -209,29 +263,6 @@ pub(super) enum ToolSub {
         /// Answer the policy's question with yes; a deny stays a deny
         #[arg(long)]
         yes: bool,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum SessionsSub {
-    /// List the sessions of this project
-    List {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-        /// Those of all projects
-        #[arg(long)]
-        all: bool,
-    },
-    /// Print what was said
-    Show {
-        #[arg(value_parser = session_id)]
-        id: String,
-    },
-    /// Forget a session
-    Delete {
-        #[arg(value_parser = session_id)]
-        id: String,
     },
 }
 
@@ -280,6 +311,10 @@ fn assignment(given: &str) -> Result<(String, String), String> {
 
 fn resume(given: &str) -> Result<Resume, String> {
     if given == PICK { Ok(Resume::Pick) } else { session_id(given).map(Resume::Id) }
+}
+
+fn fork(given: &str) -> Result<Fork, String> {
+    if given == PICK { Ok(Fork::Latest) } else { session_id(given).map(Fork::Id) }
 }
 
 pub(super) fn session_id(given: &str) -> Result<String, String> {

@@ -1,8 +1,12 @@
 //! What was asked for, after everything that can be checked without looking at the machine was checked.
 
 use super::auth::AuthAction;
-use super::definition::{CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, Resume, SessionArgs, SessionsSub, Sub, ToolSub};
+use super::definition::{CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, SessionArgs, Sub, ToolSub};
+use super::mcp::McpAction;
 use super::policy::PolicyAction;
+use super::sessions::SessionsAction;
+use crate::app::rewind::{Form as RewindForm, Request as Rewind};
+use crate::app::serve::Door;
 use crate::protocol::Mode;
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -25,7 +29,11 @@ pub struct Common {
     pub trust: Trust,
     pub set: Vec<(String, String)>,
     pub max_steps: Option<u32>,
+    /// `--take-over`
+    pub take_over: bool,
     pub color: Color,
+    /// `--plain`
+    pub plain: bool,
     pub verbosity: u8,
 }
 
@@ -49,21 +57,25 @@ pub enum Action {
     Interactive { prompt: Option<String>, session: SessionChoice },
     Exec { prompt: ExecPrompt, session: SessionChoice, format: OutputFormat },
     Demo { answers: Answers },
+    Serve(Door),
     ToolList { json: bool },
     ToolSchema { name: String },
     ToolManifest,
     ToolPlan { name: String, arguments: String },
     ToolCall { name: String, arguments: String, json: bool, answers: Answers },
     Policy(PolicyAction),
-    SessionsList { json: bool, scope: SessionScope },
-    SessionsShow { id: String },
-    SessionsDelete { id: String },
+    Rewind(Rewind),
+    Sessions(SessionsAction),
     Auth(AuthAction),
+    Mcp(McpAction),
     Models { ask: bool, json: bool, filter: Option<String> },
     ConfigPath,
     ConfigShow,
     ConfigSchema,
     Doctor { json: bool },
+    Setup { answers: Answers },
+    McpConformance { url: String },
+    Acp,
     Completions { shell: Shell },
     Man { dir: Option<PathBuf> },
 }
@@ -77,6 +89,8 @@ pub enum SessionChoice {
     Pick,
     /// An id or the start of one.
     Id(String),
+    /// A copy of that one, or of the latest of this project.
+    Fork(Option<String>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,12 +123,16 @@ pub enum SessionScope {
     All,
 }
 
-/// Subcommands to come: the word alone is not a prompt anybody means.
-const PLANNED: [&str; 5] = ["acp", "mcp", "rewind", "serve", "setup"];
-
 impl Line {
     pub(super) fn check(self) -> Result<Invocation, String> {
-        let common = self.common.into();
+        let session = match &self.subcommand {
+            Some(Sub::Exec { session, .. }) => session,
+            Some(_) | None => &self.session,
+        };
+        if session.take_over && session.choice() == SessionChoice::New {
+            return Err("`--take-over` is for a session that goes on: expected `-c` or `--resume` with it".to_owned());
+        }
+        let common = Common { take_over: session.take_over, ..self.common.into() };
         let action = match self.subcommand {
             None => main_action(self.prompt, self.session.choice(), &self.output, self.print)?,
             Some(subcommand) => {
@@ -126,7 +144,7 @@ impl Line {
                 if self.print && !matches!(subcommand, Sub::Exec { .. }) {
                     return Err("`-p` runs a task, it cannot stand before another subcommand; a prompt that reads like one stands after `--`".to_owned());
                 }
-                if self.session.choice() != SessionChoice::New || self.output.format().is_some() {
+                if self.session.choice() != SessionChoice::New || self.session.take_over || self.output.format().is_some() {
                     return Err("flags of sessions and output stand after the subcommand that takes them".to_owned());
                 }
                 subcommand.check()?
@@ -143,9 +161,6 @@ fn main_action(prompt: Option<String>, session: SessionChoice, output: &OutputAr
     if output.format().is_some() {
         return Err("`--json` and `--output-format` need `-p` or `aye exec`".to_owned());
     }
-    if let Some(word) = prompt.as_deref().filter(|word| PLANNED.contains(word)) {
-        return Err(format!("`aye {word}` is not in this version; to send the word to a model, say more than the word"));
-    }
     Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }
 
@@ -159,7 +174,7 @@ fn exec(prompt: Option<String>, session: SessionChoice, format: Option<OutputFor
                 "there is no prompt: expected `aye exec PROMPT`, `aye exec -` to read it from stdin, or `-c` to go on".to_owned()
             );
         }
-        (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_)) => ExecPrompt::GoOn,
+        (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
     };
     Ok(Action::Exec { prompt, session, format: format.unwrap_or(OutputFormat::Text) })
 }
@@ -168,6 +183,7 @@ impl Sub {
     fn check(self) -> Result<Action, String> {
         Ok(match self {
             Self::Exec { session, output, print: _, prompt } => return exec(prompt, session.choice(), output.format()),
+            Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(Door::Stdio, Door::Socket)),
             Self::Demo { yes } => Action::Demo { answers: answers(yes) },
             Self::Tool { tool: ToolSub::List { json } } => Action::ToolList { json },
             Self::Tool { tool: ToolSub::Schema { name: Some(name), .. } } => Action::ToolSchema { name },
@@ -179,17 +195,18 @@ impl Sub {
                 Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
             }
             Self::Policy { policy } => Action::Policy(policy.check()),
-            Self::Sessions { sessions: SessionsSub::List { json, all } } => {
-                Action::SessionsList { json, scope: if all { SessionScope::All } else { SessionScope::Project } }
-            }
-            Self::Sessions { sessions: SessionsSub::Show { id } } => Action::SessionsShow { id },
-            Self::Sessions { sessions: SessionsSub::Delete { id } } => Action::SessionsDelete { id },
+            Self::Rewind(args) => Action::Rewind(args.check()),
+            Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
             Self::Auth { auth } => Action::Auth(auth.check()),
+            Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
             Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
             Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
             Self::Doctor { json } => Action::Doctor { json },
+            Self::Setup { yes } => Action::Setup { answers: answers(yes) },
+            Self::McpConformance { url } => Action::McpConformance { url },
+            Self::Acp => Action::Acp,
             Self::Completions { shell } => Action::Completions { shell },
             Self::Man { dir } => Action::Man { dir },
         })
@@ -202,6 +219,11 @@ fn answers(yes: bool) -> Answers {
 
 impl SessionArgs {
     fn choice(&self) -> SessionChoice {
+        match &self.fork {
+            Some(Fork::Latest) => return SessionChoice::Fork(None),
+            Some(Fork::Id(id)) => return SessionChoice::Fork(Some(id.clone())),
+            None => {}
+        }
         match (&self.resume, self.latest) {
             (Some(Resume::Id(id)), _) => SessionChoice::Id(id.clone()),
             (Some(Resume::Pick), _) => SessionChoice::Pick,
@@ -237,7 +259,9 @@ impl From<CommonArgs> for Common {
             trust: if args.trust { Trust::ForThisRun } else { Trust::AsRecorded },
             set,
             max_steps: args.max_steps,
+            take_over: false,
             color: if args.no_color { Color::Never } else { Color::Auto },
+            plain: args.plain,
             verbosity: args.verbose,
         }
     }
@@ -248,31 +272,38 @@ impl Invocation {
     pub(super) fn refuse_widening(&self) -> Result<(), String> {
         let says_yes = match &self.action {
             Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,
+            Action::Rewind(rewind) => rewind.form == RewindForm::Yes,
             Action::Interactive { .. }
             | Action::Exec { .. }
+            | Action::Serve(_)
             | Action::ToolList { .. }
             | Action::ToolSchema { .. }
             | Action::ToolManifest
             | Action::ToolPlan { .. }
             | Action::Policy(_)
-            | Action::SessionsList { .. }
-            | Action::SessionsShow { .. }
-            | Action::SessionsDelete { .. }
+            | Action::Sessions(_)
             | Action::Auth(_)
+            | Action::Mcp(_)
             | Action::Models { .. }
             | Action::ConfigPath
             | Action::ConfigShow
             | Action::ConfigSchema
+            | Action::McpConformance { .. }
             | Action::Completions { .. }
             | Action::Man { .. }
+            | Action::Setup { .. }
+            | Action::Acp
             | Action::Doctor { .. } => false,
         };
         let checks = [
             ("--trust", self.common.trust == Trust::ForThisRun),
             ("--policy", self.common.policy.is_some()),
             ("--mode auto", matches!(self.common.mode, Some(Mode::AutoEdit | Mode::Auto))),
+            ("--take-over", self.common.take_over),
             ("--yes", says_yes),
             ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
+            ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
+            ("aye setup", matches!(self.action, Action::Setup { .. })),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
         ];
         match checks.iter().find(|(_, given)| *given) {

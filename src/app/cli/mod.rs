@@ -3,13 +3,18 @@
 mod auth;
 mod definition;
 mod invocation;
+mod mcp;
 mod pages;
 mod policy;
+mod rewind;
+mod sessions;
 
 pub use auth::{AuthAction, LogOut};
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
+pub use mcp::{McpAction, NewServerWords};
 pub use pages::{completions, manual, write_manual};
 pub use policy::{GrantsAction, InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};
+pub use sessions::{ExportForm, PruneRun, SessionsAction, WithArtifacts};
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -82,14 +87,14 @@ pub(super) fn looks_like_an_id(word: &str) -> bool {
     (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// `--resume ID` becomes `--resume=ID` where the word looks like an id; any other word after it is the prompt.
+/// `--resume ID` and `--fork ID` become `--resume=ID` and `--fork=ID` where the word looks like an id; any other word after it is the prompt.
 fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut marked: Vec<OsString> = Vec::new();
     let mut only_operands = false;
     for word in words {
         let id = word.to_str().filter(|word| !only_operands && looks_like_an_id(word));
         match (id, marked.last_mut()) {
-            (Some(id), Some(last)) if last == "--resume" => last.push(format!("={id}")),
+            (Some(id), Some(last)) if last == "--resume" || last == "--fork" => last.push(format!("={id}")),
             _ => {
                 only_operands |= word == "--";
                 marked.push(word);

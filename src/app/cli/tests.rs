@@ -67,6 +67,10 @@ fn words_become_actions() {
         ("--resume go~on", interactive(Some("go on"), Pick)),
         ("--resume 7f3a", interactive(Some("7f3a"), Pick)),
         ("--resume -- 7f3a01", interactive(Some("7f3a01"), Pick)),
+        ("--fork", interactive(None, SessionChoice::Fork(None))),
+        ("--fork 7F3A01 go~on", interactive(Some("go on"), SessionChoice::Fork(Some("7f3a01".to_owned())))),
+        ("--fork go~on", interactive(Some("go on"), SessionChoice::Fork(None))),
+        ("exec --fork=7f3a01 more", run(say("more"), SessionChoice::Fork(Some("7f3a01".to_owned())), Text)),
         ("exec hi", run(say("hi"), New, Text)),
         ("exec -", run(Stdin, New, Text)),
         ("exec --json hi", run(say("hi"), New, StreamJson)),
@@ -103,10 +107,38 @@ fn words_become_actions() {
         ),
         ("tool call EditFile --args - --plan", Action::ToolPlan { name: "EditFile".to_owned(), arguments: "-".to_owned() }),
         ("policy check --jsonl", Action::Policy(PolicyAction::Check)),
-        ("sessions list", Action::SessionsList { json: false, scope: SessionScope::Project }),
-        ("sessions list --json --all", Action::SessionsList { json: true, scope: SessionScope::All }),
-        ("sessions show 7f3a01", Action::SessionsShow { id: "7f3a01".to_owned() }),
-        ("sessions delete 7f3a01", Action::SessionsDelete { id: "7f3a01".to_owned() }),
+        ("sessions list", Action::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: false })),
+        (
+            "sessions list --json --all",
+            Action::Sessions(SessionsAction::List { json: true, scope: SessionScope::All, archived: false }),
+        ),
+        (
+            "sessions list --archived",
+            Action::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: true }),
+        ),
+        ("sessions archive 7f3a01", Action::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: true })),
+        ("sessions unarchive 7f3a01", Action::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: false })),
+        ("sessions show 7f3a01", Action::Sessions(SessionsAction::Show { id: "7f3a01".to_owned(), json: false })),
+        ("sessions delete 7f3a01", Action::Sessions(SessionsAction::Delete { id: "7f3a01".to_owned() })),
+        (
+            "sessions export 7f3a01 --format md -o -",
+            Action::Sessions(SessionsAction::Export {
+                id: "7f3a01".to_owned(),
+                form: ExportForm::Markdown,
+                output: None,
+                artifacts: WithArtifacts::No,
+            }),
+        ),
+        ("sessions import -", Action::Sessions(SessionsAction::Import { file: "-".into() })),
+        (
+            "sessions prune --dry-run --older-than 30",
+            Action::Sessions(SessionsAction::Prune {
+                run: PruneRun::Say,
+                older_than: Some(30),
+                scope: SessionScope::Project,
+                json: false,
+            }),
+        ),
         ("auth login", Action::Auth(AuthAction::LogIn { provider: None, key_on_stdin: false })),
         (
             "auth login anthropic --key-stdin",
@@ -128,9 +160,21 @@ fn words_become_actions() {
 }
 
 #[test]
+fn a_session_is_taken_over_only_where_one_goes_on() {
+    for line in ["--take-over -c", "--take-over --resume=7f3a9c", "exec -c --take-over", "exec --resume=7f3a9c --take-over hi"] {
+        assert!(invocation(line).common.take_over, "{line}");
+    }
+    assert!(!invocation("exec -c").common.take_over);
+    for line in ["--take-over", "--take-over hi", "exec --take-over hi", "--take-over exec -c"] {
+        usage_error(line, Nesting::Outermost);
+    }
+    assert!(usage_error("exec -c --take-over", Nesting::InsideAye).contains("only a person"));
+}
+
+#[test]
 fn common_flags_stand_before_and_after_every_subcommand() {
     let flags = "-C /d -m anthropic/claude-sonnet-5 --mode plan --policy p.toml --add-dir /a --add-dir /b --trust \
-                 --set llm.max_retries=5 --set ui.plain=true --max-steps 7 --no-color -vv";
+                 --set llm.max_retries=5 --set ui.plain=true --max-steps 7 --no-color --plain -vv";
     let expected = Common {
         directory: Some(PathBuf::from("/d")),
         model: Some("anthropic/claude-sonnet-5".to_owned()),
@@ -140,7 +184,9 @@ fn common_flags_stand_before_and_after_every_subcommand() {
         trust: Trust::ForThisRun,
         set: vec![("llm.max_retries".to_owned(), "5".to_owned()), ("ui.plain".to_owned(), "true".to_owned())],
         max_steps: Some(7),
+        take_over: false,
         color: Color::Never,
+        plain: true,
         verbosity: 2,
     };
     for sub in ["exec hi", "demo", "tool list", "tool schema X", "policy check --jsonl", "sessions list", "config path", "hi"] {

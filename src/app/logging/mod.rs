@@ -16,15 +16,17 @@ use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
+/// In the data directory.
+const DIRECTORY: &str = "logs";
 const DEFAULT_FILTER: &str = "aye::events=info,warn";
 /// Lines that wait; what comes on top while the disk is slow is dropped, for nothing waits for the log.
 const WAITING_LINES: usize = 4096;
 
 /// Starts the log. No directory, file or thread is made before the first line. Where the filter cannot be read, the usual
 /// one stands in, and a sentence says so.
-pub fn start(data_dir: &Path, filter: Option<&str>) -> (Log, Option<String>) {
+pub fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Option<String>) {
     let (filter, problem) = read_filter(filter);
-    let file = LogFile::new(data_dir);
+    let file = LogFile::new(data_dir, Budget { all_bytes, ..Budget::default() });
     let subscriber = tracing_subscriber::fmt()
         .event_format(Lines { json: Format::default().json() })
         .fmt_fields(JsonFields::new())
@@ -47,6 +49,22 @@ fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
     }
 }
 
+/// What the log takes.
+pub fn bytes(data_dir: &Path) -> u64 {
+    rotation::bytes(&data_dir.join(DIRECTORY))
+}
+
+/// Gives up the oldest files of the log until the rest is within this; what it freed.
+pub fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
+    let directory = data_dir.join(DIRECTORY);
+    let before = rotation::bytes(&directory);
+    if only_say {
+        return before.saturating_sub(all_bytes);
+    }
+    rotation::prune(&directory, Budget { all_bytes, ..Budget::default() });
+    before.saturating_sub(rotation::bytes(&directory))
+}
+
 /// Keeps the log open; dropping it writes what still waits.
 pub struct Log(LogFile);
 
@@ -61,14 +79,15 @@ struct LogFile(Arc<Opened>);
 
 struct Opened {
     directory: PathBuf,
+    budget: Budget,
     /// Absent inside when the file cannot be made: a log is never a reason to stop.
     writer: OnceLock<Option<NonBlocking>>,
     guard: Mutex<Option<WorkerGuard>>,
 }
 
 impl LogFile {
-    fn new(data_dir: &Path) -> Self {
-        Self(Arc::new(Opened { directory: data_dir.join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }))
+    fn new(data_dir: &Path, budget: Budget) -> Self {
+        Self(Arc::new(Opened { directory: data_dir.join(DIRECTORY), budget, writer: OnceLock::new(), guard: Mutex::new(None) }))
     }
 }
 
@@ -80,7 +99,7 @@ impl Opened {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&self.directory).ok()?;
         let today = || jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
-        let files = Rotating::new(self.directory.clone(), Budget::default(), today).ok()?;
+        let files = Rotating::new(self.directory.clone(), self.budget, today).ok()?;
         let (writer, guard) = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES).finish(files);
         *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
         Some(writer)
@@ -144,8 +163,7 @@ mod tests {
     #[test]
     fn the_log_is_made_by_its_first_line_and_whole_after_its_end() {
         let dir = tempfile::TempDir::new().unwrap();
-        let file =
-            LogFile(Arc::new(Opened { directory: dir.path().join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }));
+        let file = LogFile::new(dir.path(), Budget::default());
         let log = Log(file.clone());
         assert!(!dir.path().join("logs").exists());
         let subscriber = tracing_subscriber::fmt().json().with_writer(file).finish();
@@ -172,8 +190,7 @@ mod tests {
     fn a_log_that_cannot_be_made_stops_nothing() {
         let dir = tempfile::TempDir::new().unwrap();
         std::fs::write(dir.path().join("logs"), "in the way").unwrap();
-        let file =
-            LogFile(Arc::new(Opened { directory: dir.path().join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }));
+        let file = LogFile::new(dir.path(), Budget::default());
         assert_eq!(file.make_writer().write(b"line").unwrap(), 4);
     }
 }

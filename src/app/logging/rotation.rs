@@ -92,8 +92,15 @@ fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result
     }
 }
 
+/// What the files take.
+pub(super) fn bytes(directory: &Path) -> u64 {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let ours = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    ours.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
 /// Removes the oldest files until the rest is within the budget. What cannot be removed stays: a log is never a reason to stop.
-fn prune(directory: &Path, budget: Budget) {
+pub(super) fn prune(directory: &Path, budget: Budget) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut files: Vec<((String, u64), u64, PathBuf)> = entries
         .flatten()

@@ -49,7 +49,7 @@ pub fn text_of(template: Template) -> String {
 }
 
 /// Writes the file whole; gives where what was there before is kept.
-fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: bool) -> Result<Option<PathBuf>, Trouble> {
+pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: bool) -> Result<Option<PathBuf>, Trouble> {
     let cannot = |what: &Path| {
         let what = what.display().to_string();
         move |error: std::io::Error| Trouble::failed(format!("cannot write `{what}`: {error}"))
@@ -119,7 +119,8 @@ fn fill(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
 /// `policy.toml.1`, or the next number that is free.
 fn keep(file: &Path, old: &[u8], private: bool) -> std::io::Result<PathBuf> {
     for number in 1..=MOST_BACKUPS {
-        let backup = file.with_file_name(format!("policy.toml.{number}"));
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let backup = file.with_file_name(format!("{name}.{number}"));
         match create(&backup, private) {
             Ok(mut kept) => return fill(&mut kept, old).map(|()| backup),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

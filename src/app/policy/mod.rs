@@ -4,7 +4,7 @@ mod broken;
 mod check;
 mod explain;
 mod grants;
-mod init;
+pub mod init;
 mod log;
 mod origin;
 mod paint;

@@ -13,7 +13,7 @@ fn a_key_in_the_file_is_found_again_and_forgotten() {
     credentials(&dir).keep_in_file("my own/provider", &Secret::new(KEY)).unwrap();
     credentials(&dir).keep_in_file("anthropic", &Secret::new("other-key-1")).unwrap();
     let read = credentials(&dir);
-    assert_eq!(read.names().unwrap().collect::<Vec<_>>(), ["anthropic", "my own/provider"]);
+    assert_eq!(read.names().unwrap(), ["anthropic", "my own/provider"]);
     assert_eq!(read.secret("my own/provider").unwrap().unwrap().reveal(), KEY);
     assert_eq!((read.kept("anthropic"), read.kept("openai")), (Ok(Some(Kept::File)), Ok(None)));
     assert_eq!(read.known_values(), ["other-key-1", KEY]);
@@ -59,4 +59,18 @@ fn a_file_that_others_can_read_is_refused_with_what_mends_it() {
         let error = error.to_string();
         assert!(error.contains("chmod 600") && error.contains("credentials.toml") && !error.contains("4711"), "{error}");
     }
+}
+
+#[test]
+fn what_others_keep_meanwhile_is_seen_by_who_looks_again_and_what_they_replace_stays_secret() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = credentials(&dir);
+    assert_eq!(here.kept("anthropic"), Ok(None));
+    credentials(&dir).keep_in_file("anthropic", &Secret::new(KEY)).unwrap();
+    assert_eq!(here.kept("anthropic"), Ok(None), "nothing is read twice without need");
+    here.look_again();
+    assert_eq!(here.of_file("anthropic"), Ok(Some(Secret::new(KEY))));
+    here.keep_in_file("anthropic", &Secret::new("another-key-1")).unwrap();
+    assert_eq!(here.of_file("anthropic"), Ok(Some(Secret::new("another-key-1"))));
+    assert_eq!(here.known_values(), ["another-key-1", KEY]);
 }

@@ -8,7 +8,7 @@ use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, 
 const CAPABILITIES: &str = "capabilities";
 const RULES: &str = "rules";
 /// Those that saved rules can join.
-const JOINED: [&str; 3] = ["Shell.Exec", "File.Write", "Tool.Custom"];
+const JOINED: [&str; 4] = ["Shell.Exec", "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
 /// A text with rules put in, and the line of the first of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,9 +155,14 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
     };
     let rule = if capability == "Shell.Exec" {
         GrantRule::Command { words: words("command")?, exact: table.get("exact").and_then(Item::as_bool).unwrap_or(false) }
-    } else if capability == "Tool.Custom" {
+    } else if let "Tool.Custom" | "Mcp.Invoke" = capability {
         let [name] = <[String; 1]>::try_from(words("tools")?).ok()?;
-        GrantRule::Tool { name, fingerprint: text("fingerprint")?.to_owned() }
+        let fingerprint = text("fingerprint")?.to_owned();
+        if capability == "Mcp.Invoke" {
+            GrantRule::ServerTool { name, fingerprint }
+        } else {
+            GrantRule::Tool { name, fingerprint }
+        }
     } else {
         GrantRule::Write { paths: words("paths")? }
     };
@@ -220,7 +225,7 @@ fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option
                 table.insert("exact", toml_edit::value(true));
             }
         }
-        GrantRule::Tool { name, fingerprint } => {
+        GrantRule::Tool { name, fingerprint } | GrantRule::ServerTool { name, fingerprint } => {
             table.insert("tools", list(std::slice::from_ref(name)));
             table.insert("fingerprint", toml_edit::value(fingerprint));
         }

@@ -8,12 +8,17 @@ use std::path::{Component, Path, PathBuf};
 
 /// Where a project's tools are described.
 pub const TOOLS: &str = ".aye/tools";
+/// Where its slash commands are.
+pub const COMMANDS: &str = ".aye/commands";
 /// A larger text is none that a person wrote.
 const TEXT_BYTES: u64 = 1 << 20;
 /// A program is hashed and not kept.
 const PROGRAM_BYTES: u64 = 64 << 20;
 /// Of commands and of tools.
 const MOST_FILES: usize = 100;
+/// Folders of commands, and how deep they lie.
+const MOST_FOLDERS: usize = 20;
+const FOLDER_DEPTH: usize = 3;
 /// Of one directory.
 const MOST_ENTRIES: usize = 10_000;
 
@@ -122,10 +127,13 @@ pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
     items.extend(policy(workspace));
     items.extend(one(".aye/config.toml", Kind::Config));
     items.extend(one(".mcp.json", Kind::McpServers));
-    several(workspace, ".aye/commands", "md", Kind::Command, &mut items);
+    for directory in folders(workspace, COMMANDS) {
+        several(workspace, &directory, "md", Kind::Command, &mut items);
+    }
     let tools = items.len();
     several(workspace, TOOLS, "toml", Kind::Tool, &mut items);
     let mut programs: Vec<String> = items[tools..].iter().flat_map(|tool| programs(tool, workspace)).collect();
+    programs.extend(items.iter().filter(|item| item.kind == Kind::McpServers).flat_map(|file| server_programs(file, workspace)));
     programs.sort();
     programs.dedup();
     let rest = programs.len().saturating_sub(MOST_FILES);
@@ -209,6 +217,33 @@ fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {
     Ok((bytes <= most).then_some(Content::Hashed { hash, bytes }))
 }
 
+/// A directory and the folders in it, by name; none that leads out of the project.
+fn folders(workspace: &Path, directory: &str) -> Vec<String> {
+    let mut found = vec![directory.to_owned()];
+    let mut at = 0;
+    while let Some(directory) = found.get(at).cloned() {
+        at += 1;
+        let depth = directory.matches('/').count() - COMMANDS.matches('/').count();
+        let inside = |path: &Path| path.canonicalize().is_ok_and(|real| real.starts_with(workspace) && real.is_dir());
+        let path = workspace.join(&directory);
+        if depth >= FOLDER_DEPTH || !inside(&path) {
+            continue;
+        }
+        let Ok(entries) = crate::sys::path::entries(&path) else { continue };
+        // A link to a folder could make a circle.
+        let is_folder = |name: &String| path.join(name).symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        let mut names: Vec<String> = entries
+            .take(MOST_ENTRIES)
+            .filter_map(|entry| entry.ok()?.file_name().to_str().map(str::to_owned))
+            .filter(is_folder)
+            .collect();
+        names.sort();
+        found.extend(names.into_iter().map(|name| format!("{directory}/{name}")));
+        found.truncate(MOST_FOLDERS + 1);
+    }
+    found
+}
+
 /// The files of a directory with this ending, by name.
 fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &mut Vec<Item>) {
     let path = workspace.join(directory);
@@ -258,6 +293,38 @@ fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     let plain = |word: &&String| !word.contains('/') && workspace.join(word).is_file();
     let mut found: Vec<String> = named.command.iter().skip(1).filter(plain).cloned().collect();
     found.extend(named.command.into_iter().chain(schemas).flat_map(below).filter_map(|word| inside(&word)));
+    found
+}
+
+/// The programs inside the project that its servers name.
+fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
+    let document = file.text().and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok());
+    let servers = document.as_ref().and_then(|document| document.get("mcpServers")).and_then(serde_json::Value::as_object);
+    let words = |server: &serde_json::Value| {
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let args = server.get("args").and_then(serde_json::Value::as_array).into_iter().flatten().filter_map(text);
+        let words: Vec<String> = server.get("command").and_then(text).into_iter().chain(args).collect();
+        programs_of(&words, server.get("cwd").and_then(|cwd| cwd.as_str()), workspace)
+    };
+    servers.into_iter().flat_map(|servers| servers.values().flat_map(words)).collect()
+}
+
+/// Which files of the project a command line names: its program, and what it hands to it.
+pub fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
+    let is_file = |name: &String| workspace.join(name).is_file();
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let below = directory.filter(|directory| Path::new(directory).is_relative());
+        let places = [below.map(|directory| format!("{directory}/{word}")), Some(word.clone())];
+        // A bare first word is looked for on the PATH.
+        if at == 0 && !word.contains('/') {
+            continue;
+        }
+        let absolute = Path::new(word).strip_prefix(workspace).ok().and_then(Path::to_str).map(str::to_owned);
+        let dotted = |place: String| inside(&format!("./{}", place.strip_prefix("./").unwrap_or(&place)));
+        found.extend(places.into_iter().flatten().filter_map(dotted).chain(absolute).filter(is_file));
+    }
+    found.dedup();
     found
 }
 

@@ -6,7 +6,7 @@ mod note;
 #[cfg(test)]
 mod tests;
 
-pub use contents::{Content, Item, Kind};
+pub use contents::{Content, Item, Kind, programs_of};
 
 use super::{ConfigError, InstructionFile, instructions};
 use contents::collect;

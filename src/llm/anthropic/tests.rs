@@ -1,5 +1,6 @@
 use super::*;
 use crate::llm::quirks::Quirks;
+use crate::llm::tests::said::{call, found, message, picture, request, text};
 use crate::llm::tests::{corpus, play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelRequest};
@@ -8,53 +9,12 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message {
-        message_id: MessageId::new(id),
-        role,
-        content,
-        token_count: 1,
-        task_id: TaskId::new("t"),
-        step_id: None,
-        timestamp: jiff::Timestamp::UNIX_EPOCH,
-    })
-}
-
-fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
-}
-
-fn call(id: &str, arguments: Arguments) -> Part {
-    Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: "Grep".to_owned(), arguments })
-}
-
-/// The result of a read of an image.
-fn picture(id: &str, uri: &str) -> ToolResult {
-    let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
-    ToolResult { images: vec![image], ..ToolResult::succeeded(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
-}
-
-fn request(messages: &[Arc<Message>]) -> ModelRequest {
-    ModelRequest {
-        system: "be brief".into(),
-        messages: messages.to_vec(),
-        tools: Arc::new([ToolDefinition {
-            tool_name: "Grep".to_owned(),
-            description: "searches".to_owned(),
-            input_schema: json!({"type": "object"}),
-        }]),
-        max_output_tokens: 99,
-        images: None,
-        effort: None,
-    }
-}
-
 #[test]
 fn an_image_stands_in_the_result_that_shows_it() {
     let mut kept = Thread::default();
-    let mut request = request(&[
+    let mut request = request([
         message("1", Role::User, vec![text("look")]),
-        message("2", Role::Assistant, vec![call("c1", Arguments::parse("{}"))]),
+        message("2", Role::Assistant, vec![call("c1", "Grep", "{}")]),
         message("3", Role::Tool, vec![Part::ToolResult(picture("c1", "artifact:1"))]),
     ]);
     let content = |request: &ModelRequest, kept: &mut Thread| {
@@ -89,11 +49,11 @@ fn thread() -> Vec<Arc<Message>> {
                 Part::Reasoning { text: "hm".to_owned(), opaque: Some(thinking) },
                 Part::Reasoning { text: "foreign".to_owned(), opaque: Some(json!({"reasoning_content": "x"})) },
                 text(" \n"),
-                call("c1", Arguments::parse(r#"{"pattern":"a"}"#)),
-                call("c2", Arguments::parse("{bro")),
+                call("c1", "Grep", r#"{"pattern":"a"}"#),
+                call("c2", "Grep", "{bro"),
             ],
         ),
-        message("3", Role::Tool, vec![Part::ToolResult(ToolResult::succeeded(CallId::new("c1"), "Grep", "found"))]),
+        message("3", Role::Tool, vec![found("c1", "found")]),
         message(
             "4",
             Role::Tool,
@@ -128,12 +88,12 @@ fn a_thread_becomes_the_request_the_provider_expects() {
             ]},
         ],
     });
-    assert_eq!(parsed(&request(&thread())), expected);
+    assert_eq!(parsed(&request(thread())), expected);
 }
 
 #[test]
 fn without_a_system_text_the_tools_end_the_cached_prefix() {
-    let mut request = request(&thread());
+    let mut request = request(thread());
     request.system = " ".into();
     let body = parsed(&request);
     assert_eq!(body["system"], Value::Null);
@@ -154,7 +114,7 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
     }
     let mut changed = messages.clone();
     changed[0] = message("1", Role::User, vec![text("find something else")]);
-    let request = request(&changed);
+    let request = request(changed.as_slice());
     assert_eq!(
         body("m", &request, &Quirks::default(), &mut kept),
         body("m", &request, &Quirks::default(), &mut Thread::default())
@@ -199,7 +159,8 @@ async fn a_call_that_the_limit_cut_is_malformed_and_a_whole_one_is_kept() {
     ];
     for (pieces, stop, reason, arguments) in cases {
         let completion = read(&tool_answer(pieces, stop, reason)).await;
-        assert_eq!(completion.content, [call("c", arguments)], "{pieces:?} {stop} {reason}");
+        let told = ToolCall { tool_call_id: CallId::new("c"), tool_name: "Grep".to_owned(), arguments };
+        assert_eq!(completion.content, [Part::ToolCall(told)], "{pieces:?} {stop} {reason}");
     }
 }
 
@@ -226,7 +187,7 @@ async fn thinking_comes_back_with_its_signature_and_sealed_blocks_as_they_came()
             Part::Reasoning { text: String::new(), opaque: Some(sealed.clone()) },
         ]
     );
-    let back = parsed(&request(&[message("1", Role::Assistant, completion.content)]));
+    let back = parsed(&request([message("1", Role::Assistant, completion.content)]));
     assert_eq!(back["messages"][1]["content"], json!([thinking, sealed]));
 }
 
@@ -252,7 +213,7 @@ async fn every_recorded_answer_goes_back_block_by_block_as_it_came() {
         let completion = play(Reader::new(speaker()), vec![stream]).await.1.unwrap();
         let visible = |block: &&Value| block["type"] != "text" || !block["text"].as_str().unwrap().trim().is_empty();
         let blocks: Vec<Value> = expected["content"].as_array().unwrap().iter().filter(visible).map(plain).collect();
-        let sent = parsed(&request(&[message("1", Role::Assistant, completion.content)]));
+        let sent = parsed(&request([message("1", Role::Assistant, completion.content)]));
         let sent = sent["messages"][1]["content"].as_array().cloned().unwrap_or_default();
         assert_eq!(sent, blocks, "{}", directory.display());
     }

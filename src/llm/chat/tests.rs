@@ -1,53 +1,13 @@
 use super::*;
 use crate::llm::quirks::Quirks;
+use crate::llm::tests::said::{call, message, picture, request, text};
 use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
-use crate::ports::{Completion, ModelRequest};
+use crate::ports::Completion;
 use crate::protocol::*;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message {
-        message_id: MessageId::new(id),
-        role,
-        content,
-        token_count: 1,
-        task_id: TaskId::new("t"),
-        step_id: None,
-        timestamp: jiff::Timestamp::UNIX_EPOCH,
-    })
-}
-
-fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) })
-}
-
-fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
-}
-
-/// The result of a read of an image.
-fn picture(id: &str, uri: &str) -> ToolResult {
-    let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
-    ToolResult { images: vec![image], ..ToolResult::succeeded(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
-}
-
-fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
-    ModelRequest {
-        system: "be brief".into(),
-        messages,
-        tools: Arc::new([ToolDefinition {
-            tool_name: "Grep".to_owned(),
-            description: "searches".to_owned(),
-            input_schema: json!({"type": "object"}),
-        }]),
-        max_output_tokens: 99,
-        images: None,
-        effort: None,
-    }
-}
 
 #[test]
 fn a_thread_becomes_the_request_a_server_expects() {

@@ -1,7 +1,7 @@
 //! Where the known servers keep the sentence and the codes of an error.
 
 use super::shown;
-use super::wait::asked_in_words;
+use super::wait::{asked_in_words, request_id};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -62,6 +62,8 @@ pub struct Words {
     pub status: Option<u16>,
     /// How long it asks to be left alone.
     pub wait: Option<Duration>,
+    /// What the provider calls the request.
+    pub request_id: Option<String>,
 }
 
 /// Whether a JSON body without an error's status is an error.
@@ -97,6 +99,7 @@ pub fn read_body(status_line: &str, body: &[u8]) -> Words {
     if words.message.is_empty() {
         words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
     }
+    words.request_id = value.get("request_id").and_then(Value::as_str).and_then(request_id);
     words.wait = asked_in_words(Some(&value), &words.message).or_else(|| asked_in_words(None, &words.behind));
     words
 }

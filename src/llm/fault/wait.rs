@@ -46,8 +46,13 @@ const LIMITS: [(&str, &str); 11] = [
     ("ratelimit-reset", "ratelimit-remaining"),
 ];
 
+/// Where providers, and proxies before them, name a request.
+const REQUEST_IDS: [&str; 4] = ["request-id", "x-request-id", "x-goog-request-id", "cf-ray"];
+/// Of letters in such a name.
+const MOST_ID: usize = 80;
+
 /// What the headers of a refusal say about asking again.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// The wait that is asked for.
     pub wait: Option<Duration>,
@@ -55,6 +60,8 @@ pub struct Asked {
     pub limits: Option<Duration>,
     /// Whether the provider itself thinks that asking again helps.
     pub again: Option<bool>,
+    /// What the provider calls the request.
+    pub request_id: Option<String>,
 }
 
 /// Reads the headers; the server's own clock counts where it tells it, since its dates are of that clock.
@@ -70,7 +77,15 @@ pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> A
         "false" => Some(false),
         _ => None,
     });
-    Asked { wait, limits: limits(&header, now), again }
+    let request_id = REQUEST_IDS.iter().find_map(|name| request_id(header(name)?));
+    Asked { wait, limits: limits(&header, now), again, request_id }
+}
+
+/// A word that can be read out: nothing else goes on a screen.
+pub fn request_id(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_word = (1..=MOST_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_word.then(|| text.to_owned())
 }
 
 /// Of the limits that are used up the one that stays so the longest; without a word on what is left, any may be.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::llm::fault::Asked;
 use crate::llm::quirks::Quirks;
+use crate::llm::tests::said::{self, found, message, text};
 use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelError, ModelRequest};
@@ -12,51 +13,19 @@ use std::sync::Arc;
 
 mod schema;
 
-fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message {
-        message_id: MessageId::new(id),
-        role,
-        content,
-        token_count: 1,
-        task_id: TaskId::new("t"),
-        step_id: None,
-        timestamp: jiff::Timestamp::UNIX_EPOCH,
-    })
-}
-
-fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
-}
-
 fn opaque(value: Value) -> Part {
     Part::Reasoning { text: String::new(), opaque: Some(value) }
 }
 
 fn call(id: &str, arguments: &str) -> Part {
-    Part::ToolCall(ToolCall {
-        tool_call_id: CallId::new(id),
-        tool_name: "Grep".to_owned(),
-        arguments: Arguments::parse(arguments),
-    })
-}
-
-fn succeeded(id: &str, words: &str) -> Part {
-    Part::ToolResult(ToolResult::succeeded(CallId::new(id), "Grep", words))
+    said::call(id, "Grep", arguments)
 }
 
 fn request(messages: &[Arc<Message>]) -> ModelRequest {
-    ModelRequest {
-        system: "be brief".into(),
-        messages: messages.to_vec(),
-        tools: Arc::new([ToolDefinition {
-            tool_name: "Grep".to_owned(),
-            description: "searches".to_owned(),
-            input_schema: json!({"type": "object", "$schema": "x", "properties": {"pattern": {"type": "string"}}}),
-        }]),
-        max_output_tokens: 9_000,
-        images: None,
-        effort: None,
-    }
+    let request = said::request(messages);
+    let schema = json!({"type": "object", "$schema": "x", "properties": {"pattern": {"type": "string"}}});
+    let tool = ToolDefinition { input_schema: schema, ..request.tools[0].clone() };
+    ModelRequest { tools: Arc::new([tool]), max_output_tokens: 9_000, ..request }
 }
 
 fn parsed(model: &str, request: &ModelRequest) -> Value {
@@ -90,7 +59,7 @@ fn thread() -> Vec<Arc<Message>> {
                 call("aye_0123_1", "{bro"),
             ],
         ),
-        message("3", Role::Tool, vec![succeeded("k1", "found")]),
+        message("3", Role::Tool, vec![found("k1", "found")]),
         message("4", Role::Tool, vec![Part::ToolResult(ToolResult::refused(CallId::new("aye_0123_1"), "Grep", failed))]),
         message("5", Role::User, vec![text("and then stop")]),
     ]

@@ -1,5 +1,6 @@
 use super::server::Extra;
 use super::*;
+use crate::llm::tests::said::{call, found, message, request, text};
 use crate::llm::tests::{corpus, play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, Delta, ModelError, ModelRequest};
@@ -11,30 +12,6 @@ use std::sync::Arc;
 mod answers;
 mod servers;
 
-fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message {
-        message_id: MessageId::new(id),
-        role,
-        content,
-        token_count: 1,
-        task_id: TaskId::new("t"),
-        step_id: None,
-        timestamp: jiff::Timestamp::UNIX_EPOCH,
-    })
-}
-
-fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
-}
-
-fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) })
-}
-
-fn found(id: &str, output: &str) -> Part {
-    Part::ToolResult(ToolResult::succeeded(CallId::new(id), "Grep", output))
-}
-
 /// An item as the reader keeps it.
 fn item(item: Value) -> Part {
     let Value::Object(item) = item else { panic!("no object") };
@@ -43,21 +20,6 @@ fn item(item: Value) -> Part {
 
 fn sealed(id: &str) -> Value {
     json!({"id": id, "type": "reasoning", "encrypted_content": "gAAA", "summary": []})
-}
-
-fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
-    ModelRequest {
-        system: "be brief".into(),
-        messages,
-        tools: Arc::new([ToolDefinition {
-            tool_name: "Grep".to_owned(),
-            description: "searches".to_owned(),
-            input_schema: json!({"type": "object"}),
-        }]),
-        max_output_tokens: 99,
-        images: None,
-        effort: None,
-    }
 }
 
 fn written(model: &str, lacks: &Lacks, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {

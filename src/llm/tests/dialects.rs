@@ -1,9 +1,10 @@
 //! What holds for every dialect alike: who gets whose thinking back, who takes turns, and in which words the effort is told.
 
+use super::said::{self, message, text};
 use super::wire::*;
 use super::*;
 use crate::ports::{Model, ModelRequest};
-use crate::protocol::{CallId, Effort, Message, Role, ToolCall, ToolResult};
+use crate::protocol::{Effort, Message, Role};
 use quirks::Quirks;
 use serde_json::json;
 use std::time::Duration;
@@ -11,16 +12,12 @@ use thread::Thread;
 
 const ALL: [Api; 4] = [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini];
 
-fn words(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
-}
-
 fn call(id: &str) -> Part {
-    Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: "Grep".to_owned(), arguments: Arguments::parse("{}") })
+    said::call(id, "Grep", "{}")
 }
 
 fn found(id: &str) -> Part {
-    Part::ToolResult(ToolResult::succeeded(CallId::new(id), "Grep", "found"))
+    said::found(id, "found")
 }
 
 fn asking(messages: Vec<Arc<Message>>) -> ModelRequest {
@@ -79,12 +76,12 @@ async fn thinking_goes_back_to_the_provider_it_came_from_and_to_no_other() {
     for api in ALL {
         let (home, own) = serve_all(vec![thoughtful(api), thoughtful(api)]).await;
         let model = connect(spec(api, home.clone(), LONG), "m").unwrap();
-        let first = completion_of(&*model, vec![said("1", Role::User, vec![words("go")])]).await;
+        let first = completion_of(&*model, vec![message("1", Role::User, vec![text("go")])]).await;
         assert!(first.content.iter().any(|part| matches!(part, Part::Reasoning { opaque: Some(_), .. })), "{api:?}");
         let thread = vec![
-            said("1", Role::User, vec![words("go")]),
-            said("2", Role::Assistant, first.content.clone()),
-            said("3", Role::User, vec![words("on")]),
+            message("1", Role::User, vec![text("go")]),
+            message("2", Role::Assistant, first.content.clone()),
+            message("3", Role::User, vec![text("on")]),
         ];
         completion_of(&*model, thread.clone()).await;
         let asked = own.await.unwrap();
@@ -127,13 +124,13 @@ fn turns(api: Api, body: &Value) -> Vec<String> {
 #[test]
 fn what_a_person_says_in_several_messages_is_told_as_each_server_takes_it() {
     let request = asking(vec![
-        said("1", Role::User, vec![words("the summary"), words("the task"), words("the rest")]),
-        said("2", Role::User, vec![words("and now \"this\"")]),
-        said("3", Role::Assistant, vec![call("c1"), call("c2")]),
-        said("4", Role::Tool, vec![found("c1")]),
-        said("5", Role::Tool, vec![found("c2")]),
-        said("6", Role::User, vec![words("but quickly")]),
-        said("7", Role::User, vec![words("and well")]),
+        message("1", Role::User, vec![text("the summary"), text("the task"), text("the rest")]),
+        message("2", Role::User, vec![text("and now \"this\"")]),
+        message("3", Role::Assistant, vec![call("c1"), call("c2")]),
+        message("4", Role::Tool, vec![found("c1")]),
+        message("5", Role::Tool, vec![found("c2")]),
+        message("6", Role::User, vec![text("but quickly")]),
+        message("7", Role::User, vec![text("and well")]),
     ]);
     let told = |api, base: &str, quirks: &Quirks| {
         let body = body_of(api, "m", base, &request, quirks);
@@ -171,9 +168,9 @@ fn words_and_images_in_messages_that_follow_each_other_are_pieces_of_one() {
         bytes: 4,
     };
     let messages = vec![
-        said("1", Role::User, vec![words("first")]),
-        said("2", Role::User, vec![words("look"), Part::Image(image)]),
-        said("3", Role::User, vec![words("last")]),
+        message("1", Role::User, vec![text("first")]),
+        message("2", Role::User, vec![text("look"), Part::Image(image)]),
+        message("3", Role::User, vec![text("last")]),
     ];
     let images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into())].into()));
     let request = ModelRequest { images, ..asking(messages) };

@@ -1,8 +1,9 @@
 //! What becomes of servers that misbehave, over a real connection on this machine.
 
+use super::said::{self, message};
 use super::*;
 use crate::ports::ModelRequest;
-use crate::protocol::{CallId, Message, MessageId, Role, TaskId, ToolResult};
+use crate::protocol::{CallId, Message, Role, ToolResult};
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -294,18 +295,6 @@ pub(super) async fn serve_all(replies: Vec<String>) -> (String, tokio::task::Joi
     (address, server)
 }
 
-pub(super) fn said(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message {
-        message_id: MessageId::new(id),
-        role,
-        content,
-        token_count: 1,
-        task_id: TaskId::new("t"),
-        step_id: None,
-        timestamp: jiff::Timestamp::UNIX_EPOCH,
-    })
-}
-
 #[tokio::test]
 async fn a_responses_server_gets_its_thinking_and_its_call_back_with_the_result() {
     let thinking = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "sealed", "summary": []});
@@ -324,12 +313,12 @@ async fn a_responses_server_gets_its_thinking_and_its_call_back_with_the_result(
             other => panic!("no answer: {other:?}"),
         }
     };
-    let mut thread = vec![said("1", Role::User, vec![Part::Text { text: "find it".to_owned() }])];
+    let mut thread = vec![message("1", Role::User, vec![said::text("find it")])];
     let first = ask(thread.clone()).await;
     assert_eq!((first.stop_reason, first.usage.input_tokens), (StopReason::ToolUse, 3));
-    thread.push(said("2", Role::Assistant, first.content));
+    thread.push(message("2", Role::Assistant, first.content));
     let result = ToolResult::succeeded(CallId::new("call_abcdefghijkl"), "Grep", "found");
-    thread.push(said("3", Role::Tool, vec![Part::ToolResult(result)]));
+    thread.push(message("3", Role::Tool, vec![Part::ToolResult(result)]));
     let second = ask(thread).await;
     assert_eq!((text(&second.content).as_str(), second.stop_reason), ("hello", StopReason::EndTurn));
     let requests = server.await.unwrap();

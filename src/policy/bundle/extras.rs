@@ -66,10 +66,10 @@ pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRul
     Ok(rules)
 }
 
-/// How `serve` and `acp` wait for an answer, which they act on.
-pub fn check_approval(root: &Section<'_>) -> Result<(), BundleError> {
-    let Some(section) = root.section("approval")? else { return Ok(()) };
+/// How long a question may wait for its answer, in seconds, where somebody is asked over a wire.
+pub fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
+    let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard"])?;
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
-    section.number("timeout_seconds").map(|_| ())
+    section.number("timeout_seconds")
 }

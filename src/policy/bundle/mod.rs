@@ -78,6 +78,8 @@ pub struct Bundle {
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
+    /// How long a question waits for its answer.
+    pub approval_timeout_seconds: Option<u64>,
     /// What is hidden besides what is built in.
     pub redactions: Vec<super::redact::Rule>,
     /// Every key as it stands.
@@ -197,7 +199,7 @@ impl Bundle {
         bundle.named = NamedCommand::read_all(root)?;
         bundle.approval_rules = extras::approval_rules(root)?;
         bundle.tests = Test::list(root)?;
-        extras::check_approval(root)?;
+        bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
         bundle.redactions = redaction::rules(root)?;
         bundle.widens = widen::widens(root)?;
         bundle.stated = stated::stated(root);

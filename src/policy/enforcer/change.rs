@@ -4,6 +4,7 @@ use super::Enforcer;
 use crate::policy::layer::Scope;
 use crate::protocol::{Mode, PolicyLayer};
 use jiff::Timestamp;
+use std::time::Duration;
 
 impl Enforcer {
     /// Takes over the layers of `new`. What the person said for this run stays: the mode, and what they allowed.
@@ -36,6 +37,12 @@ impl Enforcer {
             file: layer.file.as_ref().map(|file| file.display().to_string()),
         };
         self.layers.iter().map(told).collect()
+    }
+
+    /// How long a question may wait for its answer: the shortest time that a layer says.
+    pub fn approval_timeout(&self) -> Option<Duration> {
+        let seconds = self.layers.iter().filter_map(|layer| layer.bundle.approval_timeout_seconds).min()?;
+        Some(Duration::from_secs(seconds.max(1)))
     }
 
     /// Why nothing may happen any more, once a bundle's time is over.

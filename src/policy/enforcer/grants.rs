@@ -53,10 +53,32 @@ const SUBCOMMAND_BYTES: usize = 32;
 impl Enforcer {
     /// What "always allow" may offer for these actions, from the narrowest to the widest; or why nothing.
     pub fn always(&self, actions: &[Action], now: Timestamp) -> Always {
+        let mut always = self.may_always(actions, now);
+        for why in &mut always.never {
+            *why = self.with_bundle_names(why);
+        }
+        always
+    }
+
+    /// A managed rule with the name of its bundle, which is what whoever manages it goes by.
+    fn with_bundle_names(&self, why: &str) -> String {
+        let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
+        match managed.and_then(|layer| layer.bundle.version.as_deref()) {
+            Some(name) => why.replacen("locked by managed:", &format!("locked by managed bundle \"{name}\", managed:"), 1),
+            None => why.to_owned(),
+        }
+    }
+
+    fn may_always(&self, actions: &[Action], now: Timestamp) -> Always {
         let found = match actions {
             [Action::Exec { command, cwd }] => self.for_command(command, cwd, now),
             [Action::Custom { name, fingerprint, .. }] => {
                 Ok(vec![Draft::same(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
+            }
+            // A name with a wildcard in it would be read as more than that one tool.
+            [Action::Invoke { server, tool, fingerprint, .. }] if !format!("{server}{tool}").contains(['*', '?']) => {
+                let name = format!("{server}/{tool}");
+                Ok(vec![Draft::same(vec![GrantRule::ServerTool { name, fingerprint: fingerprint.clone() }])])
             }
             _ => self.for_writes(actions, now),
         };
@@ -82,7 +104,7 @@ impl Enforcer {
     }
 
     /// Checks what a rule would do by letting it: an offer that would change nothing is none.
-    fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<Offer, String> {
+    pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<Offer, String> {
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
             let bundle = Bundle::parse_rules(&text(rules), "the rule").map_err(|error| error.message)?;
             let mut trial = self.clone();
@@ -114,7 +136,8 @@ impl Enforcer {
             asks_still.push(GrantScope::Everywhere);
         }
         let memory_only = lasting.err().map(|why| format!("a rule in a file would not help: {why}"));
-        Ok(Offer { rules: draft.rules, everywhere: draft.everywhere, memory_only, asks_still, places: Vec::new() })
+        let Draft { rules, everywhere, .. } = draft;
+        Ok(Offer { rules, everywhere, written: false, memory_only, asks_still, places: Vec::new() })
     }
 
     fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
@@ -272,11 +295,11 @@ impl Enforcer {
 }
 
 /// What might be offered.
-struct Draft {
-    rules: Vec<GrantRule>,
-    everywhere: Vec<GrantRule>,
+pub(super) struct Draft {
+    pub rules: Vec<GrantRule>,
+    pub everywhere: Vec<GrantRule>,
     /// It works until aye quits even where no rule of a file could say it.
-    in_memory: bool,
+    pub in_memory: bool,
 }
 
 impl Draft {
@@ -286,7 +309,7 @@ impl Draft {
 }
 
 /// The rules as a file of their own.
-fn text(rules: &[GrantRule]) -> String {
+pub(super) fn text(rules: &[GrantRule]) -> String {
     let mut text = "schema_version = 1\n".to_owned();
     for rule in rules {
         let _ =
@@ -296,10 +319,10 @@ fn text(rules: &[GrantRule]) -> String {
 }
 
 /// Whether the start of a command, taken for itself, is nothing that has to be asked each time.
-fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
+pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
     match rule {
         GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
-        GrantRule::Command { .. } | GrantRule::Tool { .. } | GrantRule::Write { .. } => true,
+        GrantRule::Command { .. } | GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::Write { .. } => true,
     }
 }
 

@@ -6,6 +6,7 @@ mod held;
 mod open;
 mod origins;
 mod spending;
+mod written;
 
 pub use held::{Held, Kept, Marks};
 pub use spending::Most;
@@ -156,6 +157,19 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
+    /// Whether a tool of a server is listed, so that a model may be told of it; whether a use of it is asked about is another thing.
+    pub fn lists(&self, server: &str, tool: &str, now: Timestamp) -> Result<(), Denial> {
+        let offered = Offered { server, tool, fingerprint: "", changed: false };
+        self.offers(&offered.full_name())?;
+        let Decided { verdict, rule, reason, .. } = invoke::judge(&offered, &self.layers, now).decided;
+        if verdict == VerdictKind::Deny { Err(Denial { rule, reason, parts: Vec::new() }) } else { Ok(()) }
+    }
+
+    /// Whether any tool of a server could be listed.
+    pub fn lists_any(&self, server: &str) -> bool {
+        self.grants("Mcp.Invoke") && self.layers.iter().all(|layer| invoke::may_list(server, layer))
+    }
+
     /// The question about a call that is asked about for this reason, whatever a rule would let pass.
     pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
         self.offers(tool_name)?;
@@ -272,8 +286,8 @@ impl Enforcer {
                 let custom = Custom { name, argv, input: input.as_deref(), fingerprint, known: *known, reads_only };
                 return self.held(self.loosened(false, custom::judge(&custom, cwd, &self.scene(cwd, now))));
             }
-            Action::Invoke { server, tool, fingerprint } => {
-                let offered = Offered { server, tool, fingerprint };
+            Action::Invoke { server, tool, fingerprint, changed } => {
+                let offered = Offered { server, tool, fingerprint, changed: *changed };
                 return match self.offers(&offered.full_name()) {
                     Ok(()) => self.loosened(false, invoke::judge(&offered, &self.layers, now)),
                     Err(denial) => plain(Decided::deny(denial.rule, denial.reason)),

@@ -4,6 +4,7 @@ use super::known::Known;
 use super::shape::{self, SHAPES};
 use super::{Rule, Span, assignment, block, header};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use std::sync::LazyLock;
 
 /// What a word in a text makes worth a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,18 +72,23 @@ const HOOKS: &[(&str, &str)] = &[
     (".webhook.office.com/webhookb2/", "teams-webhook"),
 ];
 
-/// What is built in, made ready for search.
 #[derive(Debug)]
 pub(super) struct Detectors {
-    /// Absent only where the words above were too many for the machine, which a test would see.
-    words: Option<AhoCorasick>,
-    looks: Vec<Look>,
     known: Known,
     rules: Vec<Rule>,
 }
 
-impl Detectors {
-    pub(super) fn new(rules: Vec<Rule>, known: Known) -> Self {
+/// What is built in, made ready for search: large, and the same for all.
+static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(BuiltIn::new);
+
+struct BuiltIn {
+    /// Absent only where the words above were too many for the machine, which a test would see.
+    words: Option<AhoCorasick>,
+    looks: Vec<Look>,
+}
+
+impl BuiltIn {
+    fn new() -> Self {
         let mut words: Vec<&str> = Vec::new();
         let mut looks = Vec::new();
         let mut add = |word: &'static str, look: Look| {
@@ -135,7 +141,13 @@ impl Detectors {
             .kind(Some(AhoCorasickKind::DFA))
             .build(&words)
             .ok();
-        Self { words, looks, known, rules }
+        Self { words, looks }
+    }
+}
+
+impl Detectors {
+    pub(super) fn new(rules: Vec<Rule>, known: Known) -> Self {
+        Self { known, rules }
     }
 
     /// All that is secret, in no order.
@@ -143,9 +155,9 @@ impl Detectors {
         let mut spans = Vec::new();
         let mut named_to = 0;
         let mut blocked_to = 0;
-        for found in self.words.iter().flat_map(|words| words.find_overlapping_iter(text)) {
+        for found in BUILT_IN.words.iter().flat_map(|words| words.find_overlapping_iter(text)) {
             let at = found.start();
-            match self.looks[found.pattern().as_usize()] {
+            match BUILT_IN.looks[found.pattern().as_usize()] {
                 Look::Shape(index) => {
                     let shape = &SHAPES[index];
                     if let Some(end) = shape::end(shape, text, at) {
@@ -210,8 +222,8 @@ impl Detectors {
     pub(super) fn announces(&self, line: &str) -> bool {
         !self.rules.is_empty()
             || self.known.has_spaces()
-            || self.words.iter().flat_map(|words| words.find_overlapping_iter(line)).any(|found| {
-                match self.looks[found.pattern().as_usize()] {
+            || BUILT_IN.words.iter().flat_map(|words| words.find_overlapping_iter(line)).any(|found| {
+                match BUILT_IN.looks[found.pattern().as_usize()] {
                     Look::Name
                     | Look::Begin
                     | Look::End

@@ -102,6 +102,39 @@ pub fn commands(line: &str) -> Vec<String> {
     found
 }
 
+/// Where each command that stands alone at the top of a line ends, but for the last: before a `;`, a line break or an `&&`. None
+/// where the line is anything but a list of these.
+pub fn sequence_ends(line: &str) -> Vec<usize> {
+    let Some(tree) = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<")) else { return Vec::new() };
+    let root = tree.root_node();
+    let mut ends = Vec::new();
+    let mut cursor = root.walk();
+    for child in root.children(&mut cursor) {
+        match child.kind() {
+            ";" | "\n" | "comment" => {}
+            "list" => {
+                let mut and = Vec::new();
+                let mut list = child;
+                // It nests to the left.
+                while list.kind() == "list" && list.child_count() == 3 {
+                    let (Some(left), Some(operator)) = (list.child(0), list.child(1)) else { return Vec::new() };
+                    if operator.kind() != "&&" {
+                        return Vec::new();
+                    }
+                    and.push(left.end_byte());
+                    list = left;
+                }
+                ends.extend(and.into_iter().rev());
+                ends.push(child.end_byte());
+            }
+            _ if child.is_named() => ends.push(child.end_byte()),
+            _ => return Vec::new(),
+        }
+    }
+    ends.pop();
+    ends
+}
+
 fn has_expansion(node: Node<'_>) -> bool {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).any(|child| {

@@ -119,6 +119,21 @@ pub fn read(line: &str) -> Line {
     }
 }
 
+/// The beginnings of a line that can run without what follows, and how many of its simple commands each has; the shortest first.
+pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
+    if line.len() > SHOWN_BYTES {
+        return Vec::new();
+    }
+    let ends = grammar::sequence_ends(line);
+    let all = if ends.is_empty() { Vec::new() } else { read(line).parts };
+    let first = |end: usize| {
+        let parts = read(&line[..end]).parts;
+        let same = parts.len() < all.len() && parts.iter().zip(&all).all(|(part, of_all)| part.text == of_all.text);
+        same.then_some((&line[..end], parts.len()))
+    };
+    ends.into_iter().filter_map(first).collect()
+}
+
 /// One look at a line by what is known of its variables, and all that is if more was learnt too late.
 fn look(line: &str, values: Values) -> (Line, Option<Values>) {
     let mut engine = Engine { values, ..Engine::default() };

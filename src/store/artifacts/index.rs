@@ -37,9 +37,9 @@ const SHAPE: Shape = Shape {
 };
 
 pub(super) struct Index {
-    connection: Connection,
-    contents: Contents,
-    limits: Limits,
+    pub(super) connection: Connection,
+    pub(super) contents: Contents,
+    pub(super) limits: Limits,
 }
 
 impl Index {
@@ -148,7 +148,7 @@ fn gone(given: &str) -> Trouble {
 }
 
 /// Gives up what was not used for longest until the others fit; never the one just kept.
-fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), Trouble> {
+pub(super) fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), Trouble> {
     loop {
         let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";
         let (bytes, count): (i64, i64) = transaction.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -203,6 +203,6 @@ fn kind_of(word: &str) -> ArtifactKind {
     }
 }
 
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }

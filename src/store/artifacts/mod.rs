@@ -2,6 +2,7 @@
 
 mod contents;
 mod index;
+mod retention;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +48,13 @@ struct Inner {
 impl ArtifactStore {
     pub fn new(data_dir: &Path, session: Option<&SessionId>) -> Self {
         Self::within(data_dir, session, LIMITS)
+    }
+
+    /// The same with another budget for all of them.
+    pub fn with_budget(self, all_bytes: u64) -> Self {
+        let (directory, session) = (self.inner.directory.clone(), self.inner.session.clone());
+        let limits = Limits { all_bytes, ..self.inner.limits };
+        Self { inner: Arc::new(Inner { directory, limits, session, index: Mutex::new(None) }) }
     }
 
     fn within(data_dir: &Path, session: Option<&SessionId>, limits: Limits) -> Self {

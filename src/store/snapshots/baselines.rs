@@ -15,6 +15,13 @@ use std::path::{Path, PathBuf};
 
 /// Sessions whose baselines are kept; those that began to change something longest ago are given up first.
 const SESSIONS: i64 = 100;
+/// Of these nothing is given up, whatever room it takes.
+const NEWEST_SESSIONS: i64 = 10;
+/// What is kept of a session.
+const SESSION_TABLES: [&str; 5] = ["baselines", "spans", "directories", "gaps", "tracked"];
+
+/// Beside the authors: somebody else changed it between two changes of the same step.
+pub(super) const MIXED: i64 = 8;
 
 fn bit(by: ChangedBy) -> i64 {
     match by {
@@ -24,7 +31,7 @@ fn bit(by: ChangedBy) -> i64 {
     }
 }
 
-fn authors(bits: i64) -> Vec<ChangedBy> {
+pub(super) fn authors(bits: i64) -> Vec<ChangedBy> {
     [ChangedBy::Tool, ChangedBy::Command, ChangedBy::Outside].into_iter().filter(|by| bits & bit(*by) != 0).collect()
 }
 
@@ -33,6 +40,7 @@ struct Tracked<'a> {
     transaction: &'a Transaction<'a>,
     session: &'a str,
     task: &'a str,
+    step: i64,
     bytes: u64,
     files: u64,
     left_out: u64,
@@ -54,7 +62,7 @@ impl<'a> Tracked<'a> {
             })?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
         let [bytes, files, left_out] = [bytes, files, left_out].map(i64::unsigned_abs);
-        Ok(Self { transaction, session, task, bytes, files, left_out })
+        Ok(Self { transaction, session, task, step: owner.step.cast_signed(), bytes, files, left_out })
     }
 
     fn save(self) -> rusqlite::Result<()> {
@@ -65,10 +73,10 @@ impl<'a> Tracked<'a> {
         Ok(())
     }
 
-    /// The mark of the baseline that this task has of a path.
+    /// The mark of the baseline that this step has of a path.
     fn baseline(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
-        let sql = "SELECT stood FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3";
-        let key = params![self.session, path.as_os_str().as_bytes(), self.task];
+        let sql = "SELECT stood FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?4";
+        let key = params![self.session, path.as_os_str().as_bytes(), self.task, self.step];
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()
     }
 
@@ -90,8 +98,8 @@ impl<'a> Tracked<'a> {
             let sql = "INSERT OR IGNORE INTO contents (id, bytes) VALUES (?1, ?2)";
             self.transaction.prepare_cached(sql)?.execute(params![id, before.bytes.cast_signed()])?;
         }
-        let sql = "INSERT INTO baselines (session, task, path, stood, content, why, after, authors)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let sql = "INSERT INTO baselines (session, task, path, stood, content, why, after, authors, step)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let path = path.as_os_str().as_bytes();
         self.transaction.prepare_cached(sql)?.execute(params![
             self.session,
@@ -101,7 +109,8 @@ impl<'a> Tracked<'a> {
             content,
             before.why,
             after,
-            bits
+            bits,
+            self.step
         ])?;
         self.files += 1;
         Ok(true)
@@ -109,16 +118,17 @@ impl<'a> Tracked<'a> {
 
     fn update(&self, path: &Path, after: Option<&[u8]>, bits: i64) -> rusqlite::Result<()> {
         let sql = "UPDATE baselines SET after = coalesce(?4, after), authors = authors | ?5
-                   WHERE session = ?1 AND path = ?2 AND task = ?3";
+                   WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?6";
         let path = path.as_os_str().as_bytes();
-        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after, bits])?;
+        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after, bits, self.step])?;
         Ok(())
     }
 
     fn nobodys(&self, path: &Path, after: &[u8]) -> rusqlite::Result<()> {
-        let sql = "UPDATE baselines SET after = ?4, authors = 0 WHERE session = ?1 AND path = ?2 AND task = ?3";
+        let sql = "UPDATE baselines SET after = ?4, authors = 0
+                   WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?5";
         let path = path.as_os_str().as_bytes();
-        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after])?;
+        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after, self.step])?;
         Ok(())
     }
 
@@ -135,20 +145,20 @@ impl<'a> Tracked<'a> {
     }
 
     fn forget(&mut self, path: &Path) -> rusqlite::Result<()> {
-        let sql = "DELETE FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3";
-        let key = params![self.session, path.as_os_str().as_bytes(), self.task];
+        let sql = "DELETE FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?4";
+        let key = params![self.session, path.as_os_str().as_bytes(), self.task, self.step];
         self.files -= (self.transaction.prepare_cached(sql)?.execute(key)? as u64).min(self.files);
         Ok(())
     }
 
-    /// Paths of this task at or below one, whose maker has not said yet what it left.
+    /// Paths of this step at or below one, whose maker has not said yet what it left.
     fn unsettled(&self, path: &Path) -> rusqlite::Result<Vec<(PathBuf, Vec<u8>)>> {
         let sql = "SELECT path, stood FROM baselines
-                   WHERE session = ?1 AND task = ?2 AND (path = ?3 OR (path > ?4 AND path < ?5))";
+                   WHERE session = ?1 AND task = ?2 AND step = ?6 AND (path = ?3 OR (path > ?4 AND path < ?5))";
         let at = path.as_os_str().as_bytes();
         let (from, to) = ([at, b"/"].concat(), [at, b"0"].concat());
         let mut rows = self.transaction.prepare_cached(sql)?;
-        let found = rows.query_map(params![self.session, self.task, at, from, to], |row| {
+        let found = rows.query_map(params![self.session, self.task, at, from, to, self.step], |row| {
             Ok((PathBuf::from(OsStr::from_bytes(&row.get::<_, Vec<u8>>(0)?)), row.get(1)?))
         })?;
         found.collect()
@@ -157,20 +167,37 @@ impl<'a> Tracked<'a> {
 
 fn give_up_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let old = "SELECT session FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1";
-    for table in ["baselines", "spans"] {
+    // The list of what is old is the last to go.
+    for table in SESSION_TABLES {
         transaction.execute(&format!("DELETE FROM {table} WHERE session IN ({old})"), [SESSIONS])?;
     }
-    transaction.execute(&format!("DELETE FROM tracked WHERE session IN ({old})"), [SESSIONS])?;
     Ok(())
 }
 
-impl Index {
-    fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
-        connection.transaction_with_behavior(TransactionBehavior::Immediate)
-    }
+/// Gives up what is kept of the session that began to change something longest ago, if it is none of the newest.
+pub(super) fn give_up_one(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
+    let sql = "SELECT session FROM (SELECT session, number FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1)
+               ORDER BY number LIMIT 1";
+    let oldest: Option<String> = transaction.query_row(sql, [NEWEST_SESSIONS], |row| row.get(0)).optional()?;
+    let Some(oldest) = oldest else { return Ok(false) };
+    forget(transaction, &oldest)?;
+    Ok(true)
+}
 
+fn forget(transaction: &Transaction<'_>, session: &str) -> rusqlite::Result<()> {
+    for table in SESSION_TABLES {
+        transaction.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session])?;
+    }
+    Ok(())
+}
+
+pub(super) fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+impl Index {
     pub(super) fn keep_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), Trouble> {
-        let transaction = Self::writing(&mut self.connection)?;
+        let transaction = writing(&mut self.connection)?;
         let mut tracked = Tracked::open(&transaction, owner)?;
         let limits = super::Limits { snapshot_bytes: self.limits.session_bytes, ..self.limits };
         let goes_on = any_open(&transaction, owner.session.as_str())?;
@@ -192,7 +219,7 @@ impl Index {
                 let outside = left.is_some_and(|left| left != before.mark) && !goes_on;
                 let bits = bit(ChangedBy::Tool) | if outside { bit(ChangedBy::Outside) } else { 0 };
                 if known {
-                    tracked.update(&path, None, bits)?;
+                    tracked.update(&path, None, bits | if outside { MIXED } else { 0 })?;
                 } else {
                     tracked.add(&path, &before, None, bits, limits.session_files)?;
                 }
@@ -203,7 +230,7 @@ impl Index {
     }
 
     pub(super) fn settle_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), Trouble> {
-        let transaction = Self::writing(&mut self.connection)?;
+        let transaction = writing(&mut self.connection)?;
         let mut tracked = Tracked::open(&transaction, owner)?;
         let (most, limit) = (self.limits.session_files, self.limits.file_bytes);
         for path in paths {
@@ -233,8 +260,10 @@ impl Index {
     }
 
     pub(super) fn note_baselines(&mut self, owner: &Owner, by: ChangedBy, noted: Vec<Noted>) -> Result<(), Trouble> {
-        let transaction = Self::writing(&mut self.connection)?;
-        let mut tracked = Tracked::open(&transaction, owner)?;
+        let transaction = writing(&mut self.connection)?;
+        // What others did belongs to no step.
+        let owner = Owner { step: if by == ChangedBy::Outside { 0 } else { owner.step }, ..owner.clone() };
+        let mut tracked = Tracked::open(&transaction, &owner)?;
         for one in noted {
             if !tracked.knows(&one.path)? {
                 note(&mut tracked, by, one, self.limits.session_files)?;
@@ -245,11 +274,11 @@ impl Index {
     }
 
     pub(super) fn begin_span(&mut self, owner: Owner, since: Checkpoint) -> Result<Span, Trouble> {
-        let transaction = Self::writing(&mut self.connection)?;
+        let transaction = writing(&mut self.connection)?;
         let tracked = Tracked::open(&transaction, &owner)?;
         transaction.execute(
-            "INSERT INTO spans (session, task, root, snapshot, open) VALUES (?1, ?2, ?3, ?4, 1)",
-            params![tracked.session, tracked.task, since.root.as_os_str().as_bytes(), since.number],
+            "INSERT INTO spans (session, task, root, snapshot, open, step) VALUES (?1, ?2, ?3, ?4, 1, ?5)",
+            params![tracked.session, tracked.task, since.root.as_os_str().as_bytes(), since.number, tracked.step],
         )?;
         let number = transaction.last_insert_rowid();
         transaction.commit()?;
@@ -257,7 +286,7 @@ impl Index {
     }
 
     pub(super) fn end_span(&mut self, span: &Span, changed: Vec<Changed>, goes_on: bool) -> Result<(), Trouble> {
-        let transaction = Self::writing(&mut self.connection)?;
+        let transaction = writing(&mut self.connection)?;
         let mut tracked = Tracked::open(&transaction, &span.owner)?;
         for Changed { path, before, after } in changed {
             let path = span.since.root.join(path);
@@ -273,12 +302,16 @@ impl Index {
     }
 
     pub(super) fn open_spans(&mut self, session: &SessionId) -> Result<Vec<Span>, Trouble> {
-        let sql = "SELECT number, task, root, snapshot FROM spans WHERE session = ?1 AND open = 1 ORDER BY number";
+        let sql = "SELECT number, task, root, snapshot, step FROM spans WHERE session = ?1 AND open = 1 ORDER BY number";
         let mut rows = self.connection.prepare_cached(sql)?;
         let spans = rows.query_map([session.as_str()], |row| {
             let task = Some(row.get::<_, String>(1)?).filter(|task| !task.is_empty()).map(TaskId::new);
             let since = checkpoint(row.get(3)?, &row.get::<_, Vec<u8>>(2)?);
-            Ok(Span { number: row.get(0)?, owner: Owner { session: session.clone(), task }, since })
+            Ok(Span {
+                number: row.get(0)?,
+                owner: Owner { session: session.clone(), task, step: row.get::<_, i64>(4)?.unsigned_abs() },
+                since,
+            })
         })?;
         Ok(spans.collect::<Result<_, _>>()?)
     }
@@ -378,10 +411,8 @@ impl Index {
     }
 
     pub(super) fn forget_session(&mut self, session: &SessionId) -> Result<(), Trouble> {
-        let transaction = Self::writing(&mut self.connection)?;
-        for table in ["baselines", "spans", "tracked"] {
-            transaction.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session.as_str()])?;
-        }
+        let transaction = writing(&mut self.connection)?;
+        forget(&transaction, session.as_str())?;
         let gone = forget_contents(&transaction)?;
         transaction.commit()?;
         if gone > 0 { self.sweep() } else { Ok(()) }
@@ -410,10 +441,19 @@ fn stood_then(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stood> {
 fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> rusqlite::Result<()> {
     let Noted { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
-    if tracked.baseline(&path)?.is_some() {
+    if let Some(first) = tracked.baseline(&path)? {
         // What a tool left there and is there still, the command did not make.
-        let same = after.is_some() && tracked.left(&path)? == after;
-        return tracked.update(&path, after.as_deref(), if same { 0 } else { bit(by) });
+        let left = tracked.left(&path)?;
+        if after.is_some() && left == after {
+            return tracked.update(&path, after.as_deref(), 0);
+        }
+        let found = mark(&before);
+        let mixed = left.is_some_and(|left| left != found) && first != found;
+        return tracked.update(&path, after.as_deref(), bit(by) | if mixed { MIXED } else { 0 });
+    }
+    // The same where another step of the task left it there.
+    if after.is_some() && tracked.step > 0 && tracked.left(&path)? == after {
+        return Ok(());
     }
     tracked.add(&path, &Standing { why, ..Standing::of(before) }, after.as_deref(), bit(by), most)?;
     Ok(())

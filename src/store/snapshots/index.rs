@@ -18,11 +18,11 @@ pub(super) struct Index {
     pub(super) connection: Connection,
     pub(super) objects: Objects,
     pub(super) limits: Limits,
-    roots: HashMap<PathBuf, Newest>,
+    pub(super) roots: HashMap<PathBuf, Newest>,
 }
 
 /// The files of a root as its newest snapshot has them.
-struct Newest {
+pub(super) struct Newest {
     key: i64,
     number: i64,
     files: HashMap<PathBuf, Known>,
@@ -326,7 +326,7 @@ fn write(transaction: &Transaction<'_>, newest: &Newest, found: &Found) -> rusql
 }
 
 /// Gives up the oldest snapshots, of whatever root, until the contents of the others fit; never the one just taken.
-fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusqlite::Result<bool> {
+pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusqlite::Result<bool> {
     let total = |transaction: &Transaction<'_>| {
         transaction.query_row("SELECT coalesce(sum(bytes), 0) FROM contents", [], |row| row.get::<_, i64>(0))
     };
@@ -337,8 +337,14 @@ fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusql
                 Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
             })
             .optional()?;
-        let Some((number, root)) = oldest else { break };
         any = true;
+        let Some((number, root)) = oldest else {
+            if !super::baselines::give_up_one(transaction)? {
+                break;
+            }
+            forget_contents(transaction)?;
+            continue;
+        };
         transaction.execute("DELETE FROM snapshots WHERE number = ?1", [number])?;
         let next = transaction
             .query_row("SELECT min(number) FROM snapshots WHERE root = ?1", [root], |row| row.get::<_, Option<i64>>(0))?;

@@ -4,15 +4,18 @@ mod baselines;
 mod index;
 mod look;
 mod objects;
+mod retention;
 mod schema;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod trail;
 
 use super::index_file::Trouble;
 use super::locked;
 use crate::ports::{
-    Baselines, BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, Noted, Owner, Span, Stood,
+    Baselines, BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, Noted, Owner, Span,
+    Standing, Stood, TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use index::Index;
@@ -61,6 +64,12 @@ struct Inner {
 impl Snapshots {
     pub fn new(data_dir: &Path) -> Self {
         Self::within(data_dir, LIMITS)
+    }
+
+    /// The same with another budget for all contents.
+    pub fn with_budget(self, all_bytes: u64) -> Self {
+        let (directory, limits) = (self.inner.directory.clone(), Limits { all_bytes, ..self.inner.limits });
+        Self { inner: Arc::new(Inner { directory, limits, index: Mutex::new(None) }) }
     }
 
     fn within(data_dir: &Path, limits: Limits) -> Self {
@@ -158,6 +167,22 @@ impl Baselines for Snapshots {
 
     fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Stood>, CheckpointError>> {
         self.with_index(move |index| index.stood(&since, &paths))
+    }
+
+    fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| index.note_directories(&owner, &noted))
+    }
+
+    fn note_gap(&self, owner: Owner, words: String) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| index.note_gap(&owner, &words))
+    }
+
+    fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>> {
+        self.with_index(move |index| index.trail(&session, step))
+    }
+
+    fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Standing>, CheckpointError>> {
+        self.with_index(move |index| Ok(index.standing(&paths)))
     }
 
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>> {

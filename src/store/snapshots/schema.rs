@@ -3,7 +3,7 @@
 use crate::store::index_file::Shape;
 
 /// `ayes`.
-pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, versions: &[TABLES, BASELINES] };
+pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, versions: &[TABLES, BASELINES, STEPS] };
 
 const TABLES: &str = "
     CREATE TABLE roots (key INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE);
@@ -65,4 +65,46 @@ const BASELINES: &str = "
         open INTEGER NOT NULL
     );
     CREATE INDEX spans_session ON spans (session, open);
+";
+
+/// Baselines step by step, directories, and what was not seen. What was kept without a step belongs to none.
+const STEPS: &str = "
+    CREATE TABLE stepwise (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        task TEXT NOT NULL,
+        step INTEGER NOT NULL,
+        path BLOB NOT NULL,
+        stood BLOB NOT NULL,
+        content BLOB,
+        why TEXT,
+        after BLOB,
+        authors INTEGER NOT NULL,
+        UNIQUE (session, path, task, step)
+    );
+    INSERT INTO stepwise (number, session, task, step, path, stood, content, why, after, authors)
+        SELECT number, session, task, 0, path, stood, content, why, after, authors FROM baselines;
+    DROP TABLE baselines;
+    ALTER TABLE stepwise RENAME TO baselines;
+    CREATE INDEX baselines_content ON baselines (content) WHERE content IS NOT NULL;
+    CREATE INDEX baselines_steps ON baselines (session, step);
+    ALTER TABLE spans ADD COLUMN step INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE directories (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        task TEXT NOT NULL,
+        step INTEGER NOT NULL,
+        path BLOB NOT NULL,
+        made INTEGER NOT NULL,
+        mode INTEGER NOT NULL,
+        UNIQUE (session, path, task, step)
+    );
+    CREATE INDEX directories_steps ON directories (session, step);
+    CREATE TABLE gaps (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        step INTEGER NOT NULL,
+        words TEXT NOT NULL,
+        UNIQUE (session, step, words)
+    );
 ";

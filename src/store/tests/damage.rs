@@ -4,7 +4,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 /// All files of a directory with their bytes.
-fn bytes(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn bytes(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(dir).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file());
     files.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
 }
@@ -20,7 +20,8 @@ fn a_damaged_store_is_moved_aside_byte_for_byte() {
     let whole = fs::read(sound.path().join("aye.db")).unwrap();
     let mut scrambled = whole.clone();
     let middle = whole.len() / 2;
-    scrambled[middle - 3000..middle + 3000].fill(0x5a);
+    // Somewhere between the pages that are free.
+    scrambled[4096..whole.len() - 4096].fill(0x5a);
     let foreign = {
         let path = sound.path().join("foreign.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE notes (text)").unwrap();
@@ -59,8 +60,8 @@ fn a_damaged_store_is_moved_aside_byte_for_byte() {
         if let Some(wal) = wal {
             assert!(fs::read(aside::beside(&moved, "-wal")).unwrap() == wal, "{name}: the log changed");
         }
-        let _claim = store.create(session(ID));
-        append(&store, ID, vec![prompt("hi")], Durability::Power);
+        let _claim = store.create(session(OTHER));
+        append(&store, OTHER, vec![prompt("hi")], Durability::Power);
         drop(store);
         assert!(Store::open(dir.path()).unwrap().notices().is_empty(), "{name}: the new store is sound");
     }

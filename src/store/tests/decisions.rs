@@ -6,12 +6,7 @@ use crate::protocol::{CallId, ToolCall};
 #[test]
 fn a_process_that_dies_while_a_store_is_brought_up_to_date_leaves_the_old_one() {
     let (dir, copy) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    {
-        let store = Store::open(dir.path()).unwrap();
-        let _claim = store.create(session(ID));
-        append(&store, ID, vec![prompt("kept")], Durability::Power);
-    }
-    let path = dir.path().join("aye.db");
+    let path = super::format::of_format_2(dir.path());
     let mut old = rusqlite::Connection::open(&path).unwrap();
     old.execute_batch("DROP TABLE decisions; PRAGMA user_version = 1; PRAGMA cache_spill = 1; PRAGMA cache_size = 1").unwrap();
     // Half of it is in the log already when the process is killed: what stands on the disk then is taken up by another.
@@ -23,8 +18,9 @@ fn a_process_that_dies_while_a_store_is_brought_up_to_date_leaves_the_old_one() 
     }
     drop(half);
     let store = Store::open(copy.path()).unwrap();
-    assert!(store.notices().is_empty(), "{:?}", store.notices());
+    assert!(store.notices()[0].contains(&super::format::kept()), "{:?}", store.notices());
     assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
+    let _claim = store.claim(&SessionId::new(ID)).unwrap();
     append(&store, ID, vec![refused("c1")], Durability::Process);
     assert_eq!(logged(&store).len(), 1);
 }
@@ -59,7 +55,12 @@ fn logged(store: &Store) -> Vec<String> {
 #[test]
 fn the_log_names_a_call_that_a_process_before_asked_about() {
     let dir = TempDir::new().unwrap();
-    let started = || Record::Started { tool_call_id: CallId::new("c1"), rule: "approved by you".to_owned() };
+    let started = || Record::Started {
+        tool_call_id: CallId::new("c1"),
+        rule: "approved by you".to_owned(),
+        places: Vec::new(),
+        told: None,
+    };
     {
         let store = Store::open(dir.path()).unwrap();
         let _claim = store.create(session(ID));
@@ -71,6 +72,7 @@ fn the_log_names_a_call_that_a_process_before_asked_about() {
         );
     }
     let store = Store::open(dir.path()).unwrap();
+    let _claim = store.claim(&SessionId::new(ID)).unwrap();
     append(&store, ID, vec![started()], Durability::Power);
     assert_eq!(logged(&store), ["RunCommand $ make allow you ask"]);
 }

@@ -21,17 +21,47 @@ const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads a file from its start to its end, in parts of the same even size but the last; what it is known by afterwards.
 pub fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreImage> {
-    Ok(PreImage::Content(hash(&mut open_file(real)?, visit)?))
+    read_through(real, visit).map(|content| content.image())
+}
+
+/// A content that was read through and is not held.
+pub struct Content(blake3::Hasher);
+
+impl Content {
+    pub fn of(content: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(content);
+        Self(hasher)
+    }
+
+    pub fn image(&self) -> PreImage {
+        PreImage::Content(self.0.finalize())
+    }
+
+    /// The same with more at its end.
+    pub fn and(mut self, more: &[u8]) -> PreImage {
+        self.0.update(more);
+        self.image()
+    }
+}
+
+/// As `scan`; what it is with more at its end can be told as well.
+pub fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<Content> {
+    read_all(&mut open_file(real)?, visit).map(Content)
 }
 
 fn hash(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3::Hash> {
+    Ok(read_all(file, visit)?.finalize())
+}
+
+fn read_all(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3::Hasher> {
     let mut hasher = blake3::Hasher::new();
     let mut chunk = Vec::with_capacity(CHUNK_BYTES);
     loop {
         chunk.clear();
         (&*file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
         if chunk.is_empty() {
-            return Ok(hasher.finalize());
+            return Ok(hasher);
         }
         hasher.update(&chunk);
         visit(&chunk);

@@ -5,6 +5,7 @@ mod attributes;
 mod fingerprint;
 mod own_secret;
 pub mod private;
+mod put_back;
 mod replace;
 pub mod several;
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub mod usage;
 
 pub use fingerprint::Fingerprint;
 pub use own_secret::own_secret;
+pub use put_back::{Found, Wanted, put_back, remove_empty_directory, set_mode};
 pub use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
 
 use super::path::open_file;

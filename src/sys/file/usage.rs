@@ -15,6 +15,12 @@ const MAX_DEPTH: usize = 256;
 /// More are counted up to here, and that is said.
 const MAX_ENTRIES: u64 = 5_000_000;
 
+/// What a person without special rights can still put on the disk that holds `place`.
+pub fn free_bytes(place: &Path) -> Option<u64> {
+    let disk = nix::sys::statvfs::statvfs(place).ok()?;
+    Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
+}
+
 /// What is below one place, itself among it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {

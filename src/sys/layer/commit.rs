@@ -115,8 +115,11 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
     let mut journal = Journal { version: VERSION, roots };
     let ready = make_ready(&base, &opened, &mut journal, pace);
     if let Err(error) = ready {
-        journal::clear_stages(&journal);
-        journal::forget(&base);
+        // Written down and not sure to last is begun all the same: what it needs stays until it is finished.
+        if !journal::has_begun(preview) {
+            journal::clear_stages(&journal);
+            journal::forget(&base);
+        }
         return Err(error);
     }
     journal::carry_out(&base, &journal, pace).map_err(here(preview))

@@ -1,5 +1,5 @@
-//! What the helper makes where the command will be and hands to aye before it starts: the socket of aye's proxy, and the
-//! terminal. The command has neither.
+//! What the helper makes where the command will be and hands to aye before it starts: the socket of aye's proxy, the terminal,
+//! and the end of a pipe that its input is written to. The command has none of them.
 
 use super::wire::{self, Job, Report, TerminalSize};
 use crate::sys::sandbox::{NetworkAccess, Strength};
@@ -15,8 +15,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use tokio::io::Interest;
 
-/// The socket and the terminal.
-const MOST_DESCRIPTORS: usize = 2;
+/// The socket, the terminal and the pipe.
+const MOST_DESCRIPTORS: usize = 3;
 /// What the kernel passes at most in one go. There is room for all of them: what did not fit would stay open, unknown to anyone.
 const KERNEL_DESCRIPTORS: usize = 253;
 
@@ -24,6 +24,12 @@ const KERNEL_DESCRIPTORS: usize = 253;
 pub(super) struct Made {
     listener: Option<TcpListener>,
     terminal: Option<Pair>,
+    input: Option<Pipe>,
+}
+
+struct Pipe {
+    reads: OwnedFd,
+    writes: OwnedFd,
 }
 
 struct Pair {
@@ -35,6 +41,7 @@ struct Pair {
 pub(super) struct Left {
     proxy: Option<u16>,
     slave: Option<OwnedFd>,
+    reads: Option<OwnedFd>,
 }
 
 impl Made {
@@ -45,28 +52,31 @@ impl Made {
             .transpose()
             .map_err(|error| format!("the sandbox could not be set up: aye's proxy cannot listen in it: {error}"))?;
         let terminal = job.terminal.map(open_terminal).transpose();
-        Ok(Self { listener, terminal: terminal.map_err(|error| format!("it cannot have a terminal: {error}"))? })
+        let terminal = terminal.map_err(|error| format!("it cannot have a terminal: {error}"))?;
+        let input = job.is_fed.then(open_pipe).transpose().map_err(|error| format!("it cannot have an input: {error}"))?;
+        Ok(Self { listener, terminal, input })
     }
 
     /// Gives aye its part.
     pub(super) fn hand_over(self, control: &mut UnixStream) -> io::Result<Left> {
-        let Self { listener, terminal } = self;
+        let Self { listener, terminal, input } = self;
         let port = listener.as_ref().map(TcpListener::local_addr).transpose()?.map(|address| address.port());
-        let ready = Report::Ready { proxy: listener.is_some(), terminal: terminal.is_some() };
+        let ready = Report::Ready { proxy: listener.is_some(), terminal: terminal.is_some(), input: input.is_some() };
         let listening = listener.iter().map(AsRawFd::as_raw_fd);
-        let descriptors: Vec<_> = listening.chain(terminal.iter().map(|pair| pair.master.as_raw_fd())).collect();
+        let terminals = terminal.iter().map(|pair| pair.master.as_raw_fd());
+        let descriptors: Vec<_> = listening.chain(terminals).chain(input.iter().map(|pipe| pipe.writes.as_raw_fd())).collect();
         let bytes = wire::encode(&ready)?;
         let rights = [ControlMessage::ScmRights(&descriptors)];
         let rights = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
         let flags = MsgFlags::MSG_NOSIGNAL;
         let sent = sendmsg::<()>(control.as_raw_fd(), &[IoSlice::new(&bytes)], rights, flags, None)?;
         control.write_all(&bytes[sent..])?;
-        Ok(Left { proxy: port, slave: terminal.map(|pair| pair.slave) })
+        Ok(Left { proxy: port, slave: terminal.map(|pair| pair.slave), reads: input.map(|pipe| pipe.reads) })
     }
 }
 
 impl Left {
-    /// Tells the command where the proxy is, and puts it on its terminal.
+    /// Tells the command where the proxy is, and gives it its terminal or its input.
     pub(super) fn give(self, command: &mut Command) -> io::Result<()> {
         if let Some(port) = self.proxy {
             let proxy = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
@@ -78,6 +88,9 @@ impl Left {
         if let Some(slave) = self.slave {
             command.stdin(Stdio::from(slave.try_clone()?)).stdout(Stdio::from(slave.try_clone()?)).stderr(Stdio::from(slave));
             take_terminal(command);
+        }
+        if let Some(reads) = self.reads {
+            command.stdin(Stdio::from(reads));
         }
         Ok(())
     }
@@ -98,6 +111,15 @@ fn open_terminal(size: TerminalSize) -> io::Result<Pair> {
         fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
     }
     Ok(Pair { master: pair.master, slave: pair.slave })
+}
+
+/// Neither end is anybody's who is started meanwhile.
+fn open_pipe() -> io::Result<Pipe> {
+    let (reads, writes) = nix::unistd::pipe()?;
+    for end in [&reads, &writes] {
+        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    }
+    Ok(Pipe { reads, writes })
 }
 
 pub(super) fn winsize(size: TerminalSize) -> Winsize {
@@ -123,6 +145,8 @@ pub(super) struct Pieces {
     pub listener: Option<tokio::net::TcpListener>,
     /// The master of the command's terminal, which does not block.
     pub terminal: Option<OwnedFd>,
+    /// Takes what the command reads.
+    pub input: Option<tokio::net::unix::pipe::Sender>,
 }
 
 /// The first word of the helper: what it made, or that nothing starts. Whatever comes with it that is not what it says is
@@ -130,10 +154,10 @@ pub(super) struct Pieces {
 pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<Pieces, Report>> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
-    let Report::Ready { proxy, terminal } = report else {
+    let Report::Ready { proxy, terminal, input } = report else {
         return if descriptors.is_empty() { Ok(Err(report)) } else { Err(garbage("descriptors that belong to nothing")) };
     };
-    if descriptors.len() != usize::from(proxy) + usize::from(terminal) {
+    if descriptors.len() != usize::from(proxy) + usize::from(terminal) + usize::from(input) {
         return Err(garbage("not the descriptors that it says"));
     }
     let mut descriptors = descriptors.into_iter();
@@ -149,6 +173,11 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
         }
         set_nonblocking(&master)?;
         pieces.terminal = Some(master);
+    }
+    if input {
+        let writes = descriptors.next().ok_or_else(|| garbage("no pipe"))?;
+        // Refuses what is no pipe, or one that is read from.
+        pieces.input = Some(tokio::net::unix::pipe::Sender::from_owned_fd(writes)?);
     }
     Ok(Ok(pieces))
 }

@@ -4,6 +4,7 @@ mod capture;
 mod environment;
 mod fence;
 mod handshake;
+mod piped;
 mod run;
 mod shell;
 mod supervise;
@@ -15,6 +16,7 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
+pub use piped::{Piped, start_piped};
 #[cfg(test)]
 pub use run::Namespaces;
 #[cfg(test)]

@@ -191,7 +191,7 @@ pub async fn run_beside(
     beside: Beside,
 ) -> Result<Finished, ProcessError> {
     let Beside { tap, whole, unhurried } = beside;
-    let Some(Running { mut child, mut control, pieces: _, mut way_out }) = start(&spec, None, &kill).await? else {
+    let Some(Running { mut child, mut control, pieces: _, mut way_out }) = start(&spec, Ends::Read, &kill).await? else {
         return Ok(Finished {
             end: End::Killed,
             stdout: Captured::default(),
@@ -230,20 +230,31 @@ pub async fn run_beside(
     Ok(Finished { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
+/// What aye has of a command's input and output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// What it prints.
+    Read,
+    /// That, and what it reads.
+    Both,
+    Terminal(TerminalSize),
+}
+
 /// Nothing where `kill` came first.
-pub(super) async fn start(
-    spec: &Spec,
-    terminal: Option<TerminalSize>,
-    kill: &CancellationToken,
-) -> Result<Option<Running>, ProcessError> {
+pub(super) async fn start(spec: &Spec, ends: Ends, kill: &CancellationToken) -> Result<Option<Running>, ProcessError> {
     if spec.line.len() >= MAX_LINE_BYTES {
         return Err(ProcessError::LineTooLong);
     }
+    let terminal = match ends {
+        Ends::Terminal(size) => Some(size),
+        Ends::Read | Ends::Both => None,
+    };
     let job = Job {
         shell: find_shell(spec.shell, &spec.environment).ok_or(ProcessError::NoShell(spec.shell))?,
         words: spec.shell.options().iter().map(|&word| word.to_owned()).chain([spec.line.clone()]).collect(),
         directory: spec.directory.as_os_str().as_bytes().to_vec(),
         stdin: spec.stdin.clone(),
+        is_fed: ends == Ends::Both,
         terminal,
         confinement: spec.confinement.clone(),
     };

@@ -1,7 +1,7 @@
 //! A command on a terminal of its own, for who reads its screen and types.
 
 use super::handshake::winsize;
-use super::run::{DRAIN_LIMIT, End, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
+use super::run::{DRAIN_LIMIT, End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
 use super::wire::TerminalSize;
 use crate::sys::proxy::DeniedHost;
 use futures_util::FutureExt;
@@ -61,7 +61,7 @@ pub struct Front {
 
 /// Starts the line on a terminal of the size in `spec`. Its end comes as for any command: by itself, by its time, by `kill`.
 pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
-    let Some(running) = start(&spec, Some(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
+    let Some(running) = start(&spec, Ends::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
         return Err(ProcessError::NotStarted("it was stopped before it began".to_owned()));
     };
     let Running { mut child, mut control, pieces, mut way_out } = running;

@@ -1,3 +1,4 @@
+mod piped;
 mod terminals;
 
 use super::environment::environment_words;

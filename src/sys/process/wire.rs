@@ -18,6 +18,8 @@ pub(super) struct Job {
     /// The resolved directory, as bytes: it need not be UTF-8.
     pub directory: Vec<u8>,
     pub stdin: Option<String>,
+    /// Aye writes its input as it goes on.
+    pub is_fed: bool,
     pub terminal: Option<TerminalSize>,
     pub confinement: Option<Confinement>,
 }
@@ -32,10 +34,12 @@ pub struct TerminalSize {
 /// What the helper says: first that all is ready, or that nothing starts; then how the command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// What comes with it, as descriptors in this order: the socket that aye's proxy listens on, the master of the terminal.
+    /// What comes with it, as descriptors in this order: the socket that aye's proxy listens on, the master of the terminal, the
+    /// end of a pipe that its input is written to.
     Ready {
         proxy: bool,
         terminal: bool,
+        input: bool,
     },
     Exited(i32),
     Signalled(i32),

@@ -1,5 +1,6 @@
 #![cfg(target_os = "linux")]
 
+mod network;
 mod ordinary;
 
 use super::*;
@@ -550,22 +551,6 @@ async fn names_are_still_resolved_and_there_are_terminals() {
     .await;
     assert!(text.starts_with(&format!("{resolver}-\n")), "{text}");
     assert!(text.ends_with("/dev/pts:\nptmx\n"), "{text}");
-}
-
-#[tokio::test]
-async fn the_network_is_its_own_loopback() {
-    let ground = Ground::new();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let line = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr().unwrap().port());
-    all_fail(&[&line, "exec 3<>/dev/tcp/192.0.2.1/80"], ground.confinement()).await;
-    assert_eq!(
-        output("grep -c : /proc/net/dev; grep -c 0100007F /proc/net/fib_trie", ground.confinement()).await.lines().next(),
-        Some("1")
-    );
-    assert_eq!(
-        output(&format!("{line}; echo $?"), Confinement { network: NetworkAccess::Open, ..ground.confinement() }).await,
-        "0\n"
-    );
 }
 
 /// Processes whose command line holds `word`, this one aside.

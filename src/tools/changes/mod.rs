@@ -1,15 +1,19 @@
 //! What a session changed: kept before aye's own changes, found after those of commands, looked for where others write.
 
+mod directories;
 mod outside;
+mod points;
+mod rewind;
 mod told;
 
-use super::shell::checkpoint;
+use super::shell::checkpoint::{self, Directories};
 use super::tool::Settings;
 use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
 use crate::protocol::{Action, ChangedFiles, SessionId, TaskId};
 use outside::Outside;
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -26,9 +30,18 @@ struct Inner {
     /// Whether there was something in the session before this process.
     resumed: bool,
     task: Mutex<Option<TaskId>>,
+    /// As counted over the session.
+    step: AtomicU64,
     /// Of the commands that are waited for.
     running: Mutex<HashSet<i64>>,
     outside: tokio::sync::Mutex<Outside>,
+}
+
+/// What a tool is about to change, kept.
+pub(in crate::tools) struct Kept {
+    owner: Owner,
+    paths: Vec<PathBuf>,
+    directories: Directories,
 }
 
 /// A command that may change something: over when it is dropped, its changes told or not.
@@ -44,6 +57,14 @@ impl Drop for Watched {
 }
 
 impl Watched {
+    /// What became of directories.
+    pub(in crate::tools) async fn directories(&self, before: &Directories, now: &Directories) {
+        let noted = directories::touched(before, now);
+        if !noted.is_empty() {
+            noticed(self.inner.baselines.note_directories(self.span.owner.clone(), noted).await);
+        }
+    }
+
     pub(in crate::tools) async fn changed(self, changed: Vec<Changed>) {
         noticed(self.inner.baselines.end(self.span.clone(), changed, false).await);
     }
@@ -57,6 +78,7 @@ impl Changes {
             session,
             resumed,
             task: Mutex::default(),
+            step: AtomicU64::new(0),
             running: Mutex::default(),
             outside: tokio::sync::Mutex::default(),
         };
@@ -72,18 +94,42 @@ impl Changes {
         }
     }
 
+    /// From here on what happens belongs to this step.
+    pub(in crate::tools) fn stepped(&self, step: u64) {
+        self.inner.step.store(step, Ordering::Relaxed);
+    }
+
     fn owner(&self) -> Owner {
         let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Owner { session: self.inner.session.clone(), task }
+        Owner { session: self.inner.session.clone(), task, step: self.inner.step.load(Ordering::Relaxed) }
     }
 
     /// What a tool is about to change is kept before it does. That it cannot be is no reason to do nothing.
-    pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) {
-        noticed(self.inner.baselines.keep(self.owner(), paths).await);
+    pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) -> Kept {
+        let (owner, looked) = (self.owner(), paths.clone());
+        let directories = tokio::task::spawn_blocking(move || directories::standing(&looked)).await.unwrap_or_default();
+        if let Err(error) = self.inner.baselines.keep(owner.clone(), paths.clone()).await {
+            tracing::warn!(%error, "the list of changed files is not whole");
+            noticed(self.inner.baselines.note_gap(owner.clone(), format!("{} was not kept: {error}", named(&paths))).await);
+        }
+        Kept { owner, paths, directories }
     }
 
-    pub(in crate::tools) async fn settle(&self, paths: Vec<PathBuf>) {
-        noticed(self.inner.baselines.settle(self.owner(), paths).await);
+    /// What stands there now is the tool's.
+    pub(in crate::tools) async fn settle(&self, kept: Kept) {
+        let Kept { owner, paths, directories } = kept;
+        let looked = paths.clone();
+        let now = tokio::task::spawn_blocking(move || directories::standing(&looked)).await.unwrap_or_default();
+        let noted = directories::touched(&directories, &now);
+        if !noted.is_empty() {
+            noticed(self.inner.baselines.note_directories(owner.clone(), noted).await);
+        }
+        noticed(self.inner.baselines.settle(owner, paths).await);
+    }
+
+    /// Something of this step cannot be put back.
+    pub(in crate::tools) async fn note_gap(&self, words: String) {
+        noticed(self.inner.baselines.note_gap(self.owner(), words).await);
     }
 
     /// A command is about to run that can change what was just kept.
@@ -154,6 +200,14 @@ pub(in crate::tools) fn places(actions: &[Action]) -> Vec<PathBuf> {
         }
     }
     places
+}
+
+fn named(paths: &[PathBuf]) -> String {
+    match paths {
+        [one] => format!("`{}`", one.display()),
+        [first, rest @ ..] => format!("`{}` and {} more", first.display(), rest.len()),
+        [] => "nothing".to_owned(),
+    }
 }
 
 fn noticed<T>(done: Result<T, CheckpointError>) -> Option<T> {

@@ -1,3 +1,6 @@
+mod cleared;
+mod rewind;
+
 use super::*;
 use crate::policy::Permit;
 use crate::ports::ToolRouter;
@@ -283,9 +286,11 @@ fn figures_of_changes() {
     for _ in 0..3 {
         let settings = Arc::new(session.bench.settings.clone());
         timed("noting others", &|| session.runtime.block_on(session.changes.note_others(&settings)));
-        timed("keeping before an edit", &|| session.runtime.block_on(session.changes.keep(place())));
+        timed("keeping before an edit", &|| drop(session.runtime.block_on(session.changes.keep(place()))));
         fs::write(session.bench.path("a"), "two\n").unwrap();
-        timed("settling after it", &|| session.runtime.block_on(session.changes.settle(place())));
+        timed("keeping and settling after it", &|| {
+            session.runtime.block_on(async { session.changes.settle(session.changes.keep(place()).await).await });
+        });
     }
     timed("a list of one change", &|| drop(session.list()));
     timed("the first command", &|| session.does("RunCommand", json!({"command": "echo x > d7/f7"})));

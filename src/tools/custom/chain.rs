@@ -6,7 +6,7 @@ use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
 use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::tools::paths::Paths;
-use crate::tools::registry::{built_in, find, offered, unknown};
+use crate::tools::registry::{built_in, resolve};
 use crate::tools::shell::command_run::Work as CommandWork;
 use crate::tools::text::{drafted, running};
 use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, Told, invalid};
@@ -90,13 +90,9 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
     })
 }
 
-fn missing(name: &str, settings: &Settings) -> ToolError {
-    unknown(name, offered(settings).map(AnyTool::name))
-}
-
 /// The tool of a step, and whether it may be used as one.
 fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
-    let tool = find(&step.tool, settings).ok_or_else(|| missing(&step.tool, settings))?;
+    let tool = resolve(&step.tool, settings)?;
     (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
     let custom = settings.custom.iter().find(|custom| custom.name == tool.name());
     if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
@@ -202,9 +198,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
         if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
         }
-        let Some(tool) = find(&name, &settings) else {
-            return Err(missing(&name, &settings).into());
-        };
+        let tool = resolve(&name, &settings)?;
         match tool.run(payload, running(&name, &called, &settings), context.clone()).await {
             Ok(told) => {
                 // The next step is given what the model would be: no secrets.

@@ -11,4 +11,5 @@ mod tests;
 
 pub use manifest::{CustomTool, ManifestError, Source};
 pub(in crate::tools) use print::Print;
+pub(in crate::tools) use schema::Schema;
 pub use schema::manifest_schema;

@@ -10,7 +10,7 @@ const PLACE: &str = "aye:///schema";
 /// What is wrong, one after the other.
 const MOST_TOLD: usize = 3;
 
-pub(super) struct Schema {
+pub(in crate::tools) struct Schema {
     value: Value,
     compiled: Schemas,
     index: SchemaIndex,
@@ -26,7 +26,7 @@ impl UrlLoader for Nothing {
 }
 
 impl Schema {
-    pub(super) fn new(value: Value) -> Result<Self, String> {
+    pub(in crate::tools) fn new(value: Value) -> Result<Self, String> {
         let bytes = value.to_string().len();
         if bytes > MOST_BYTES {
             return Err(format!("the schema has {bytes} bytes, expected at most {MOST_BYTES}"));
@@ -45,7 +45,7 @@ impl Schema {
     }
 
     /// What does not fit, each in a few words that name the field.
-    pub(super) fn check(&self, value: &Value) -> Result<(), String> {
+    pub(in crate::tools) fn check(&self, value: &Value) -> Result<(), String> {
         self.compiled.validate(value, self.index).map_err(|error| {
             let mut told = Vec::new();
             collect(&error, &mut told);

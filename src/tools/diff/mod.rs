@@ -1,17 +1,22 @@
 //! Diffs as they are shown: of texts without their secrets, with the names and headers that git gives them.
 
+pub(in crate::tools) mod cuts;
 mod long_lines;
 
 use super::tool::Settings;
 use super::write::document::Document;
 use super::write::replacement::with_lf;
 use crate::ports::Stood;
+use cuts::Cut;
 use long_lines::shortened;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
 
 /// How long the search for the smallest diff may take; a longer diff is as true.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
+
+/// Lines around what changes.
+const AROUND: usize = 3;
 
 /// A text as a diff has it: with LF endings, and hidden as a whole, so that no line of a key is shown alone.
 pub(in crate::tools) fn plain(text: &str, settings: &Settings) -> String {
@@ -25,8 +30,19 @@ pub(in crate::tools) fn plain_of(content: &[u8], settings: &Settings) -> Option<
 
 /// The unified diff, empty when both are the same, and the lines added and removed.
 pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
+    let (diff, added, removed, _) = unified_with_cuts(old, new, old_name, new_name);
+    (diff, added, removed)
+}
+
+/// The same, and what each of its hunks is made of.
+pub(in crate::tools) fn unified_with_cuts(
+    old: &str,
+    new: &str,
+    old_name: &str,
+    new_name: &str,
+) -> (String, usize, usize, Vec<Cut>) {
     if old == new {
-        return (String::new(), 0, 0);
+        return (String::new(), 0, 0, Vec::new());
     }
     // Lines end at LF only: a lone CR is a character like others.
     let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
@@ -34,7 +50,9 @@ pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: 
     let diff = TextDiff::configure().newline_terminated(true).timeout(DIFF_LIMIT).diff_slices(&old_lines, &new_lines);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
     let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
-    (shortened(diff.unified_diff().context_radius(3).header(old_name, new_name).to_string()), added, removed)
+    let cuts = cuts::cuts(&diff.grouped_ops(AROUND), &old_lines, &new_lines);
+    let unified = diff.unified_diff().context_radius(AROUND).header(old_name, new_name).to_string();
+    (shortened(unified), added, removed, cuts)
 }
 
 /// The same of what stood at one place and stands there now.

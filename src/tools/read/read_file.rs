@@ -3,7 +3,7 @@
 mod alias;
 mod answer;
 mod charset;
-mod image;
+pub(in crate::tools) mod image;
 mod lines;
 mod notebook;
 mod skip;
@@ -185,7 +185,7 @@ fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
     }
     let as_it_is = work.raw || work.encoding.is_some();
     if let Some(media_type) = image_type(&start).filter(|_| whole && !as_it_is)
-        && let Some(told) = image::told(media_type, &start, target, settings.artifacts.as_deref())
+        && let Some(told) = image::told(media_type, &start, &target.given, settings.artifacts.as_deref())
     {
         return Ok(told);
     }

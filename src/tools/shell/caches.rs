@@ -6,7 +6,7 @@ use crate::sys::layer;
 use crate::sys::sandbox::Layered;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,9 +47,9 @@ pub(in crate::tools) const ELSEWHERE: &[(&str, &str)] = &[
     ("YARN_CACHE_FOLDER", "/tmp/.cache/yarn"),
     ("npm_config_cache", "/tmp/.cache/npm"),
 ];
-const LAYERS: &str = "caches";
+pub(super) const LAYERS: &str = "caches";
 /// Layers that are thrown away begin so.
-const ONCE: &str = "once-";
+pub(super) const ONCE: &str = "once-";
 
 /// The caches of one person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -141,6 +141,8 @@ fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(Layered,
     let directory = layers.join(&name[..16]);
     private(&directory)?;
     if let Some(lock) = locked(&directory)? {
+        // When it was last used says which is given up first.
+        let _ = lock.set_modified(std::time::SystemTime::now());
         return Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: None }));
     }
     let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
@@ -158,11 +160,11 @@ fn layered(directory: &Path, cache: &Path) -> io::Result<Layered> {
     Ok(Layered { directory: cache.to_owned(), upper, work })
 }
 
-/// `None` where another command holds it.
-fn locked(directory: &Path) -> io::Result<Option<File>> {
+/// `None` where another command holds it, or it is being thrown away.
+pub(super) fn locked(directory: &Path) -> io::Result<Option<File>> {
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"))?;
     match lock.try_lock() {
-        Ok(()) => Ok(Some(lock)),
+        Ok(()) => Ok(Some(lock).filter(|lock| lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -183,7 +185,7 @@ fn sweep(layers: &Path) {
 }
 
 /// Also what its owner may not enter: overlays leave such directories, and Go makes them.
-fn remove(directory: &Path) {
+pub(super) fn remove(directory: &Path) {
     if let Err(error) = layer::discard(directory) {
         tracing::warn!(%error, directory = %directory.display(), "a layer is left");
     }

@@ -8,6 +8,8 @@ use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::search::unread::Unread;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::tool::Settings;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -19,12 +21,17 @@ const MAX_DIFF_BYTES: usize = 512 * 1024;
 /// In a larger tree the look for what changed is left out: it would take longer than most commands.
 const LOOKED_AT_AGAIN: usize = 20_000;
 
+/// Directories and their modes.
+pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
+
 /// What there was.
 pub(in crate::tools) struct Before {
     checkpoints: Arc<dyn Checkpoints>,
     taken: Vec<Checkpoint>,
     /// The same, as the session's list of changes has them.
     watched: Vec<Option<Watched>>,
+    /// Of each root, with their modes.
+    directories: Vec<Directories>,
     files: usize,
 }
 
@@ -37,12 +44,13 @@ pub(in crate::tools) async fn before(
     else {
         return Ok(None);
     };
-    let mut before = Before { checkpoints, taken: Vec::new(), watched: Vec::new(), files: 0 };
+    let mut before = Before { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0 };
     if let Some(changes) = &settings.changes {
         changes.note_others(settings).await;
     }
     for root in roots(settings) {
-        let files = files(settings, &root, kill).await.map_err(|error| CheckpointError { message: error.message })?;
+        let (files, directories) =
+            entries(settings, &root, kill).await.map_err(|error| CheckpointError { message: error.message })?;
         before.files += files.len();
         let taken = before.checkpoints.take(root, files).await?;
         let watched = match &settings.changes {
@@ -50,7 +58,11 @@ pub(in crate::tools) async fn before(
             None => None,
         };
         before.watched.push(watched);
+        before.directories.push(directories);
         before.taken.push(taken);
+    }
+    if let (Some(changes), Some(words)) = (&settings.changes, before.left_out()) {
+        changes.note_gap(words).await;
     }
     Ok(Some(before))
 }
@@ -82,10 +94,15 @@ impl Before {
         if self.files > LOOKED_AT_AGAIN {
             return different;
         }
-        for (taken, watched) in self.taken.into_iter().zip(self.watched) {
+        for ((taken, watched), before) in self.taken.into_iter().zip(self.watched).zip(self.directories) {
             let root = taken.root.clone();
-            let found = match files(settings, &root, &CancellationToken::new()).await {
-                Ok(files) => self.checkpoints.changes(taken, files).await,
+            let found = match entries(settings, &root, &CancellationToken::new()).await {
+                Ok((files, now)) => {
+                    if let Some(watched) = &watched {
+                        watched.directories(&before, &now).await;
+                    }
+                    self.checkpoints.changes(taken, files).await
+                }
                 Err(error) => Err(CheckpointError { message: error.message }),
             };
             match found {
@@ -113,15 +130,28 @@ pub(in crate::tools) async fn files(
     root: &Path,
     kill: &CancellationToken,
 ) -> Result<Vec<PathBuf>, ToolError> {
+    Ok(entries(settings, root, kill).await?.0)
+}
+
+/// The same, and the directories.
+async fn entries(
+    settings: &Arc<Settings>,
+    root: &Path,
+    kill: &CancellationToken,
+) -> Result<(Vec<PathBuf>, Directories), ToolError> {
     let (settings, root, kill) = (Arc::clone(settings), root.to_owned(), kill.clone());
     super::command_run::off_thread(move || {
         let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
-        let found = Mutex::new(Vec::new());
+        let found = Mutex::new((Vec::new(), Directories::new()));
         walk(&target, &settings, Reach::usual(Depth::All), &Unread::new(), &kill, || {
             |entry: &ignore::DirEntry| {
                 let is_directory = entry.file_type().is_none_or(|kind| kind.is_dir());
-                if let (false, Ok(below)) = (is_directory, entry.path().strip_prefix(&root)) {
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push(below.to_owned());
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                if is_directory {
+                    let mode = entry.metadata().map_or(0o777, |metadata| metadata.mode());
+                    found.1.insert(entry.path().to_owned(), mode & 0o7777);
+                } else if let Ok(below) = entry.path().strip_prefix(&root) {
+                    found.0.push(below.to_owned());
                 }
             }
         })?;

@@ -1,6 +1,7 @@
 //! How a line of the shell runs, for all tools that run one, and what is told of it.
 
 use super::checkpoint::{self, Before};
+use super::cleared;
 use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
 use super::confine::{Hold, Wanted};
 use super::denied::{Denied, Opened};
@@ -105,6 +106,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
     let only_reads = work.shell == Shell::Bash && changes_nothing(&work.line);
     let kept = if only_reads { Ok(None) } else { checkpoint::before(&settings, &context.kill).await };
+    let cleared = if work.background { None } else { cleared::keep(&work.line, &work.cwd, &settings).await };
     let spec = spec(&work, hold.confinement.clone(), &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),
@@ -119,7 +121,11 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
         return begin_in_background(spec, &entry, rest).await;
     }
     let (to_keep, whole) = Whole::begin(&rest.work.line, &settings);
-    match in_front(spec, &entry, to_keep, &settings.commands, context).await {
+    let outcome = in_front(spec, &entry, to_keep, &settings.commands, context).await;
+    if let (Some(changes), Some(cleared)) = (&settings.changes, cleared) {
+        changes.settle(cleared).await;
+    }
+    match outcome {
         Err(error) => {
             let (words, denied) = off_thread(move || rest.over(None)).await?;
             Err(Failed { printed: words.join("\n"), denied, ..failed(&error).into() })
@@ -259,6 +265,9 @@ async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError
     let kept = match kept {
         Ok(kept) => kept,
         Err(error) => {
+            if let Some(changes) = &settings.changes {
+                changes.note_gap(format!("a command ran without a snapshot: {error}")).await;
+            }
             let denied = told.as_ref().map_or_else(|failed| &failed.denied, |told| &told.denied).clone();
             return with_words(told, std::iter::once(format!("[no snapshot was taken before it: {error}]")), denied);
         }
@@ -332,7 +341,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
             Err(Failed { printed, ..ToolError::new(ErrorCode::ToolExecutionTimeout, message).into() })
         }
         End::Killed => {
-            let message = "stopped by the person with all it had started; what it printed until then follows";
+            let message = "stopped before its end with all it had started; what it printed until then follows";
             Err(Failed { printed, ..ToolError::new(ErrorCode::Cancelled, message).into() })
         }
         End::DiskFull => {

@@ -1,12 +1,16 @@
 //! Commands: what holds them, what they were kept from, what they did.
 
+pub(in crate::tools) mod amended;
+pub(in crate::tools) mod cache_budget;
 pub(in crate::tools) mod caches;
 pub(in crate::tools) mod checkpoint;
+pub(in crate::tools) mod cleared;
 pub(in crate::tools) mod command_run;
 pub(in crate::tools) mod commands;
 pub(in crate::tools) mod confine;
 pub(in crate::tools) mod denied;
 pub(in crate::tools) mod git_places;
+pub(in crate::tools) mod launch;
 pub(in crate::tools) mod named_command;
 pub(in crate::tools) mod network;
 pub(in crate::tools) mod preview;

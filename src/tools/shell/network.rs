@@ -16,6 +16,16 @@ struct Opened {
     servers: BTreeSet<(String, u16)>,
 }
 
+/// The server as a URL says it.
+pub(in crate::tools) fn address(host: &str, port: u16) -> String {
+    let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
+    match port {
+        80 => format!("http://{host}/"),
+        443 => format!("https://{host}/"),
+        port => format!("https://{host}:{port}/"),
+    }
+}
+
 impl Settings {
     /// What aye's proxy does for a command for which this is opened; with nothing opened it lets nothing through.
     pub(in crate::tools) fn proxy(&self, opens: &[Outside]) -> Proxy {

@@ -1,5 +1,6 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
+use super::cleared;
 use super::command_run::{self, Narrow, Work};
 use super::run_files::Pinned;
 use crate::ports::{BoxFuture, RunContext};
@@ -152,7 +153,10 @@ impl Tool for RunCommand {
             summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: std::iter::once(command_run::environment_note(settings)).chain(settings.hold_notes(&line)).collect(),
+                notes: std::iter::once(command_run::environment_note(settings))
+                    .chain(settings.hold_notes(&line))
+                    .chain(cleared::note(&line, &cwd, settings))
+                    .collect(),
                 ..Proposal::default()
             }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
@@ -176,6 +180,21 @@ impl Tool for RunCommand {
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         command_run::run(work, settings, context).boxed()
     }
+}
+
+/// The same call with another line.
+pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    RunCommand::draft(
+        Arguments {
+            command: line.to_owned(),
+            cwd: Some(work.cwd.given.clone()),
+            timeout: (!work.background).then_some(work.timeout_seconds),
+            stdin: work.stdin.clone(),
+            background: Some(work.background),
+            without_stderr: work.without_stderr,
+        },
+        settings,
+    )
 }
 
 /// The directory that a call names, or the workspace.

@@ -1,5 +1,6 @@
 pub(in crate::tools) mod adding;
 mod aliases;
+mod amended;
 mod appends;
 mod artifacts;
 mod bounds;
@@ -122,6 +123,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         may_read_entry: None,
         named: Vec::new(),
         custom: Vec::new(),
+        remote: None,
         may_use: Arc::new(|_| Ok(())),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),

@@ -5,14 +5,15 @@ use super::outline::{Outline, line_starts};
 use super::{section, visible};
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Target, ToolError, counted};
+use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError, counted};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid, not_amended};
+use crate::tools::write::amended::Made;
 use crate::tools::write::document::Document;
-use crate::tools::write::file_change::{Before, Change, commit, lacks, noting_nul, proposal, unfit};
+use crate::tools::write::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
 use crate::tools::write::replacement::with_lf;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -93,10 +94,35 @@ impl Tool for TextPatch {
         let Some(content) = document.form.encode(&document.text) else {
             return Err(lacks(&target.given, document.form, "`content`"));
         };
-        let proposal = proposal("Edit", &target, &before, &document.text, content.len() as u64, settings);
-        let done = noting_nul(proposal.summary.replacen("Edit", "Edited", 1), document.text.contains('\0'));
-        let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::MustExist, done };
+        let has_nul = document.text.contains('\0');
+        let (proposal, made) = Made::of("Edit", &target, before, document, content.len() as u64, settings);
+        let done = noting_nul(proposal.summary.replacen("Edit", "Edited", 1), has_nul);
+        let change = Change::new(target.clone(), content, Parents::MustExist, done, made);
         Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
+    }
+
+    fn places(work: &Work) -> Vec<PlaceChange> {
+        match work {
+            Work::Apply(change) => change.places(),
+            Work::Explain(_) => Vec::new(),
+        }
+    }
+
+    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+        match work {
+            Work::Apply(change) => change.amendable(settings),
+            Work::Explain(_) => (Amendable::default(), Vec::new()),
+        }
+    }
+
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+        match work {
+            Work::Apply(change) => {
+                let (draft, told) = change.amended(amendment, settings)?;
+                Ok((draft.map(Work::Apply), told))
+            }
+            Work::Explain(_) => Err(not_amended()),
+        }
     }
 
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

@@ -8,12 +8,13 @@ use super::repository::{guard, guarded};
 use super::tail::Tail;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::file::append::{append, scan};
+use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
+use crate::sys::file::append::{Content, append, read_through};
 use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
 use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
+use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
 use crate::tools::seen::Seen;
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
@@ -42,13 +43,14 @@ pub(in crate::tools) struct Work {
     target: Target,
     more: Vec<u8>,
     before: PreImage,
+    after: PreImage,
     parents: Parents,
     done: String,
 }
 
 impl Work {
     pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &Seen) -> Result<String, ToolError> {
-        let Self { target, more, before, parents, done } = self;
+        let Self { target, more, before, parents, done, .. } = self;
         guarded(&[(&target.real, &target.given)], || {
             seen.around(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
                 .map_err(|error| not_written(&target.given, before, error))
@@ -77,7 +79,7 @@ impl Tool for AppendFile {
             Place::File { bytes } if is_large(bytes, &arguments, settings) => to_large(&target, bytes, &arguments, settings)?,
             Place::File { .. } | Place::Directory | Place::Missing | Place::Special => to_small(&target, &arguments, settings)?,
         };
-        let Appended { proposal, more, before, joins, nul } = appended;
+        let Appended { proposal, more, before, after, joins, nul } = appended;
         let mut done = format!("Appended {} bytes to {}", more.len(), target.given);
         if joins {
             done = format!("{done}; it had no final newline, so that the text goes on in its last line");
@@ -86,7 +88,15 @@ impl Tool for AppendFile {
             done = format!("{done}; it has no final newline now");
         }
         let done = noting_nul(done, nul);
-        Ok(Draft::changes(vec![Action::Write { target: target.clone() }], proposal, Work { target, more, before, parents, done }))
+        Ok(Draft::changes(
+            vec![Action::Write { target: target.clone() }],
+            proposal,
+            Work { target, more, before, after, parents, done },
+        ))
+    }
+
+    fn places(work: &Work) -> Vec<PlaceChange> {
+        vec![outcome::written(&work.target.real, &work.before, &work.after)]
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
@@ -98,6 +108,7 @@ struct Appended {
     proposal: Proposal,
     more: Vec<u8>,
     before: PreImage,
+    after: PreImage,
     /// The file had no final newline.
     joins: bool,
     nul: bool,
@@ -132,7 +143,12 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
     let verb = if matches!(before, Before::Absent) { "Create" } else { "Append to" };
     let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
     proposal.notes.extend(joins.then(|| JOINS.to_owned()));
-    Ok(Appended { proposal, more, before: before.image(), joins, nul: added.contains('\0') })
+    let old = match &before {
+        Before::Absent => Content::of(&[]),
+        Before::Text { bytes, .. } | Before::NotText { bytes, .. } => Content::of(bytes),
+    };
+    let after = old.and(&more);
+    Ok(Appended { proposal, more, before: before.image(), after, joins, nul: added.contains('\0') })
 }
 
 /// To a file that is not held as a whole: of it only the form, the last ending and the number of lines are known.
@@ -152,7 +168,7 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
         )));
     }
     let mut tail = Tail::default();
-    let before = scan(&target.real, &mut |chunk| tail.feed(chunk)).map_err(|error| open_error(target, &error))?;
+    let old = read_through(&target.real, &mut |chunk| tail.feed(chunk)).map_err(|error| open_error(target, &error))?;
     let form = tail.form().map_err(|why| not_text(target, why))?;
     if tail.cuts_a_unit() {
         return Err(not_text(target, NotText::Malformed));
@@ -166,7 +182,8 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     notes.extend(joins.then(|| JOINS.to_owned()));
     let summary = format!("Append to {name} +{lines}");
     let proposal = Proposal { summary, diff, paths: vec![target.real.clone()], bytes: more.len() as u64, notes };
-    Ok(Appended { proposal, more, before, joins, nul: added.contains('\0') })
+    let (before, after) = (old.image(), old.and(&more));
+    Ok(Appended { proposal, more, before, after, joins, nul: added.contains('\0') })
 }
 
 const JOINS: &str = "the file has no final newline: the text goes on in its last line";

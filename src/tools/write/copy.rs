@@ -3,9 +3,10 @@
 use super::repository::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Proposal, Target, ToolError};
+use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
 use crate::tools::alias::Alias;
+use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
@@ -91,6 +92,15 @@ impl Tool for Copy {
         };
         let done = format!("Copied {from} to {to} ({})", look.size());
         Ok(Draft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
+    }
+
+    fn places(work: &Option<Work>) -> Vec<PlaceChange> {
+        let made = |work: &Work| PlaceChange {
+            path: work.destination.real.clone(),
+            before: Standing::Nothing,
+            after: Some(outcome::entry(&work.planned)),
+        };
+        work.iter().map(made).collect()
     }
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

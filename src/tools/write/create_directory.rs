@@ -2,7 +2,7 @@
 
 use super::repository::{guard, guarded};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
@@ -62,6 +62,11 @@ impl Tool for CreateDirectory {
             Proposal { summary, paths, notes, ..Proposal::default() },
             Work { target, name },
         ))
+    }
+
+    fn places(work: &Work) -> Vec<PlaceChange> {
+        let before = if work.target.place == Place::Directory { Standing::Directory } else { Standing::Nothing };
+        vec![PlaceChange { path: work.target.real.clone(), before, after: Some(Standing::Directory) }]
     }
 
     fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

@@ -4,10 +4,11 @@ use super::file_change::removal;
 use super::repository::guard;
 use super::tree_change::{Look, look, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Place, Proposal, Target, ToolError};
+use crate::protocol::{Action, Place, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
 use crate::tools::alias::Alias;
+use crate::tools::outcome;
 use crate::tools::paths::{Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
@@ -100,6 +101,15 @@ impl Tool for Delete {
         let proposal = proposal(&target, &look, &name, settings);
         let done = format!("Deleted {name} ({})", look.size());
         Ok(Draft::changes(vec![action], proposal, Some(Work { target, planned: look.survey, done })))
+    }
+
+    fn places(work: &Option<Work>) -> Vec<PlaceChange> {
+        let gone = |work: &Work| PlaceChange {
+            path: work.target.real.clone(),
+            before: outcome::entry(&work.planned),
+            after: Some(Standing::Nothing),
+        };
+        work.iter().map(gone).collect()
     }
 
     fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

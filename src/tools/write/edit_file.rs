@@ -1,18 +1,19 @@
 //! EditFile: passages of a file replaced, the rest kept to the byte.
 
+use super::amended::Made;
 use super::document::{Document, Form, NotText};
-use super::file_change::{Before, Change, commit, lacks, noting_nul, proposal, unfit};
+use super::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
 use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
 use super::replacement::{Which, line_of, put, with_lf};
 use super::{editor, misfit};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Target, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid, not_amended};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ops::Range;
@@ -93,15 +94,41 @@ impl Tool for EditFile {
             return Err(lacks(&target.given, document.form, "`newText`"));
         };
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
-        let mut proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);
+        let has_nul = document.text.contains('\0');
+        let (mut proposal, made) = Made::of(verb, &target, before, document, content.len() as u64, settings);
         let done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
-        let mut done = noting_nul(done, document.text.contains('\0'));
+        let mut done = noting_nul(done, has_nul);
         for note in loosely {
             done = format!("{done}; {note}");
             proposal.notes.push(note);
         }
-        let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::Create, done };
+        let change = Change::new(target.clone(), content, Parents::Create, done, made);
         Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
+    }
+
+    fn places(work: &Work) -> Vec<PlaceChange> {
+        match work {
+            Work::Apply(change) => change.places(),
+            Work::Splice(splice) => splice.places(),
+            Work::Explain(_) => Vec::new(),
+        }
+    }
+
+    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+        match work {
+            Work::Apply(change) => change.amendable(settings),
+            Work::Splice(_) | Work::Explain(_) => (Amendable::default(), Vec::new()),
+        }
+    }
+
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+        match work {
+            Work::Apply(change) => {
+                let (draft, told) = change.amended(amendment, settings)?;
+                Ok((draft.map(Work::Apply), told))
+            }
+            Work::Splice(_) | Work::Explain(_) => Err(not_amended()),
+        }
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

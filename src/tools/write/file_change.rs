@@ -1,11 +1,14 @@
 //! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
 
+use super::amended::Made;
 use super::document::{Document, Form, NotText};
 use super::replacement::{endings, with_lf};
 use super::repository::{guard, guarded};
-use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
+use crate::protocol::{ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
-use crate::tools::diff::{plain, unified};
+use crate::tools::diff::cuts::Cut;
+use crate::tools::diff::{plain, unified, unified_with_cuts};
+use crate::tools::outcome;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::seen::Seen;
 use crate::tools::tool::{Draft, Failed, Settings, invalid};
@@ -24,6 +27,15 @@ pub(in crate::tools) struct Change {
     pub parents: Parents,
     /// What the model is told when it is done.
     pub done: String,
+    /// What it is made of; nothing where it is done as it is, or not at all.
+    pub made: Option<Box<Made>>,
+}
+
+impl Change {
+    /// What stands at its place, before and after.
+    pub(in crate::tools) fn places(&self) -> Vec<PlaceChange> {
+        vec![outcome::written(&self.target.real, &self.before, &PreImage::of(&self.content))]
+    }
 }
 
 /// What is told of a change that was done; `has_nul` is of the content.
@@ -78,6 +90,14 @@ impl Before {
         })
     }
 
+    /// Its text, where it has one.
+    pub(in crate::tools) fn text(&self) -> &str {
+        match self {
+            Self::Text { document, .. } => &document.text,
+            Self::Absent | Self::NotText { .. } => "",
+        }
+    }
+
     pub(in crate::tools) fn image(&self) -> PreImage {
         match self {
             Self::Absent => PreImage::Absent,
@@ -95,6 +115,18 @@ pub(in crate::tools) fn proposal(
     bytes: u64,
     settings: &Settings,
 ) -> Proposal {
+    proposal_with_cuts(verb, target, before, new, bytes, settings).0
+}
+
+/// The same, and what each of its hunks is made of.
+pub(in crate::tools) fn proposal_with_cuts(
+    verb: &str,
+    target: &Target,
+    before: &Before,
+    new: &str,
+    bytes: u64,
+    settings: &Settings,
+) -> (Proposal, Vec<Cut>) {
     let name = shown_in_one_line(&target.real, settings);
     let (old, mut notes) = match before {
         Before::Absent => (String::new(), vec!["creates the file".to_owned()]),
@@ -107,14 +139,15 @@ pub(in crate::tools) fn proposal(
     // A secret that changes has another marker.
     let (old, new) = (plain(&old, settings), plain(new, settings));
     let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
-    let (diff, added, removed) = unified(&old, &new, &old_name, &format!("b/{name}"));
+    let (diff, added, removed, cuts) = unified_with_cuts(&old, &new, &old_name, &format!("b/{name}"));
     if new.contains('\0') {
         notes.push(HAS_NUL.to_owned());
     }
     if same && matches!(before, Before::Text { .. }) {
         notes.push("the text stays the same".to_owned());
     }
-    Proposal { summary: format!("{verb} {name} +{added} −{removed}"), diff, paths: vec![target.real.clone()], bytes, notes }
+    let summary = format!("{verb} {name} +{added} −{removed}");
+    (Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes }, cuts)
 }
 
 /// The diff that takes away all of a text file, and how many lines; of other files, and of large ones, there is none.

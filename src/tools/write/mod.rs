@@ -1,5 +1,6 @@
 //! What changes files: each shown first, then written if nothing changed meanwhile.
 
+pub(in crate::tools) mod amended;
 pub(in crate::tools) mod append_file;
 pub(in crate::tools) mod apply_patch;
 pub(in crate::tools) mod copy;

@@ -3,9 +3,10 @@
 use super::repository::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Proposal, Target, ToolError};
+use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
+use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking};
 use schemars::JsonSchema;
@@ -94,6 +95,15 @@ impl Tool for Move {
         };
         let done = format!("Moved {from} to {to}");
         Ok(Draft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
+    }
+
+    fn places(work: &Option<Work>) -> Vec<PlaceChange> {
+        let Some(work) = work else { return Vec::new() };
+        let tree = outcome::entry(&work.planned);
+        vec![
+            PlaceChange { path: work.source.real.clone(), before: tree.clone(), after: Some(Standing::Nothing) },
+            PlaceChange { path: work.destination.real.clone(), before: Standing::Nothing, after: Some(tree) },
+        ]
     }
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -1,19 +1,20 @@
 //! WriteFile: the whole content of a file, new or replaced.
 
+use super::amended::Made;
 use super::append_file;
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, HAS_NUL, commit, noting_nul, proposal};
+use super::file_change::{Before, Change, HAS_NUL, commit, noting_nul};
 use super::large::Large;
 use super::replacement::replace_all;
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Proposal, Target, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, not_amended};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -94,12 +95,38 @@ impl Tool for WriteFile {
         let content = form.encode(&text).unwrap_or_else(|| text.clone().into_bytes());
         let bytes = content.len() as u64;
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Write" };
-        let mut proposal = proposal(verb, &target, &before, &text, bytes, settings);
+        let has_nul = text.contains('\0');
+        let after = Document { form: if form.encode(&text).is_some() { form } else { Form::Utf8 }, text };
+        let (mut proposal, made) = Made::of(verb, &target, before, after, bytes, settings);
         proposal.notes.extend(note);
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
-        let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), text.contains('\0'));
-        let change = Change { target: target.clone(), content, before: before.image(), parents, done };
+        let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), has_nul);
+        let change = Change::new(target.clone(), content, parents, done, made);
         Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Write(change)))
+    }
+
+    fn places(work: &Work) -> Vec<PlaceChange> {
+        match work {
+            Work::Write(change) => change.places(),
+            Work::Append(more) => append_file::AppendFile::places(more),
+        }
+    }
+
+    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+        match work {
+            Work::Write(change) => change.amendable(settings),
+            Work::Append(_) => (Amendable::default(), Vec::new()),
+        }
+    }
+
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+        match work {
+            Work::Write(change) => {
+                let (draft, told) = change.amended(amendment, settings)?;
+                Ok((draft.map(Work::Write), told))
+            }
+            Work::Append(_) => Err(not_amended()),
+        }
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
@@ -136,7 +163,7 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     Ok(Draft::changes(
         vec![Action::Write { target: target.clone() }],
         Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes },
-        Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done }),
+        Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done, made: None }),
     ))
 }
 

@@ -1,9 +1,10 @@
 //! "Always allow this …": which rule, how far it reaches, until when. Nothing is kept before Enter.
 
 use super::{Act, Body, Choice, Height, Panel, Question, choice, line};
-use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace};
+use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold};
 use crate::text;
 use crate::tui::guard::Confirm;
+use crate::tui::status::counted;
 use std::fmt::Write as _;
 
 /// Said whatever is asked about, so that nobody looks for it in vain.
@@ -24,6 +25,12 @@ pub struct Keeping {
     /// Nothing, or one of the ends.
     end: Option<usize>,
     body: Shown,
+    /// Offers from here on are in the person's own words.
+    own: usize,
+    /// Why the last of them was not taken.
+    refused: Option<String>,
+    /// What an offer would have let through: which one, of how many commands, and these.
+    reach: Option<(usize, usize, Vec<String>)>,
 }
 
 /// What stands between head and choices.
@@ -31,11 +38,14 @@ pub struct Keeping {
 enum Shown {
     Rule,
     Diff,
+    Reach,
 }
 
 impl Keeping {
     pub fn new(approval_id: ApprovalId, always: Always, verb: &'static str, about: String, is_command: bool) -> Self {
-        Self { approval_id, always, verb, about, is_command, offer: 0, end: None, body: Shown::Rule }
+        let own = always.offers.iter().position(|offer| offer.written).unwrap_or(always.offers.len());
+        let (refused, reach) = (None, None);
+        Self { approval_id, always, verb, about, is_command, offer: 0, end: None, body: Shown::Rule, own, refused, reach }
     }
 
     pub fn panel(self) -> Panel {
@@ -54,20 +64,77 @@ impl Keeping {
                 let next = self.end.map_or(0, |end| end + 1);
                 self.end = (next < self.always.ends.len()).then_some(next);
             }
-            Act::Diff => self.body = if self.body == Shown::Rule { Shown::Diff } else { Shown::Rule },
+            Act::Diff => self.body = if self.body == Shown::Diff { Shown::Rule } else { Shown::Diff },
+            Act::Reach => self.body = if self.body == Shown::Reach { Shown::Rule } else { Shown::Reach },
+            Act::Write => self.refused = None,
             Act::Approve
             | Act::Preview
             | Act::Always
             | Act::Look
             | Act::Back
+            | Act::ShowNew
+            | Act::OpenFile
             | Act::Keep(_)
+            | Act::Edit
+            | Act::EditWhole
+            | Act::View
+            | Act::Wrap
+            | Act::First
+            | Act::Offline
             | Act::Deny
             | Act::DenyWithWords
             | Act::Resolve(_)
             | Act::Trust(_)
-            | Act::Mode(_) => {}
+            | Act::Mode(_)
+            | Act::Held(_)
+            | Act::Setup(_)
+            | Act::Forget(_)
+            | Act::Asking(_)
+            | Act::Rewind(_) => {}
         }
         self.panel()
+    }
+
+    /// What the policy said; whether the rule is still being written.
+    pub fn told(mut self, told: RuleTold) -> (Self, bool) {
+        match told {
+            RuleTold::Offered { offer, at } => {
+                if at == self.always.offers.len() {
+                    self.always.offers.push(offer);
+                }
+                (self.offer, self.refused, self.body) = (at, None, Shown::Rule);
+                (self, false)
+            }
+            RuleTold::Refused { message } => {
+                (self.refused, self.body) = (Some(message), Shown::Rule);
+                (self, true)
+            }
+            RuleTold::Reaches { offer, of, lines } => {
+                self.reach = Some((offer, of, lines));
+                (self, true)
+            }
+        }
+    }
+
+    /// The question it is chosen for.
+    pub fn about(&self) -> ApprovalId {
+        self.approval_id.clone()
+    }
+
+    /// The rule as it stands, to be written anew.
+    pub fn written(&self) -> String {
+        self.offer().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).unwrap_or_default()
+    }
+
+    /// Of which offer it is to be said what it reaches: of the next wider one, or of this one where there is none.
+    pub fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
+        let target = self.reaches();
+        let known = self.reach.as_ref().is_some_and(|(offer, ..)| *offer == target);
+        (self.is_command && self.always.offers.len() > 1 && !known).then(|| (self.approval_id.clone(), target))
+    }
+
+    fn reaches(&self) -> usize {
+        if self.offer + 1 < self.own { self.offer + 1 } else { self.offer }
     }
 
     pub fn remember(&self, scope: GrantScope) -> (ApprovalId, Remember) {
@@ -95,10 +162,28 @@ impl Keeping {
         choices.push(self.file_choice('2', GrantScope::Project, "in this project", "this project"));
         choices.push(self.file_choice('3', GrantScope::Everywhere, "everywhere, for me", "everywhere"));
         if self.always.offers.len() > 1 {
-            let next = self.always.offers.get(self.offer + 1);
-            let words =
-                next.map_or_else(|| "back to the narrowest rule".to_owned(), |offer| format!("widen to {}", said(&offer.rules)));
-            choices.push(choice('w', Confirm::Letter, Act::Widen, words, if next.is_some() { "widen" } else { "narrow" }));
+            let (words, short) = match self.always.offers.get(self.offer + 1) {
+                None => ("back to the narrowest rule".to_owned(), "narrow"),
+                Some(offer) if offer.written => (format!("your own words: {}", said(&offer.rules)), "your words"),
+                Some(offer) => (format!("widen to {}", said(&offer.rules)), "widen"),
+            };
+            choices.push(choice('w', Confirm::Letter, Act::Widen, words, short));
+        }
+        if self.is_writable() {
+            choices.push(choice('e', Confirm::Letter, Act::Write, "edit the rule".to_owned(), "edit"));
+        }
+        // It stands there before the answer does: no other key becomes another choice under a finger.
+        if self.is_command && self.always.offers.len() > 1 {
+            let what = if self.reaches() == self.offer { "it" } else { "the wider one" };
+            let words = match &self.reach {
+                _ if self.body == Shown::Reach => "show the rule".to_owned(),
+                Some((offer, of, lines)) if *offer == self.reaches() => {
+                    let (of, more) = (counted(*of, "command"), lines.len());
+                    format!("of your last {of}, in all projects, {what} would have let through {more} more")
+                }
+                Some(_) | None => format!("which of your last commands {what} would have let through, in all projects"),
+            };
+            choices.push(choice('l', Confirm::Letter, Act::Reach, words, "reach"));
         }
         if self.has_files() {
             let day = |end: &jiff::Timestamp| end.strftime("%Y-%m-%d").to_string();
@@ -112,6 +197,13 @@ impl Keeping {
             choices.push(choice('d', Confirm::Letter, Act::Diff, words.to_owned(), "diff"));
         }
         choices
+    }
+
+    /// A tool is kept as it is.
+    fn is_writable(&self) -> bool {
+        self.offer().is_some_and(|offer| {
+            offer.rules.iter().all(|rule| !matches!(rule, GrantRule::Tool { .. } | GrantRule::ServerTool { .. }))
+        })
     }
 
     fn has_files(&self) -> bool {
@@ -150,7 +242,22 @@ impl Keeping {
             }
             return Body::diff("what changes in the files".to_owned(), &diff);
         }
+        if let (Shown::Reach, Some((reached, of, lines))) = (self.body, &self.reach) {
+            let rules = self.always.offers.get(*reached).map(|offer| said(&offer.rules)).unwrap_or_default();
+            let mut rows = vec![format!(
+                "of your last {}, in all projects, these asked, and would not with {rules}",
+                counted(*of, "command")
+            )];
+            rows.extend(lines.iter().map(|command| format!("  $ {}", line(command))));
+            if lines.is_empty() {
+                rows.push("  none".to_owned());
+            }
+            return Body::words(rows.join("\n"));
+        }
         let mut rows = self.toml(&offer.rules);
+        if let Some(why) = &self.refused {
+            rows.splice(0..0, [format!("not taken: {}", line(why)), String::new()]);
+        }
         if offer.everywhere != offer.rules {
             rows.push(String::new());
             rows.push("everywhere, for me:".to_owned());

@@ -1,21 +1,18 @@
 //! What a question shows between its head and its choices.
 
-use crate::protocol::{Approval, CommandPart, Effects, PreviewOffer, Risk};
+use super::command::{Command, Row, duration, exact};
+use crate::protocol::{Approval, Effects, PreviewOffer};
 use crate::text;
-use crate::tui::diff::Diff;
+use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
 use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use std::cell::RefCell;
 use std::ops::Range;
 
 /// Cells of sign, blanks and count beside title and risk.
 const HEAD_FACTS: usize = 13;
-/// From this width on a part of a command is one row.
-const TABLE_WIDTH: u16 = 100;
-
 /// A change of more lines than this may be applied without all of it on the screen, by two keys.
 const LARGE_LINES: usize = 2000;
 
@@ -54,48 +51,63 @@ pub struct Name {
     beside: usize,
 }
 
-#[derive(Debug)]
-pub struct Command {
-    line: String,
-    facts: String,
-    sandbox: String,
-    parts: Vec<CommandPart>,
-    /// Why no rule of it can be kept, for where the choice has no room to say so.
-    never: Option<String>,
-    /// Why its effects cannot be shown first, for where the choice has no room to say so.
-    no_preview: Option<String>,
-    /// What a yes opens for this run.
-    opens: Option<String>,
-}
-
 /// A paragraph above a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     pub text: String,
     token: Token,
+    /// A row of a table in the place of the text.
+    cells: Option<[String; 4]>,
 }
+
+/// From this width on a row of a table has columns; below it each cell has lines of its own.
+const COLUMNS: usize = 70;
+/// Cells of the first column.
+const FIRST_COLUMN: usize = 10;
 
 impl Note {
     pub fn new(text: String, token: Token) -> Self {
-        Self { text, token }
+        Self { text, token, cells: None }
+    }
+
+    /// What it is, and what runs, asks and never happens there. Without a name: the heads of the columns.
+    pub fn row(cells: [&str; 4], token: Token) -> Self {
+        let [name, runs, asks, never] = cells;
+        let text = format!("{name}: runs {runs}; asks {asks}; never {never}");
+        Self { text, token, cells: Some(cells.map(str::to_owned)) }
+    }
+
+    fn rows(&self, width: u16) -> Vec<String> {
+        let width = usize::from(width);
+        let Some([name, others @ ..]) = &self.cells else {
+            return text::wrap(&self.text, width).into_iter().map(|part| self.text[part].to_owned()).collect();
+        };
+        if width < COLUMNS {
+            if name.is_empty() {
+                return Vec::new();
+            }
+            let cells = ["runs ", "asks ", "never"].iter().zip(others).map(|(head, cell)| format!("  {head} {cell}"));
+            let lines = [name.clone()].into_iter().chain(cells);
+            return lines.flat_map(|line| hung(&line, width as u16)).collect();
+        }
+        let column = (width - FIRST_COLUMN) / 3;
+        let wrapped = |cell: &String| -> Vec<String> {
+            text::wrap(cell, column.saturating_sub(2).max(1)).into_iter().map(|part| cell[part].trim_end().to_owned()).collect()
+        };
+        let columns: Vec<Vec<String>> = others.iter().map(wrapped).collect();
+        let count = columns.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let padded = |words: &str, cells: usize| format!("{words}{}", " ".repeat(cells.saturating_sub(text::width(words))));
+        let row = |at: usize| {
+            let first = padded(if at == 0 { name } else { "" }, FIRST_COLUMN);
+            let cells = columns.iter().map(|cell| padded(cell.get(at).map_or("", String::as_str), column));
+            [first].into_iter().chain(cells).collect::<String>().trim_end().to_owned()
+        };
+        (0..count).map(row).collect()
     }
 }
 
 /// What a yes to a change does.
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
-
-/// A row before it has colours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row(Vec<(String, Tone)>);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tone {
-    Plain,
-    Faint,
-    Code,
-    Warn,
-    Danger,
-}
 
 /// How an approval is said on its choices.
 #[derive(Debug, Clone, Copy)]
@@ -130,6 +142,7 @@ impl Body {
                     }
                     PreviewOffer::Impossible { .. } | PreviewOffer::Possible | PreviewOffer::None => None,
                 },
+                marked: None,
                 opens: (!approval.opens.is_empty()).then(|| {
                     let opens: Vec<String> = approval.opens.iter().map(|opened| super::line(&opened.to_string())).collect();
                     format!("it ran, and the sandbox kept it from {}; a yes runs it again with that open, once", opens.join(", "))
@@ -138,7 +151,9 @@ impl Body {
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
         }
         let proposal = &approval.proposal;
-        let notes: Vec<Note> = proposal.notes.iter().map(|note| Note::new(text::clean(note).into_owned(), Token::Warn)).collect();
+        let renewed = approval.amendable.renewed.then(|| super::stale::CHANGED.to_owned());
+        let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::clean(note).into_owned()));
+        let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
         if !proposal.diff.is_empty() {
             let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
             let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
@@ -212,6 +227,18 @@ impl Body {
         Self::edit(Name { words: name, beside: 0 }, Diff::parse(diff, None), Vec::new())
     }
 
+    /// Paragraphs, all to be seen before a yes.
+    pub fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
+        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::parse("", None));
+        Self::Edit { name, diff, above, extent: Extent::Readable, verb, facts }
+    }
+
+    /// Paragraphs, and a change to be looked at and not to be made.
+    pub fn sample(above: Vec<Note>, diff: &str) -> Self {
+        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::parse(diff, None));
+        Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts: String::new() }
+    }
+
     pub fn words(text: String) -> Self {
         Self::Words { text: text::reveal(&text).into_owned() }
     }
@@ -238,6 +265,40 @@ impl Body {
             Self::Edit { diff, .. } => Some(format!("+{} −{}", diff.added(), diff.removed())),
             Self::Command { .. } | Self::Words { .. } => None,
         }
+    }
+
+    /// The diff of a change.
+    pub fn changes(&self) -> Option<&Diff> {
+        match self {
+            Self::Edit { diff, .. } => Some(diff),
+            Self::Command { .. } | Self::Words { .. } => None,
+        }
+    }
+
+    /// Another diff in its place, laid out in the same way.
+    pub fn put_diff(&mut self, new: Diff) {
+        if let Self::Edit { diff, .. } = self {
+            *diff = new;
+        }
+    }
+
+    /// Rows above the diff.
+    pub fn above(&self, width: u16) -> usize {
+        match self {
+            Self::Edit { name, above, .. } => name_rows(name, width).len() + wrapped_count(above, width),
+            Self::Command { .. } | Self::Words { .. } => 0,
+        }
+    }
+
+    pub fn set_shape(&self, shape: Shape) {
+        if let Some(diff) = self.changes() {
+            diff.set_shape(shape);
+        }
+    }
+
+    /// Whether something of it is cut at this width.
+    pub fn is_cut(&self, width: u16) -> bool {
+        self.changes().is_some_and(|diff| diff.is_cut(width))
     }
 
     pub fn rows(&self, width: u16) -> usize {
@@ -268,8 +329,7 @@ impl Body {
                 let above = names.len() + wrapped_count(notes, width);
                 let notes = notes.iter().flat_map(|note| {
                     let style = theme.style(note.token);
-                    let parts = text::wrap(&note.text, width.into()).into_iter();
-                    parts.map(move |part| Line::styled(note.text[part].replace('−', glyphs.minus), style))
+                    note.rows(width).into_iter().map(move |row| Line::styled(row.replace('−', glyphs.minus), style))
                 });
                 let names = names.into_iter().map(|name| Line::styled(name, theme.style(Token::Text)));
                 let mut rows: Vec<_> = names.chain(notes).skip(range.start).take(range.len()).collect();
@@ -283,13 +343,7 @@ impl Body {
             }),
             Self::Words { text } => text
                 .split('\n')
-                .flat_map(|line| {
-                    let (indent, ranges) = hanging(line, width);
-                    ranges
-                        .into_iter()
-                        .enumerate()
-                        .map(move |(at, part)| format!("{}{}", if at == 0 { "" } else { indent }, &line[part]))
-                })
+                .flat_map(|line| hung(line, width))
                 .skip(range.start)
                 .take(range.len())
                 .map(|line| Line::styled(line, theme.style(Token::Text)))
@@ -311,135 +365,20 @@ impl Body {
     }
 }
 
-impl Command {
-    fn rows(&self, width: u16) -> Vec<Row> {
-        let mut rows = Vec::new();
-        for line in self.line.split('\n') {
-            let inner = usize::from(width.saturating_sub(2)).max(1);
-            for part in text::wrap_exact(line, inner) {
-                rows.push(Row(vec![("  ".to_owned(), Tone::Plain), (line[part].to_owned(), Tone::Code)]));
-            }
-        }
-        rows.push(Row(Vec::new()));
-        if let Some(opens) = &self.opens {
-            rows.extend(wrapped(opens, width, Tone::Warn));
-        }
-        for facts in whole_facts(&self.facts, width) {
-            rows.extend(wrapped(&facts, width, Tone::Plain));
-        }
-        let open = self.sandbox.contains("NONE") || self.sandbox.contains("OFF");
-        rows.extend(wrapped(&self.sandbox, width, if open { Tone::Danger } else { Tone::Plain }));
-        if !self.parts.is_empty() {
-            rows.push(Row(vec![(parts_head(width), Tone::Faint)]));
-        }
-        let mut parts: Vec<_> = self.parts.iter().enumerate().collect();
-        if width < TABLE_WIDTH {
-            // Where not all of them are seen at once the worst is seen first.
-            parts.sort_by_key(|(_, part)| std::cmp::Reverse((part.critical, part.risk)));
-        }
-        for (at, part) in parts {
-            rows.extend(part_rows(at + 1, part, width));
-        }
-        for why in [&self.no_preview, &self.never].into_iter().flatten().filter(|_| width < TABLE_WIDTH) {
-            rows.extend(wrapped(why, width, Tone::Plain));
-        }
-        rows
-    }
-}
-
-/// Cells of the longest word of risk.
-const RISK: usize = 8;
-
-/// Cells of the names of parts and of what decided them, beside number, verdict and risk.
-fn columns(width: u16) -> (usize, usize) {
-    let room = usize::from(width) - 14 - RISK;
-    (room * 2 / 5, room - room * 2 / 5)
-}
-
-/// A rule with the heads of the columns.
-fn parts_head(width: u16) -> String {
-    let rule = |words: &str, cells: usize| format!("{words}{}", "-".repeat(cells.saturating_sub(words.len())));
-    if width < TABLE_WIDTH {
-        return rule("-- parts ", width.into());
-    }
-    let (left, right) = columns(width);
-    format!("{}{}{}", rule("-- parts ", left + 4 - 1), rule(" decided by ", right + 7), rule(" risk ", RISK + 4))
-}
-
-/// `1  cargo test    allow  built-in: reads only    low`, on one row where it fits.
-fn part_rows(number: usize, part: &CommandPart, width: u16) -> Vec<Row> {
-    let tone = match part.risk {
-        Risk::Low => Tone::Plain,
-        Risk::Medium => Tone::Warn,
-        Risk::High => Tone::Danger,
-    };
-    let name = text::reveal(&part.text).replace('\n', " ");
-    let why = text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
-    let (tone, risk) = if part.critical { (Tone::Danger, "CRITICAL") } else { (tone, part.risk.as_str()) };
-    let verdict = part.verdict.as_str();
-    if width >= TABLE_WIDTH {
-        let (left, right) = columns(width);
-        let mut rows = Vec::new();
-        let names = exact(&name, left - 1);
-        let whys = pieces(&why, right - 2);
-        for at in 0..names.len().max(whys.len()) {
-            let head = if at == 0 { format!("{number:>2}  ") } else { "    ".to_owned() };
-            let word = |text: &'static str, cells: usize| if at == 0 { format!("{text:<cells$}") } else { " ".repeat(cells) };
-            rows.push(Row(vec![
-                (head, Tone::Faint),
-                (pad(names.get(at).map_or("", String::as_str), left), Tone::Code),
-                (word(verdict, 7), Tone::Plain),
-                (pad(whys.get(at).map_or("", String::as_str), right), Tone::Plain),
-                (word(risk, RISK), tone),
-            ]));
-        }
-        return rows;
-    }
-    let inner = usize::from(width.saturating_sub(4)).max(1);
-    let mut rows: Vec<_> = exact(&name, inner)
-        .into_iter()
-        .enumerate()
-        .map(|(at, piece)| {
-            Row(vec![(if at == 0 { format!("{number:>2}  ") } else { "    ".to_owned() }, Tone::Faint), (piece, Tone::Code)])
-        })
-        .collect();
-    rows.extend(
-        pieces(&format!("{verdict} · {risk} risk · {why}"), inner)
-            .into_iter()
-            .map(|piece| Row(vec![("    ".to_owned(), Tone::Plain), (piece, tone)])),
-    );
-    rows
-}
-
-impl Row {
-    fn line(&self, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
-        let style = |tone| -> Style {
-            match tone {
-                Tone::Plain => theme.style(Token::Text),
-                Tone::Faint => theme.style(Token::Faint),
-                Tone::Code => theme.style(Token::Code),
-                Tone::Warn => theme.style(Token::Warn),
-                Tone::Danger => theme.style(Token::Danger),
-            }
-        };
-        let rule = |text: &str, tone| {
-            if tone == Tone::Faint && text.starts_with("--") { text.replace('-', glyphs.rule) } else { text.to_owned() }
-        };
-        Line::from(self.0.iter().map(|(text, tone)| Span::styled(rule(text, *tone), style(*tone))).collect::<Vec<_>>())
-    }
-}
-
-fn wrapped(words: &str, width: u16, tone: Tone) -> Vec<Row> {
-    pieces(words, width.into()).into_iter().map(|piece| Row(vec![(piece, tone)])).collect()
-}
-
 /// What is changed, in full, where the head cuts it.
 fn name_rows(name: &Name, width: u16) -> Vec<String> {
     if text::width(&name.words) + name.beside <= width.into() { Vec::new() } else { exact(&name.words, width.into()) }
 }
 
 fn wrapped_count(notes: &[Note], width: u16) -> usize {
-    notes.iter().map(|note| text::wrap(&note.text, width.into()).len()).sum()
+    notes.iter().map(|note| note.rows(width).len()).sum()
+}
+
+/// The rows of a line as they are shown.
+fn hung(line: &str, width: u16) -> Vec<String> {
+    let (indent, ranges) = hanging(line, width);
+    let rows = ranges.into_iter().enumerate();
+    rows.map(|(at, part)| format!("{}{}", if at == 0 { "" } else { indent }, &line[part])).collect()
 }
 
 /// The rows of a line; what goes on stands a little deeper than where the line began, if that began indented.
@@ -457,36 +396,4 @@ fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
         rows.extend(text::wrap(rest, room).into_iter().map(|part| start + part.start..start + part.end));
     }
     (indent, rows)
-}
-
-/// Facts that stand side by side, put into rows so that none is broken that fits one.
-fn whole_facts(facts: &str, width: u16) -> Vec<String> {
-    let mut rows: Vec<String> = Vec::new();
-    for fact in facts.split("   ").filter(|fact| !fact.is_empty()) {
-        match rows.last_mut() {
-            Some(row) if text::width(row) + 3 + text::width(fact) <= width.into() => {
-                row.push_str("   ");
-                row.push_str(fact);
-            }
-            Some(_) | None => rows.push(fact.to_owned()),
-        }
-    }
-    rows
-}
-
-fn pieces(words: &str, cells: usize) -> Vec<String> {
-    text::wrap(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
-}
-
-/// Every character of a command, blanks too.
-fn exact(words: &str, cells: usize) -> Vec<String> {
-    text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
-}
-
-fn pad(words: &str, cells: usize) -> String {
-    format!("{words}{}", " ".repeat(cells.saturating_sub(text::width(words))))
-}
-
-fn duration(seconds: u64) -> String {
-    if seconds >= 60 && seconds.is_multiple_of(60) { format!("{} min", seconds / 60) } else { format!("{seconds} s") }
 }

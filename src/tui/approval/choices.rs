@@ -2,9 +2,12 @@
 
 use super::body::Verb;
 use super::line;
-use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution};
-use crate::tui::front::TrustAnswer;
+use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
+use crate::tui::asking;
+use crate::tui::front::{HeldAnswer, TrustAnswer};
 use crate::tui::guard::{Confirm, Key};
+use crate::tui::onboarding::Pick;
+use std::borrow::Cow;
 
 /// Reasons why nothing can be remembered that a question has room for.
 const NEVER: usize = 3;
@@ -23,15 +26,43 @@ pub enum Act {
     Widen,
     End,
     Diff,
+    /// Opens the field for a rule in the person's own words.
+    Write,
+    /// What the rule would have let through.
+    Reach,
     /// Opens what there is to read, or its next page.
     Look,
     /// Back to the question.
     Back,
+    /// What was made anew in the place of what cannot be done any more.
+    ShowNew,
+    /// The file that is read, in the person's editor.
+    OpenFile,
     Deny,
     DenyWithWords,
+    /// Opens a field with the lines of the marked hunk, or with the command.
+    Edit,
+    /// Opens the file as it would be in an editor.
+    EditWhole,
+    /// Side by side, or below each other; long lines cut, or not.
+    View,
+    Wrap,
+    /// Only the first commands of a line.
+    First,
+    /// Without the network.
+    Offline,
     Resolve(Resolution),
     Trust(TrustAnswer),
     Mode(Answered),
+    Held(HeldAnswer),
+    /// Goes back with this much.
+    Rewind(RewindScope),
+    /// Forgets a session.
+    Forget(Answered),
+    /// Of the first questions.
+    Setup(Pick),
+    /// Of what an MCP server asks.
+    Asking(asking::Pick),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +75,21 @@ impl Act {
     /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
     pub fn needs_all_seen(self) -> bool {
         match self {
-            Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) => true,
-            Self::Preview | Self::Widen | Self::End | Self::Diff | Self::Look | Self::Back => false,
-            Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) | Self::Mode(_) => false,
+            Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) | Self::Rewind(_) => true,
+            Self::First | Self::Offline | Self::Asking(asking::Pick::Send) => true,
+            Self::Edit | Self::EditWhole | Self::View | Self::Wrap => false,
+            Self::Preview | Self::Widen | Self::End | Self::Diff | Self::Write | Self::Reach | Self::Look | Self::Back => false,
+            Self::ShowNew
+            | Self::OpenFile
+            | Self::Deny
+            | Self::DenyWithWords
+            | Self::Resolve(_)
+            | Self::Trust(_)
+            | Self::Mode(_)
+            | Self::Held(_)
+            | Self::Setup(_)
+            | Self::Asking(_)
+            | Self::Forget(_) => false,
         }
     }
 
@@ -68,9 +111,11 @@ pub struct Choice {
     /// `apply it, once`
     pub words: String,
     /// For one line of all choices: `apply`.
-    pub short: &'static str,
+    pub short: Cow<'static, str>,
     /// Grey where it cannot be chosen; the words say why.
     pub enabled: bool,
+    /// It has a row of its own; else the hints name its key.
+    pub listed: bool,
 }
 
 /// Of a question about a call.
@@ -82,6 +127,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         (None, false) => format!("{}, once", verb.long),
     };
     let mut choices = vec![choice('y', confirm, Act::Approve, yes, if again { "run again" } else { verb.short })];
+    choices.extend(parts(approval, confirm));
     choices.extend(preview(approval));
     // What was done already, or is opened for once, is no ground for a rule.
     if approval.effects.is_none() && !again {
@@ -100,7 +146,51 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         Some(_) | None => "explain: which rules have a say, and where",
     };
     choices.push(choice('x', Confirm::Letter, Act::Look, explain.to_owned(), "explain"));
+    choices.extend(keys(approval));
     choices
+}
+
+/// Of a question about what is not there any more: nothing of it can be done.
+pub(super) fn of_stale(confirm: Confirm) -> Vec<Choice> {
+    let deny = "deny: nothing is written, the model is told no";
+    vec![
+        choice('y', confirm, Act::ShowNew, "show the new proposal".to_owned(), "new proposal"),
+        choice('n', confirm, Act::Deny, deny.to_owned(), "deny"),
+        choice('N', confirm, Act::DenyWithWords, "deny and say why".to_owned(), "why"),
+    ]
+}
+
+/// What is less than all of it.
+fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    if let Some(first) = &approval.amendable.first {
+        let parts = if first.count == 1 { "part 1".to_owned() } else { format!("parts 1–{}", first.count) };
+        choices.push(choice('r', confirm, Act::First, format!("run {parts} only"), "first parts"));
+    }
+    if approval.amendable.offline {
+        choices.push(choice('s', confirm, Act::Offline, "run it without the network".to_owned(), "no network"));
+    }
+    choices
+}
+
+/// Keys without a row.
+fn keys(approval: &Approval) -> Vec<Choice> {
+    let key = |letter, act, short| Choice { listed: false, ..choice(letter, Confirm::Letter, act, String::new(), short) };
+    let offer = &approval.amendable;
+    let mut keys = Vec::new();
+    if approval.effects.is_some() {
+        return keys;
+    }
+    if offer.command.is_some() || !offer.hunks.is_empty() {
+        keys.push(key('e', Act::Edit, "edit"));
+    }
+    if !offer.files.is_empty() {
+        keys.push(key('E', Act::EditWhole, "edit whole"));
+    }
+    if !approval.proposal.diff.is_empty() {
+        keys.extend([key('v', Act::View, "view"), key('w', Act::Wrap, "wrap")]);
+    }
+    keys
 }
 
 /// The way to see what a command would do, or why there is none; of what is no command nothing.
@@ -118,7 +208,7 @@ fn preview(approval: &Approval) -> Option<Choice> {
 }
 
 /// The way to a rule, or why there is none.
-fn always(approval: &Approval) -> Choice {
+pub(super) fn always(approval: &Approval) -> Choice {
     let always = &approval.always;
     let off = |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, Act::Always, words, "always …") };
     if !always.offers.is_empty() {
@@ -138,6 +228,6 @@ pub(super) fn never_words(never: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-pub(super) fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {
-    Choice { key: Key { letter, confirm }, act, words, short, enabled: true }
+pub fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {
+    Choice { key: Key { letter, confirm }, act, words, short: short.into(), enabled: true, listed: true }
 }

@@ -1,30 +1,52 @@
 //! A question to the person: what is shown, what may be chosen, how much of it has been seen.
 
 mod always;
+mod answer;
 mod body;
 mod choices;
+mod command;
+mod countdown;
 mod effects;
+mod held;
+mod hunks;
+mod interrupted;
 mod panels;
+mod parts;
+mod pieces;
 mod questions;
 mod reading;
+mod rewinding;
 mod rows;
+mod scroll;
+mod spots;
+mod stale;
+mod strip;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use always::Keeping;
-pub use body::Body;
-use choices::choice;
-pub use choices::{Act, Answered, Choice};
+pub use body::{Body, Note, Verb};
+pub use choices::{Act, Answered, Choice, choice};
+pub use hunks::{HunkMark, Hunks};
+pub use interrupted::Left;
 pub use panels::Panels;
 pub use reading::Reading;
-pub use view::{Frame, draw, height, hints, strip_words};
+pub use rewinding::{Mark, Rewinding};
+pub use strip::strip_words;
+pub use view::{Frame, draw, height, hints};
 
-use super::composer::Field;
-use super::front::{Trust, TrustAnswer};
-use super::guard::{Confirm, Guard, Outcome, Stimulus};
-use crate::protocol::{Approval, ApprovalId, CallId, Decision, Mode, Resolution, Risk, VerdictKind};
+use super::asking::{self, Asking};
+use super::composer::{Field, Lines};
+use super::front::{Held, HeldAnswer, Trust, TrustAnswer};
+use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
+use super::onboarding::Onboarding;
+use crate::protocol::{
+    Approval, ApprovalId, CallId, Decision, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleTold, SessionId, VerdictKind,
+};
 use crate::text;
+use ratatui::layout::Rect;
+use std::path::PathBuf;
 
 /// For an empty field of words: a digit writes one of them.
 pub const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do it without the network"];
@@ -45,6 +67,16 @@ pub enum Question {
     Trust(Option<Trust>),
     /// Whether less is asked from now on.
     Mode(Mode),
+    /// What to do about a session that another process has; taken when it is answered.
+    Held(Option<Held>),
+    /// Whether to go back, and what with.
+    Rewind(Box<Rewinding>),
+    /// Whether a session is forgotten.
+    Forget(SessionId),
+    /// One of the first questions.
+    Setup(Box<Onboarding>),
+    /// What an MCP server asks.
+    Asking(Box<Asking>),
 }
 
 /// What was decided, for the one who asked.
@@ -56,9 +88,18 @@ pub enum Answer {
     Trust(Trust, TrustAnswer),
     Mode(Mode),
     ModeStays,
+    Held(Held, HeldAnswer),
+    Rewind { target: RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf> },
+    Forget(SessionId),
+    ForgetNot,
 }
 
 pub struct Panel {
+    /// Tells it from all others of this screen, and when it came; both once it waits.
+    pub number: u64,
+    pub came: Option<u64>,
+    /// When no answer counts as a no, where that is so.
+    ends: Option<u64>,
     pub question: Question,
     /// `Edit src/main.rs`
     pub title: String,
@@ -78,6 +119,19 @@ pub struct Panel {
     front: Option<Box<Panel>>,
     /// Words for a denial, while they are typed.
     pub words: Option<Field>,
+    /// The hunks of a change that can be had otherwise.
+    pub hunks: Option<Box<Hunks>>,
+    /// What is written in the place of what was proposed, while it is.
+    pub writing: Option<Writing>,
+    /// Marks that may yet turn out to be the beginning of a sentence.
+    pub marked: Option<Marked>,
+    /// Whether before and after stand side by side, where the person chose.
+    beside: Option<bool>,
+    wraps: bool,
+    /// What it was about is not there any more, and the new proposal was not looked at.
+    stale: bool,
+    /// All of it was on the screen, in whatever shape.
+    saw_all: bool,
     pub height: Height,
     /// First row shown, how many rows from the start have been on the screen, and at which width.
     pub scroll: usize,
@@ -85,8 +139,30 @@ pub struct Panel {
     pub seen_width: u16,
     /// Rows of the body in the last frame.
     pub shown: usize,
+    /// Where each choice stood in it.
+    spots: Vec<(Rect, usize)>,
     /// Whether something that has to be seen was not when the last choice was pressed.
     pressed_unseen: bool,
+}
+
+/// A field for what stands in the place of what was proposed.
+#[derive(Debug)]
+pub struct Writing {
+    pub lines: Lines,
+    pub what: Written,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    Hunk,
+    Command,
+}
+
+/// Marks that were set one right after the other, and what was there before them.
+#[derive(Debug)]
+pub struct Marked {
+    pub at: u64,
+    pub before: Hunks,
 }
 
 /// How much of the screen a question takes.
@@ -126,38 +202,21 @@ impl Panel {
             Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
             None => title,
         };
+        let title = if approval.amendable.edited { format!("{title}, edited by you") } else { title };
         let (risk_level, critical) = (approval.risk_level, approval.critical);
+        let hunks = Hunks::of(&approval).map(Box::new);
         let panel = Self::new(Question::Approval(Box::new(approval)), title, line(&reason), choices, body);
-        Self { facts, risk_words: risk, risk: Some(risk_level), critical, ..panel }
+        let mut panel = Self { facts, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
+        panel.show_hunks();
+        panel
     }
 
-    pub fn interrupted(id: CallId, tool: &str, summary: &str, known: &str) -> Self {
-        let choices = vec![
-            choice(
-                'r',
-                Confirm::LetterThenEnter,
-                Act::Resolve(Resolution::Rerun),
-                "run it again (it asks first)".to_owned(),
-                "run again",
-            ),
-            choice('s', Confirm::Letter, Act::Resolve(Resolution::Skip), "skip it".to_owned(), "skip"),
-            choice(
-                't',
-                Confirm::Letter,
-                Act::Resolve(Resolution::TellModel),
-                "tell the model that the outcome is unknown".to_owned(),
-                "tell the model",
-            ),
-        ];
-        let body = Body::words(format!("{}\n\n{known}", text::reveal(summary)));
-        let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
-        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call of {}", line(tool)) };
-        Self::new(Question::Interrupted { id }, format!("{what} was interrupted: outcome unknown"), reason, choices, body)
-    }
-
-    fn new(question: Question, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
+    pub fn new(question: Question, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
         let guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
         Self {
+            number: 0,
+            came: None,
+            ends: None,
             question,
             title,
             facts: String::new(),
@@ -170,10 +229,18 @@ impl Panel {
             guard,
             front: None,
             words: None,
+            hunks: None,
+            writing: None,
+            marked: None,
+            beside: None,
+            wraps: true,
+            stale: false,
+            saw_all: false,
             scroll: 0,
             seen: 0,
             seen_width: 0,
             shown: 0,
+            spots: Vec::new(),
             height: Height::Part,
             pressed_unseen: false,
         }
@@ -208,14 +275,38 @@ impl Panel {
         let reading = match &self.question {
             Question::Approval(approval) => Reading::rules(approval),
             Question::Trust(Some(trust)) => Reading::files(&trust.files),
+            Question::Rewind(rewinding) => Reading::diff(&rewinding.plan.diff),
             Question::Trust(None)
             | Question::Keep(_)
             | Question::Reading(_)
             | Question::Interrupted { .. }
-            | Question::Mode(_) => return false,
+            | Question::Mode(_)
+            | Question::Held(_)
+            | Question::Setup(_)
+            | Question::Asking(_)
+            | Question::Forget(_) => return false,
         };
         self.front = reading.panel().map(Box::new);
         self.front.is_some()
+    }
+
+    /// What the policy said of a rule, where it is still being chosen; whether something else is shown now.
+    pub fn rule_told(&mut self, told: RuleTold) -> bool {
+        if let (Question::Approval(approval), RuleTold::Offered { offer, at }) = (&mut self.question, &told)
+            && *at == approval.always.offers.len()
+        {
+            approval.always.offers.push(offer.clone());
+        }
+        if !self.front.as_ref().is_some_and(|front| matches!(front.question, Question::Keep(_))) {
+            return false;
+        }
+        let Some(front) = self.front.take() else { return false };
+        let (height, field) = (front.height, front.words);
+        let Question::Keep(keeping) = front.question else { return false };
+        let (keeping, keeps_field) = keeping.told(told);
+        let words = field.filter(|_| keeps_field);
+        self.front = Some(Box::new(Self { height, words, guard: front.guard, ..keeping.panel() }));
+        true
     }
 
     /// Back to the question itself; whether there was something in front of it.
@@ -230,22 +321,61 @@ impl Panel {
         let turned = match front.question {
             Question::Keep(keeping) => Some(keeping.turned(act)),
             Question::Reading(reading) => reading.turned(),
-            Question::Approval(_) | Question::Interrupted { .. } | Question::Trust(_) | Question::Mode(_) => None,
+            Question::Approval(_)
+            | Question::Interrupted { .. }
+            | Question::Trust(_)
+            | Question::Mode(_)
+            | Question::Held(_)
+            | Question::Rewind(_)
+            | Question::Setup(_)
+            | Question::Asking(_)
+            | Question::Forget(_) => None,
         };
         self.front = turned.map(|panel| Box::new(Self { height, ..panel }));
     }
 
     /// The keyboard is given to the panel: nothing of what was held before counts.
-    pub fn arm(&mut self, last_text: Option<u64>) {
-        self.guard = Guard::new(self.choices.iter().map(|choice| choice.key).collect(), last_text);
-        self.words = None;
+    pub fn arm(&mut self, guard: impl FnOnce(Vec<Key>) -> Guard) {
+        if let Question::Asking(asking) = &mut self.question {
+            // Nothing is typed into it before it was chosen.
+            asking.leave();
+            self.refresh_asking();
+        }
+        self.guard = guard(self.choices.iter().map(|choice| choice.key).collect());
+        if self.guard.is_strict() {
+            self.choices.iter_mut().for_each(|choice| choice.key.confirm = Confirm::LetterThenEnter);
+        }
+        self.words = match &self.question {
+            Question::Setup(setup) => setup.field(),
+            _ => None,
+        };
+        self.writing = None;
+        self.marked = None;
+    }
+
+    /// Whether a field in it has the keyboard.
+    pub fn has_field(&self) -> bool {
+        self.words.is_some() || self.writing.is_some()
+    }
+
+    /// Choices with a row of their own; they come first.
+    pub fn listed(&self) -> usize {
+        self.choices.iter().take_while(|choice| choice.listed).count()
     }
 
     pub fn call(&self) -> Option<&CallId> {
         match &self.question {
             Question::Approval(approval) => Some(&approval.tool_call_id),
             Question::Interrupted { id } => Some(id),
-            Question::Keep(_) | Question::Reading(_) | Question::Trust(_) | Question::Mode(_) => None,
+            Question::Keep(_)
+            | Question::Reading(_)
+            | Question::Trust(_)
+            | Question::Mode(_)
+            | Question::Held(_)
+            | Question::Rewind(_)
+            | Question::Setup(_)
+            | Question::Asking(_)
+            | Question::Forget(_) => None,
         }
     }
 
@@ -257,10 +387,24 @@ impl Panel {
     /// Rows that are to be on the screen before this is done.
     pub fn unseen_for(&self, act: Act) -> usize {
         match act {
-            Act::Approve | Act::Trust(TrustAnswer::Yes) => self.body.required(self.seen_width).saturating_sub(self.seen),
+            Act::Approve | Act::Trust(TrustAnswer::Yes) | Act::Rewind(_) | Act::Asking(asking::Pick::Send) => {
+                self.body.required(self.seen_width).saturating_sub(self.seen)
+            }
+            Act::First | Act::Offline => self.unseen_for(Act::Approve),
+            Act::Edit | Act::EditWhole | Act::View | Act::Wrap => 0,
             Act::Always | Act::Keep(_) => self.unseen(),
-            Act::Preview | Act::Widen | Act::End | Act::Diff | Act::Look | Act::Back => 0,
-            Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => 0,
+            Act::Preview | Act::Widen | Act::End | Act::Diff | Act::Write | Act::Reach | Act::Look | Act::Back => 0,
+            Act::ShowNew
+            | Act::OpenFile
+            | Act::Deny
+            | Act::DenyWithWords
+            | Act::Resolve(_)
+            | Act::Trust(_)
+            | Act::Mode(_)
+            | Act::Held(_)
+            | Act::Forget(_)
+            | Act::Asking(_)
+            | Act::Setup(_) => 0,
         }
     }
 
@@ -273,6 +417,7 @@ impl Panel {
     pub fn confirm(&self, choice: usize) -> Confirm {
         let choice = &self.choices[choice];
         match (choice.act.needs_all_seen(), self.unseen_for(choice.act), self.unseen()) {
+            _ if self.guard.is_strict() => Confirm::LetterThenEnter,
             (true, 1.., _) => Confirm::Letter,
             (true, 0, 1..) => Confirm::LetterThenEnter,
             (true, 0, 0) | (false, _, _) => choice.key.confirm,
@@ -282,79 +427,32 @@ impl Panel {
     /// Feeds the guard with what the choices mean as they are shown.
     pub fn step(&mut self, stimulus: Stimulus, now: u64) -> Outcome {
         let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
-        if let Stimulus::Letter(_) | Stimulus::Up | Stimulus::Down = stimulus {
-            // Time may have decided before this key: then it was about what was shown then.
-            let outcome = self.guard.step(Stimulus::Time, now);
-            if outcome != Outcome::Nothing {
-                return outcome;
-            }
+        if let Stimulus::Letter(_) | Stimulus::Repeat(_) | Stimulus::Up | Stimulus::Down = stimulus {
             self.guard.set_confirms(&confirms);
             self.pressed_unseen = self.unseen_for(Act::Approve) > 0;
         }
-        self.guard.step(stimulus, now)
+        let outcome = self.guard.step(stimulus, now);
+        // Arrows go through what has a row.
+        let listed = self.listed();
+        while matches!(stimulus, Stimulus::Up | Stimulus::Down)
+            && matches!(self.guard.look(now), super::guard::Look::Highlighted(at) if at >= listed)
+        {
+            self.guard.step(stimulus, now);
+        }
+        outcome
+    }
+
+    /// Highlights a choice that was pointed at, with what it means as it is shown.
+    pub fn point(&mut self, choice: usize, now: u64) {
+        let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
+        self.guard.set_confirms(&confirms);
+        self.pressed_unseen = self.unseen_for(Act::Approve) > 0;
+        self.guard.point(choice, now);
     }
 
     /// Whether a choice only shows what has not been seen.
     pub fn only_shows(&self, act: Act) -> bool {
         act.needs_all_seen() && (self.pressed_unseen || self.unseen_for(act) > 0)
-    }
-
-    /// The first screen that has not been shown whole.
-    pub fn show_unseen(&mut self) {
-        self.scroll = self.seen;
-    }
-
-    /// All of the screen, or the part of it again.
-    pub fn turn_height(&mut self) {
-        self.height = match self.height {
-            Height::Part => Height::Full,
-            Height::Full => Height::Part,
-        };
-    }
-
-    pub fn scroll_by(&mut self, rows: isize) {
-        let last = self.body.rows(self.seen_width).saturating_sub(self.shown);
-        self.scroll = self.scroll.saturating_add_signed(rows).min(last);
-    }
-
-    /// These rows are on the screen now, at this width.
-    pub fn note_shown(&mut self, width: u16, rows: usize) {
-        if width != self.seen_width {
-            let all = self.seen_width != 0 && self.unseen() == 0;
-            self.seen_width = width;
-            // Rows of another width are other rows: what was seen in part is to be seen again.
-            self.seen = if all { self.body.rows(width) } else { 0 };
-        }
-        self.shown = rows;
-        if self.scroll <= self.seen {
-            self.seen = self.seen.max(self.scroll + rows);
-        }
-    }
-
-    pub fn answer(&mut self, act: Act, reason: Option<String>) -> Option<Answer> {
-        let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
-        match (&mut self.question, act) {
-            (Question::Approval(approval), Act::Preview) => Some(Answer::Preview(approval.approval_id.clone())),
-            (Question::Approval(approval), Act::Approve) => decide(approval, Decision::Approved),
-            (Question::Keep(keeping), Act::Keep(scope)) => {
-                let (approval_id, remember) = keeping.remember(scope);
-                Some(Answer::Decide(approval_id, Decision::ApprovedAlways { remember }))
-            }
-            (Question::Approval(approval), Act::Deny | Act::DenyWithWords) => decide(approval, Decision::Denied { reason }),
-            (Question::Interrupted { id }, Act::Resolve(resolution)) => Some(Answer::Resolve(id.clone(), resolution)),
-            (Question::Trust(trust), Act::Trust(yes)) => trust.take().map(|trust| Answer::Trust(trust, yes)),
-            (Question::Mode(mode), Act::Mode(Answered::Yes)) => Some(Answer::Mode(*mode)),
-            (Question::Mode(_), Act::Mode(Answered::No)) => Some(Answer::ModeStays),
-            (
-                Question::Approval(_)
-                | Question::Keep(_)
-                | Question::Reading(_)
-                | Question::Interrupted { .. }
-                | Question::Trust(_)
-                | Question::Mode(_),
-                _,
-            ) => None,
-        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The questions that wait, and which of them has the keyboard.
 
 use super::{Act, Panel, Question};
-use crate::protocol::{ApprovalId, CallId};
-use crate::tui::guard::Stimulus;
+use crate::protocol::{ApprovalId, CallId, RuleTold};
+use crate::tui::composer::Field;
+use crate::tui::guard::{Fence, Guard, Key, Pace, Stimulus};
+use crate::tui::inbox::Inbox;
 
 #[derive(Default)]
 pub struct Panels {
@@ -12,19 +14,22 @@ pub struct Panels {
     /// The person put it off: it does not open by itself any more.
     put_off: bool,
     fence: Fence,
-}
-
-/// The question to the terminal whose answer says that the panel is on the screen.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Fence {
-    wanted: bool,
-    sent: u64,
-    answered: u64,
-    /// The one that belongs to the open panel.
-    panel: Option<u64>,
+    /// The list of all of them, in the place of one.
+    inbox: Option<Inbox>,
+    /// So many came so far.
+    came: u64,
+    pace: Pace,
+    /// When the window got focus or was changed last.
+    unsettled: Option<u64>,
+    /// Typed at a question that is no more; it belongs to what comes next.
+    orphaned: String,
 }
 
 impl Panels {
+    pub fn paced(pace: Pace) -> Self {
+        Self { pace, ..Self::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -38,8 +43,73 @@ impl Panels {
         self.list.iter().filter(|panel| matches!(panel.question, Question::Approval(_))).count()
     }
 
+    /// Whether a question, or the list of them, has the keyboard.
     pub fn is_open(&self) -> bool {
-        self.open
+        self.open || self.inbox.is_some()
+    }
+
+    pub fn inbox(&self) -> Option<&Inbox> {
+        self.inbox.as_ref()
+    }
+
+    /// The list, and what it is a list of.
+    pub fn inbox_mut(&mut self) -> Option<(&mut Inbox, &[Panel])> {
+        self.inbox.as_mut().map(|inbox| (inbox, self.list.as_slice()))
+    }
+
+    /// Opens the list of all that waits.
+    pub fn open_inbox(&mut self, last_text: Option<u64>) {
+        self.close();
+        let guard = self.guard(Inbox::keys(), last_text);
+        self.inbox = Some(Inbox::new(guard, self.current().map(|panel| panel.number)));
+        self.fence.want();
+    }
+
+    /// The list is armed anew: something else stands in it.
+    pub fn arm_inbox(&mut self, last_text: Option<u64>) {
+        let guard = self.guard(Inbox::keys(), last_text);
+        if let Some(inbox) = &mut self.inbox {
+            inbox.guard = guard;
+            self.fence.want();
+        }
+    }
+
+    /// How keys are taken from now on.
+    fn guard(&mut self, keys: Vec<Key>, last_text: Option<u64>) -> Guard {
+        let typed = std::mem::take(&mut self.orphaned);
+        Guard::new(keys, last_text).paced(self.pace).unsettled(self.unsettled).carrying(typed)
+    }
+
+    /// The window got focus, or was changed.
+    pub fn unsettle(&mut self, now: u64) {
+        self.unsettled = Some(now);
+    }
+
+    /// What is new has a number and a time from here on; where nothing has the keyboard, what was typed at what is gone.
+    pub fn settle(&mut self, now: u64) -> String {
+        for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
+            self.came += 1;
+            panel.number = self.came;
+            panel.begin_wait(now);
+        }
+        if self.is_open() { String::new() } else { std::mem::take(&mut self.orphaned) }
+    }
+
+    /// When a key counts, or time alone decides something.
+    pub fn deadline(&self, now: u64) -> Option<u64> {
+        let of_inbox = self.inbox.as_ref().and_then(|inbox| inbox.deadline(&self.list, now));
+        let of_key = || self.open().and_then(|panel| panel.guard.deadline(now).filter(|_| !panel.has_field()));
+        of_inbox.or_else(of_key).into_iter().chain(self.next_count(now)).min()
+    }
+
+    /// What is typed at the place that has the keyboard is kept for the place that gets it.
+    fn leave(&mut self) {
+        let typed = match (&mut self.inbox, self.open) {
+            (Some(inbox), _) => inbox.guard.give_back(),
+            (None, true) => self.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default(),
+            (None, false) => String::new(),
+        };
+        self.orphaned.push_str(&typed);
     }
 
     /// The place of the current one, counted from one.
@@ -89,6 +159,23 @@ impl Panels {
         closed
     }
 
+    /// Opens the rule of the part that is marked; whether there is one.
+    pub fn open_rule(&mut self, last_text: Option<u64>) -> bool {
+        let opened = self.list.get_mut(self.current).is_some_and(Panel::open_rule);
+        if opened {
+            self.arm_anew(last_text);
+        }
+        opened
+    }
+
+    /// The new proposal, in the place of the question about what is not there any more.
+    pub fn show_new(&mut self, last_text: Option<u64>) {
+        if let Some(panel) = self.list.get_mut(self.current) {
+            panel.show_new();
+            self.arm_anew(last_text);
+        }
+    }
+
     pub fn turn_always(&mut self, act: Act, last_text: Option<u64>) {
         if let Some(panel) = self.list.get_mut(self.current) {
             panel.turn_always(act);
@@ -96,12 +183,58 @@ impl Panels {
         }
     }
 
+    /// Opens the field for a rule in the person's own words.
+    pub fn write_rule(&mut self) {
+        if let Some(panel) = self.open_mut()
+            && let Question::Keep(keeping) = &panel.question
+        {
+            let mut field = Field::new();
+            field.insert(&keeping.written());
+            panel.words = Some(field);
+        }
+    }
+
+    /// The policy said something of a rule.
+    pub fn rule_told(&mut self, id: &ApprovalId, told: RuleTold, last_text: Option<u64>) {
+        let own = |panel: &Panel| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id);
+        let Some(at) = self.list.iter().position(own) else { return };
+        let is_new = matches!(told, RuleTold::Offered { .. });
+        if self.list[at].rule_told(told) && is_new && at == self.current {
+            self.arm_anew(last_text);
+        }
+    }
+
+    /// Which question and offer it is to be asked for what the rule reaches.
+    pub fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
+        match &self.open()?.question {
+            Question::Keep(keeping) => keeping.wants_reach(),
+            _ => None,
+        }
+    }
+
     /// What is shown now is something else: keys count only once it is on the screen.
     fn arm_anew(&mut self, last_text: Option<u64>) {
+        self.leave();
+        self.arm(last_text);
+    }
+
+    /// Something else was in front of it: keys count once it is on the screen again. What is written in it stays.
+    pub fn arm_again(&mut self, last_text: Option<u64>) {
+        if self.inbox.is_some() {
+            self.arm_inbox(last_text);
+        } else if self.open().is_some_and(|panel| !panel.has_field()) {
+            self.arm_anew(last_text);
+        }
+    }
+
+    fn arm(&mut self, last_text: Option<u64>) {
+        if !self.open || self.list.get(self.current).is_none() {
+            return;
+        }
+        let guard = self.guard(Vec::new(), last_text);
         if let Some(panel) = self.open_mut() {
-            panel.arm(last_text);
-            self.fence.wanted = true;
-            self.fence.panel = None;
+            panel.arm(|keys| guard.with_keys(keys));
+            self.fence.want();
         }
     }
 
@@ -112,20 +245,20 @@ impl Panels {
     /// A new question; it takes the keyboard only if nobody has it and `focus` says so.
     pub fn add(&mut self, panel: Panel, focus: bool, last_text: Option<u64>) {
         self.list.push(panel);
-        if !self.open && !self.put_off && focus {
+        if !self.is_open() && !self.put_off && focus {
             self.focus(self.current, last_text);
         }
     }
 
     pub fn focus(&mut self, at: usize, last_text: Option<u64>) {
-        if let Some(panel) = self.list.get_mut(at) {
-            panel.close_always();
-            panel.arm(last_text);
+        if at < self.list.len() {
+            self.leave();
+            self.list[at].close_always();
+            self.inbox = None;
             self.current = at;
             self.open = true;
             self.put_off = false;
-            self.fence.wanted = true;
-            self.fence.panel = None;
+            self.arm(last_text);
         }
     }
 
@@ -138,7 +271,7 @@ impl Panels {
 
     /// Whether one is to open as soon as the hands are idle.
     pub fn waits_for_idle(&self) -> bool {
-        !self.open && !self.put_off && !self.list.is_empty()
+        !self.is_open() && !self.put_off && !self.list.is_empty()
     }
 
     /// Opens the current one.
@@ -153,22 +286,77 @@ impl Panels {
     }
 
     pub fn close(&mut self) {
+        self.leave();
         self.open = false;
-        self.fence.wanted = false;
-        self.fence.panel = None;
+        self.inbox = None;
+        self.fence.forget();
     }
 
     /// The current one is answered; the next takes its place and arms anew.
     pub fn done(&mut self, last_text: Option<u64>) {
         if self.current < self.list.len() {
-            self.list.remove(self.current);
+            self.remove(self.current, last_text);
         }
-        self.after_removal(last_text);
+    }
+
+    /// The first questions, wherever they stand.
+    pub fn setup(&mut self) -> Option<&mut Panel> {
+        self.list.iter_mut().find(|panel| matches!(panel.question, Question::Setup(_)))
+    }
+
+    /// Gives them the keyboard.
+    pub fn focus_setup(&mut self, last_text: Option<u64>) {
+        let at = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_)));
+        if let Some(at) = at {
+            self.focus(at, last_text);
+        }
+    }
+
+    /// Another page of them in the place of the one before.
+    pub fn show_setup(&mut self, last_text: Option<u64>) {
+        let Some(at) = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_))) else { return };
+        let is_open = self.open && at == self.current;
+        if is_open {
+            self.leave();
+        }
+        let Panel { number, came, question, .. } = self.list.remove(at);
+        let Question::Setup(setup) = question else { return };
+        self.list.insert(at, Panel { number, came, ..setup.panel() });
+        if is_open {
+            self.arm(last_text);
+        }
+    }
+
+    /// Where it stands among the others.
+    pub fn position(&self, number: u64) -> Option<usize> {
+        self.list.iter().position(|panel| panel.number == number)
+    }
+
+    /// The answer of one in the list.
+    pub fn answer(&mut self, number: u64, act: Act) -> Option<super::Answer> {
+        let at = self.position(number)?;
+        let answer = self.list[at].answer(act, None)?;
+        self.remove(at, None);
+        Some(answer)
     }
 
     /// Questions that were answered elsewhere or have nothing to ask about any more.
     pub fn forget(&mut self, gone: impl Fn(&Panel) -> bool, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(gone) else { return };
+        let is_form = matches!(self.list[at].question, Question::Asking(_));
+        let words = self.list[at].words.take().map(|field| field.text()).filter(|words| !words.is_empty() && !is_form);
+        self.remove(at, last_text);
+        // A reason that was being typed has nothing to be said to any more.
+        if let Some(words) = words {
+            self.close();
+            self.orphaned.push_str(&words);
+        }
+    }
+
+    fn remove(&mut self, at: usize, last_text: Option<u64>) {
+        if at == self.current && self.open {
+            self.leave();
+        }
         self.list.remove(at);
         if at < self.current {
             self.current -= 1;
@@ -199,20 +387,19 @@ impl Panels {
 
     /// Whether the frame just drawn is the first with the panel: then the terminal is asked.
     pub fn take_fence(&mut self, now: u64) -> bool {
-        if !std::mem::take(&mut self.fence.wanted) {
+        if !self.fence.take() {
             return false;
         }
-        self.fence.sent += 1;
-        self.fence.panel = Some(self.fence.sent);
-        if let Some(panel) = self.open_mut() {
+        if let Some(inbox) = &mut self.inbox {
+            inbox.guard.step(Stimulus::Shown, now);
+        } else if let Some(panel) = self.open_mut() {
             panel.guard.step(Stimulus::Shown, now);
         }
         true
     }
 
-    /// The terminal answered one question, the oldest; whether that is the open panel's.
+    /// The terminal answered one question, the oldest; whether that is about what has the keyboard.
     pub fn fence_answered(&mut self) -> bool {
-        self.fence.answered = (self.fence.answered + 1).min(self.fence.sent);
-        self.open && self.fence.panel == Some(self.fence.answered)
+        self.fence.answered() && self.is_open()
     }
 }

@@ -1,7 +1,7 @@
 //! Questions that no tool asks: may this project, may this mode.
 
 use super::{Act, Answered, Body, Confirm, Panel, Question, choice, line};
-use crate::protocol::{Mode, Risk};
+use crate::protocol::{Mode, Risk, SessionId};
 use crate::tui::front::{Trust, TrustAnswer};
 
 impl Panel {
@@ -48,6 +48,25 @@ impl Panel {
             Body::words(format!("{words}\n\nNo mode changes what is denied, what is protected, or what a managed policy asks.")),
         );
         Self { risk: Some(Risk::High), ..panel }
+    }
+
+    /// Before all that is kept of a session is given up.
+    pub fn forget(id: SessionId, title: &str) -> Self {
+        let short: String = id.as_str().chars().take(8).collect();
+        let choices = vec![
+            choice('y', Confirm::LetterThenEnter, Act::Forget(Answered::Yes), "delete it, for good".to_owned(), "delete"),
+            choice('n', Confirm::Letter, Act::Forget(Answered::No), "keep it".to_owned(), "keep"),
+        ];
+        let words = "What was said in it, what is kept of its outputs, and what /rewind would need there are gone then. \
+                     Files of the project stay as they are.";
+        let title = format!("Delete the session \"{}\"?", line(title));
+        let reason = format!("{} cannot be brought back", line(&short));
+        let panel = Self::new(Question::Forget(id), title, reason, choices, Body::words(words.to_owned()));
+        Self { risk: Some(Risk::Medium), ..panel }
+    }
+
+    pub fn is_forget(&self) -> bool {
+        matches!(self.question, Question::Forget(_))
     }
 }
 

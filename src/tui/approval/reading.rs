@@ -1,5 +1,6 @@
 //! Something to read in front of a question: which rules have a say, or what a project brings. It decides nothing.
 
+use super::parts::origin;
 use super::{Act, Body, Choice, Height, Panel, Question, choice, line};
 use crate::protocol::{Approval, RuleOrigin};
 use crate::tui::front::BroughtFile;
@@ -16,8 +17,11 @@ pub struct Reading {
 #[derive(Debug, Clone)]
 struct Page {
     title: String,
-    about: &'static str,
+    about: String,
     text: String,
+    is_diff: bool,
+    /// The file it is from, where that may be opened.
+    file: Option<String>,
 }
 
 impl Reading {
@@ -45,12 +49,15 @@ impl Reading {
             }
             text.push('\n');
         }
-        let about = "strictest of all parts; deny, then ask, then allow";
-        let rules = Page { title: "Which rules have a say".to_owned(), about, text: text.trim_end().to_owned() };
+        let about = "strictest of all parts; deny, then ask, then allow".to_owned();
+        let (title, text) = ("Which rules have a say".to_owned(), text.trim_end().to_owned());
+        let rules = Page { title, about, text, is_diff: false, file: None };
         let printed = approval.effects.iter().map(|effects| Page {
             title: "What it printed".to_owned(),
-            about: "in its copy; the model sees it after a yes",
+            about: "in its copy; the model sees it after a yes".to_owned(),
             text: effects.output.trim_end().to_owned(),
+            is_diff: false,
+            file: None,
         });
         Self { pages: printed.filter(|page| !page.text.is_empty()).chain([rules]).collect(), at: 0 }
     }
@@ -65,9 +72,46 @@ impl Reading {
             if file.is_cut {
                 text.push_str("\n\n(the rest is not shown here; look at the file itself)");
             }
-            Page { title: line(&file.name), about: "as it was read just now; nothing of it takes effect yet", text }
+            Page {
+                title: line(&file.name),
+                about: "as it was read just now; nothing of it takes effect yet".to_owned(),
+                text,
+                is_diff: false,
+                file: None,
+            }
         });
         Self { pages: pages.collect(), at: 0 }
+    }
+
+    /// What would change.
+    pub fn diff(diff: &str) -> Self {
+        let about = "from what is there now to what would be there".to_owned();
+        let (title, text) = ("What would change".to_owned(), diff.to_owned());
+        Self { pages: vec![Page { title, about, text, is_diff: true, file: None }], at: 0 }
+    }
+
+    /// The rule that decided one part of a command: its file, its line, its text.
+    pub fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
+        let decided = approval.parts.get(part)?;
+        let title = format!("The rule of part {}", part + 1);
+        let mut text = format!("{}\n{} · {}\n\n", line(&decided.text), decided.verdict.as_str(), line(&decided.reason));
+        let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
+            let _ = write!(text, "decided by {}: it stands in no file of yours", whose(&decided.rule));
+            let about = "aye policy show prints all that holds".to_owned();
+            return Some(Self { pages: vec![Page { title, about, text, is_diff: false, file: None }], at: 0 });
+        };
+        let _ = writeln!(text, "{}\n{}", line(rule), line(place));
+        for (at, row) in source.iter().enumerate() {
+            let _ = writeln!(text, "  {:>4}  {row}", first + at);
+        }
+        let about = "as it was when it asked; nothing is changed here".to_owned();
+        let file = place.rsplit_once(':').map(|(file, _)| file.to_owned());
+        Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), is_diff: false, file }], at: 0 })
+    }
+
+    /// The file of the page that is open, for an editor.
+    pub fn file(&self) -> Option<&str> {
+        self.pages.get(self.at)?.file.as_deref()
     }
 
     pub fn panel(self) -> Option<Panel> {
@@ -77,7 +121,8 @@ impl Reading {
             count => format!("{} · {} of {count}", page.title, self.at + 1),
         };
         let choices = self.choices();
-        let panel = Panel::new(Question::Reading(self), title, page.about.to_owned(), choices, Body::words(page.text));
+        let body = if page.is_diff { Body::diff(String::new(), &page.text) } else { Body::words(page.text) };
+        let panel = Panel::new(Question::Reading(self), title, page.about, choices, body);
         Some(Panel { height: Height::Full, ..panel })
     }
 
@@ -92,6 +137,9 @@ impl Reading {
         if let Some(next) = self.pages.get((self.at + 1) % self.pages.len()).filter(|_| self.pages.len() > 1) {
             choices.insert(0, choice('o', Confirm::Letter, Act::Look, format!("open {}", next.title), "next"));
         }
+        if self.file().is_some() {
+            choices.insert(0, choice('e', Confirm::Letter, Act::OpenFile, "open the file in your editor".to_owned(), "editor"));
+        }
         choices
     }
 }
@@ -100,6 +148,7 @@ fn whose(rule: &str) -> String {
     match rule {
         "built-in" => "the built-in policy".to_owned(),
         "session" => "your yes of this session".to_owned(),
+        "default" => "no rule at all: what nothing allows is asked about".to_owned(),
         other => line(other),
     }
 }

@@ -21,6 +21,8 @@ pub const THEN_ENTER: &str = "   (then enter)";
 const TIGHT: u16 = 50;
 /// Behind a choice that takes two keys, where there is room.
 pub const PLUS_ENTER: &str = " +enter";
+/// `12 more`: screens to be seen before the choice is one.
+const MORE_CELLS: usize = 7;
 
 /// How the choices stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Rows {
     pub answers: u16,
     /// Rows of the reason.
     pub reason: u16,
+    /// The row of the hunks.
+    pub hunks: u16,
     draft: u16,
 }
 
@@ -52,7 +56,9 @@ pub fn body_width(width: u16) -> u16 {
 impl Rows {
     /// The best way that fits into `limit` rows. With the total it comes to as the limit it comes to the same.
     pub fn of(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> Self {
-        let wanted = panel.body.rows(body_width(width)).clamp(1, usize::from(u16::MAX / 2)) as u16;
+        panel.body.set_shape(panel.shape(width));
+        let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
+        let wanted = panel.body.rows(body_width(width)).max(written).clamp(1, usize::from(u16::MAX / 2)) as u16;
         let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
         // With all of the screen every row is for what is asked about.
         let ways = match panel.height {
@@ -67,15 +73,17 @@ impl Rows {
     }
 
     fn new(panel: &Panel, width: u16, rules: bool, choices: Choices, has_draft: bool) -> Self {
+        let hunks = panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split());
         let answers = match (choices, panel.words.is_some()) {
+            _ if panel.writing.is_some() => 1,
             (Choices::Rows, true) => 2,
             (Choices::FirstRow | Choices::OneRow, true) => 1,
-            (Choices::OneRow, false) => packed_height(panel, 0..panel.choices.len(), width),
-            (Choices::FirstRow, false) => 1 + packed_height(panel, 1..panel.choices.len(), width),
-            (Choices::Rows, false) => (0..panel.choices.len()).map(|at| choice_height(panel, at, width)).sum(),
+            (Choices::OneRow, false) => packed_height(panel, 0..panel.listed(), width),
+            (Choices::FirstRow, false) => 1 + packed_height(panel, 1..panel.listed(), width),
+            (Choices::Rows, false) => (0..panel.listed()).map(|at| choice_height(panel, at, width)).sum(),
         };
         let reason = if rules { reason_lines(panel, width).len() as u16 } else { 0 };
-        Self { rules, body: 0, choices, answers, reason, draft: u16::from(has_draft) }
+        Self { rules, body: 0, choices, answers, reason, hunks: u16::from(hunks), draft: u16::from(has_draft) }
     }
 
     fn with_body(self, wanted: u16, limit: u16) -> Self {
@@ -88,7 +96,7 @@ impl Rows {
     }
 
     pub fn total(self) -> u16 {
-        self.head() + self.body + u16::from(self.rules) + self.answers + self.draft
+        self.head() + self.body + u16::from(self.rules) + self.hunks + self.answers + self.draft
     }
 }
 
@@ -105,7 +113,7 @@ pub fn packed(panel: &Panel, choices: Range<usize>, width: u16) -> Vec<Range<usi
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
     for at in choices {
-        let wide = text::width(panel.choices[at].short) + packed_lead(width) + packed_tail(panel, at, width).len();
+        let wide = packed_wide(panel, at, width);
         match rows.last_mut() {
             Some(row) if used + packed_gap(width).len() + wide <= usize::from(width) => {
                 row.end = at + 1;
@@ -124,6 +132,14 @@ pub fn packed(panel: &Panel, choices: Range<usize>, width: u16) -> Vec<Range<usi
 fn packed_height(panel: &Panel, choices: Range<usize>, width: u16) -> u16 {
     let least = if matches!(panel.question, Question::Keep(_)) { CHOICE_ROWS } else { 0 };
     packed(panel, choices, width).len().max(least) as u16
+}
+
+/// Cells of a choice in few words, with its letter and what stands behind it.
+pub fn packed_wide(panel: &Panel, at: usize, width: u16) -> usize {
+    let choice = &panel.choices[at];
+    let shows_more = choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
+    let words = if shows_more { MORE_CELLS } else { text::width(&choice.short) };
+    words + packed_lead(width) + packed_tail(panel, at, width).len()
 }
 
 /// Between choices on one row.

@@ -1,24 +1,24 @@
 //! The panel on the screen.
 
+use super::hunks::BESIDE_LEAST;
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, packed, packed_gap, packed_lead, packed_tail,
     reason_lines,
 };
-use super::{Height, Panel, Panels, REASONS};
-use crate::protocol::Risk;
+use super::spots::spots;
+use super::{Act, Height, Panel, REASONS, Writing, Written};
 use crate::text;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::guard::{self, Confirm};
+use crate::tui::onboarding;
 use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
 use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
+use std::borrow::Cow;
 use std::ops::Range;
-
-/// So many cells of what waits beside what to press.
-const NAME: usize = 12;
 
 /// What a frame knows besides the panel.
 #[derive(Debug, Clone, Copy)]
@@ -40,13 +40,25 @@ pub fn height(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> u16 {
 pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let rows = Rows::of(panel, area.width, area.height, !frame.draft.is_empty());
     draw_head(panel, rows, area, buffer, frame);
-    let y = draw_body(panel, rows, area, buffer, frame);
+    let (y, field) = match &panel.writing {
+        Some(writing) => draw_writing(writing, panel, rows, area, buffer, frame),
+        None => (draw_body(panel, rows, area, buffer, frame), None),
+    };
     let mut area = Rect { y, height: area.bottom().saturating_sub(y), ..area };
     if rows.rules {
         draw_rule(area, buffer, frame);
         area = Rect { y: y + 1, height: area.height.saturating_sub(1), ..area };
     }
-    let cursor = if panel.words.is_some() {
+    if rows.hunks > 0 {
+        draw_hunks(panel, area, buffer, frame);
+        area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    }
+    panel.spots = spots(panel, rows, area);
+    let cursor = if field.is_some() {
+        let line = Line::styled(written_words(panel), frame.theme.style(Token::Muted));
+        buffer.set_line(area.x + GUTTER, area.y, &line, area.width.saturating_sub(GUTTER));
+        field
+    } else if panel.words.is_some() {
         draw_words(panel, rows, area, buffer, frame)
     } else {
         draw_choices(panel, rows, area, buffer, frame)
@@ -89,7 +101,9 @@ fn draw_body(panel: &mut Panel, rows: Rows, area: Rect, buffer: &mut Buffer, fra
     }
     if counts {
         let left = total - panel.scroll - shown;
-        let removed = panel.body.removed_in(inner, panel.scroll + shown..total);
+        // Of a sample nothing is removed.
+        let is_change = !matches!(panel.question, super::Question::Setup(_));
+        let removed = if is_change { panel.body.removed_in(inner, panel.scroll + shown..total) } else { 0 };
         let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
         let words = format!("{} {} below{removed} {} pgdn", glyphs.down, counted(left, "line"), glyphs.dot);
         let line = Line::styled(words, theme.style(Token::Warn));
@@ -98,17 +112,76 @@ fn draw_body(panel: &mut Panel, rows: Rows, area: Rect, buffer: &mut Buffer, fra
     top + rows.body
 }
 
+/// The field for what stands in the place of what was proposed.
+fn draw_writing(
+    writing: &Writing,
+    panel: &Panel,
+    rows: Rows,
+    area: Rect,
+    buffer: &mut Buffer,
+    frame: Frame<'_>,
+) -> (u16, Option<Position>) {
+    let top = area.y + rows.head();
+    let head = match (writing.what, &panel.hunks) {
+        (Written::Hunk, Some(hunks)) => hunks.field_head(),
+        (Written::Hunk, None) | (Written::Command, _) => "the command; it is judged and asked about anew".to_owned(),
+    };
+    let line = Line::styled(text::truncate(&head, body_width(area.width).into()).into_owned(), frame.theme.style(Token::Heading));
+    buffer.set_line(area.x + GUTTER, top, &line, area.width - GUTTER);
+    let height = rows.body.saturating_sub(1).max(1);
+    let inner = Rect { x: area.x + GUTTER, y: top + 1, width: body_width(area.width), height };
+    let cursor = writing.lines.draw(inner.intersection(area), buffer, frame.theme);
+    (top + rows.body.max(2), Some(cursor))
+}
+
+fn written_words(panel: &Panel) -> &'static str {
+    match panel.writing.as_ref().map(|writing| writing.what) {
+        Some(Written::Command) => "enter asks about this line · ctrl+j new line · esc leaves it as it was",
+        Some(Written::Hunk) | None => "ctrl+s (or alt+enter) takes these lines · esc leaves them as they were",
+    }
+}
+
+/// Which hunks are taken.
+fn draw_hunks(panel: &Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+    let Some(hunks) = &panel.hunks else { return };
+    let seen = if panel.unseen() == 0 { "all of it has been on screen" } else { "" };
+    let width = usize::from(area.width.saturating_sub(GUTTER));
+    let row = hunks.row(width, frame.glyphs);
+    let wide: usize = row.iter().map(|(words, _)| text::width(words) + 2).sum();
+    let mut x = area.x + GUTTER - 1;
+    for (words, is_marked) in row {
+        let token = if is_marked { Token::Accent } else { Token::Text };
+        buffer.set_stringn(x, area.y, &words, area.right().saturating_sub(x).into(), frame.theme.style(token));
+        x += text::width(&words) as u16 + 2;
+    }
+    if wide + seen.len() <= width {
+        buffer.set_string(area.right().saturating_sub(seen.len() as u16), area.y, seen, frame.theme.style(Token::Faint));
+    }
+}
+
 /// The field for the words of a denial.
 fn draw_words(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
-    let label = "deny because: ";
-    if rows.answers > 1 {
+    let label: Cow<'_, str> = match &panel.question {
+        super::Question::Keep(_) => "rule: ".into(),
+        super::Question::Setup(setup) => setup.label().into(),
+        super::Question::Asking(asking) => asking.label().into(),
+        _ => "deny because: ".into(),
+    };
+    if rows.answers > 1
+        && let super::Question::Asking(asking) = &panel.question
+    {
+        let words = text::truncate(&asking.below(), body_width(area.width).into()).into_owned();
+        let line = Line::styled(words, frame.theme.style(Token::Faint));
+        buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
+    }
+    if rows.answers > 1 && label == "deny because: " {
         let reasons: Vec<_> = REASONS.iter().enumerate().map(|(at, words)| format!("{}  {words}", at + 1)).collect();
         let line = Line::styled(reasons.join("   "), frame.theme.style(Token::Faint));
         buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
     }
-    let left = GUTTER + label.len() as u16;
-    buffer.set_stringn(area.x + GUTTER, area.y, label, area.width.into(), frame.theme.style(Token::Warn));
+    let left = GUTTER + text::width(&label) as u16;
+    buffer.set_stringn(area.x + GUTTER, area.y, &label, area.width.into(), frame.theme.style(Token::Warn));
     let width = area.width.saturating_sub(left).max(1);
     Some(field.draw(Rect { x: area.x + left, y: area.y, width, height: 1 }, buffer, frame.theme))
 }
@@ -117,7 +190,7 @@ fn draw_words(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame:
 fn draw_choices(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let choices = rows.choices;
     let look = panel.guard.look(frame.now);
-    let all = 0..panel.choices.len();
+    let all = 0..panel.listed();
     let (own, others) = match choices {
         Choices::Rows => (all, 0..0),
         Choices::FirstRow => (0..1, 1..all.end),
@@ -147,7 +220,10 @@ fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
     let facts = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
     let count = if count > 1 { format!("{place} of {count}") } else { String::new() };
     let room = usize::from(width.saturating_sub(GUTTER));
-    let mut right = [(facts, Token::Muted), (panel.risk_words.clone(), risk_token(panel)), (count, Token::Muted)].to_vec();
+    let left = panel.left(frame.now).map(|(words, short)| (words, if short { Token::Warn } else { Token::Muted }));
+    let mut right = [(facts, Token::Muted), (panel.risk_words.clone(), panel.risk_token())].to_vec();
+    right.extend(left);
+    right.push((count, Token::Muted));
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
     // What is asked matters more than how long it is; the risk always stays.
@@ -169,15 +245,6 @@ fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
         spans.push(Span::styled(words, theme.style(token)));
     }
     Line::from(spans)
-}
-
-fn risk_token(panel: &Panel) -> Token {
-    match (panel.critical, panel.risk) {
-        (true, _) => Token::Critical,
-        (false, Some(Risk::High)) => Token::Danger,
-        (false, Some(Risk::Medium)) => Token::Warn,
-        (false, Some(Risk::Low) | None) => Token::Muted,
-    }
 }
 
 /// What the first choice does while something has not been on the screen.
@@ -270,7 +337,7 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
         let token = if look == guard::Look::Arming || !choice.enabled { Token::Faint } else { Token::Text };
         let words = match panel.screens_left(choice.act) {
             1.. if choice.act.shows_the_rest() => format!("{} more", panel.screens_left(choice.act)),
-            0.. => choice.short.to_owned(),
+            0.. => choice.short.clone().into_owned(),
         };
         let then = match panel.confirm(at) {
             Confirm::LetterThenEnter if choice.enabled && choice.key.confirm == Confirm::Letter => PLUS_ENTER,
@@ -288,10 +355,37 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
 
 /// What the keys do while the panel has the keyboard, most likely first.
 pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str> {
+    if let super::Question::Setup(setup) = &panel.question {
+        return onboarding::hints(setup, look == guard::Look::Arming);
+    }
+    if let super::Question::Asking(asking) = &panel.question {
+        let scrolls = panel.body.rows(panel.seen_width) > panel.shown;
+        let scroll = scrolls.then_some("pgup pgdn scroll");
+        return asking.hints(look == guard::Look::Arming).into_iter().chain(scroll).collect();
+    }
     if panel.words.is_some() {
+        if matches!(panel.question, super::Question::Keep(_)) {
+            return vec!["enter asks the policy whether it may be kept", "esc back"];
+        }
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
     }
     let keeping = matches!(panel.question, super::Question::Keep(_));
+    if let (super::Question::Rewind(rewinding), true) = (&panel.question, look != guard::Look::Arming) {
+        let scrolls = panel.body.rows(panel.seen_width) > panel.shown;
+        let marks = rewinding.marks().then_some("space takes [ ] marks");
+        return marks
+            .into_iter()
+            .chain(["esc back"])
+            .chain(scrolls.then_some("pgup pgdn scroll"))
+            .chain(["1 2 3, then enter"])
+            .collect();
+    }
+    if let Some(writing) = &panel.writing {
+        return match writing.what {
+            Written::Hunk => vec!["ctrl+s takes it", "esc leaves it", "enter new line"],
+            Written::Command => vec!["enter asks about it", "esc leaves it", "ctrl+j new line"],
+        };
+    }
     let in_front = keeping || matches!(panel.question, super::Question::Reading(_));
     if look == guard::Look::Arming {
         return vec!["a moment … letters go to your draft", if in_front { "esc back" } else { "esc later" }];
@@ -307,6 +401,28 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         }
         Height::Part => {}
     }
+    let has = |act: Act| panel.choices.iter().any(|choice| choice.act == act && !choice.listed);
+    if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) {
+        hints.insert(0, "[ ] hunk");
+        hints.insert(1, "space take/leave");
+    }
+    match (panel.marked_part(), panel.has_parts()) {
+        (Some(_), _) => hints.splice(0..0, ["enter opens its rule", "[ ] part"]).for_each(drop),
+        (None, true) => hints.push("[ ] part"),
+        (None, false) => {}
+    }
+    if has(Act::Edit) {
+        hints.push(if panel.hunks.is_some() { "e edit hunk" } else { "e edit command" });
+    }
+    if has(Act::EditWhole) {
+        hints.push("E whole in $EDITOR");
+    }
+    if has(Act::View) && panel.seen_width >= BESIDE_LEAST {
+        hints.push(if panel.shape(panel.seen_width + GUTTER).beside { "v unified" } else { "v side by side" });
+    }
+    if has(Act::Wrap) {
+        hints.push(if panel.wraps { "w cut" } else { "w wrap" });
+    }
     if keeping {
         hints.push("enter save and go on");
     } else if count > 1 {
@@ -321,48 +437,5 @@ fn draw_draft(area: Rect, y: u16, buffer: &mut Buffer, frame: Frame<'_>) {
         let words = format!("draft: {}", frame.draft);
         let words = text::truncate(&words, body_width(area.width).into());
         buffer.set_stringn(area.x + GUTTER, y, words, area.width.into(), frame.theme.style(Token::Muted));
-    }
-}
-
-/// What waits, for the row above the composer.
-pub fn strip_words(panels: &Panels, width: u16, glyphs: &Glyphs) -> Option<String> {
-    let first = panels.current()?;
-    if panels.is_open() {
-        if panels.len() < 2 {
-            return None;
-        }
-        let room = (usize::from(width).saturating_sub(20) / panels.len()).max(12);
-        let name = |(at, panel): (usize, &Panel)| text::truncate(&format!("{} {}", at + 1, panel.name()), room).into_owned();
-        let names: Vec<_> = panels.iter().enumerate().map(name).collect();
-        return Some(format!("{} wait for you   {}", panels.len(), names.join("   ")));
-    }
-    let others = if panels.len() > 1 { format!(" and {} more", panels.len() - 1) } else { String::new() };
-    let name = first.name();
-    // What to press stays; the name gives way, then the reassurance.
-    let tail = format!("{others} {} waits for you {} tab to review", glyphs.dash, glyphs.dot);
-    let whole = format!("{name}{tail} (typing stays in your draft)");
-    let room = usize::from(width.saturating_sub(GUTTER));
-    if text::width(&whole) <= room {
-        return Some(whole);
-    }
-    let short = format!("{others} {} tab to review", glyphs.dot);
-    let tail = if text::width(&tail) + NAME > room { short } else { tail };
-    Some(format!("{}{tail}", text::truncate_middle(&name, room.saturating_sub(text::width(&tail)))))
-}
-
-impl Panel {
-    /// What it is about, in a few words.
-    fn name(&self) -> String {
-        match &self.question {
-            super::Question::Approval(approval) => match &approval.command {
-                Some(command) => format!("$ {}", super::line(&command.line)),
-                None => self.title.clone(),
-            },
-            super::Question::Keep(_)
-            | super::Question::Reading(_)
-            | super::Question::Interrupted { .. }
-            | super::Question::Trust(_)
-            | super::Question::Mode(_) => self.title.clone(),
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ratatui::style::Modifier;
 
 use super::parse::{ChangeLine, Entry, Hunk, Side};
+use super::shape::{Shape, Unit};
 use super::words;
 use crate::text;
 use crate::tui::highlight::Track;
@@ -16,29 +17,66 @@ const TAB: usize = 4;
 /// Lines that colours are asked for ahead of the one that is shown.
 const AHEAD: usize = 64;
 
-/// Row after each entry at a width.
+/// Row after each unit at a width.
 #[derive(Default)]
 pub(super) struct Layout {
     width: Option<usize>,
+    pub units: Vec<Unit>,
     pub ends: Vec<usize>,
+    /// Some line is cut.
+    pub cut: bool,
 }
 
 impl Layout {
-    pub fn update(&mut self, entries: &[Entry], width: usize, number_width: usize) {
+    pub fn update(
+        &mut self,
+        entries: &[Entry],
+        width: usize,
+        number_width: usize,
+        shape: Shape,
+        units: impl FnOnce() -> Vec<Unit>,
+    ) {
         if self.width == Some(width) {
             return;
         }
-        let mut end = 0;
-        let rows = |entry: &Entry| match entry {
+        self.units = units();
+        let mut cut = false;
+        let mut of_line = |entry: usize, width: usize| match &entries[entry] {
             Entry::File(name) | Entry::Note(name) => text::wrap_exact(name, width).len(),
             Entry::Break(_) => 1,
             Entry::Line(line) => {
-                text::wrap_exact(&visible(&Inked::new(&line.text, Ink::of(Token::Text))).text, room(width, number_width)).len()
+                let text = visible(&Inked::new(&line.text, Ink::of(Token::Text))).text;
+                let room = room(width, number_width);
+                if shape.wraps {
+                    return text::wrap_exact(&text, room).len();
+                }
+                cut |= text::width(&text) > room;
+                1
             }
         };
-        self.ends = entries.iter().map(|entry| (end += rows(entry), end).1).collect();
+        let mut end = 0;
+        let mut ends = Vec::with_capacity(self.units.len());
+        for unit in &self.units {
+            end += match *unit {
+                Unit::One(entry) => of_line(entry, width),
+                Unit::Two(old, new) => {
+                    let (left, right) = halves(width);
+                    let old = old.map_or(1, |entry| of_line(entry, left));
+                    old.max(new.map_or(1, |entry| of_line(entry, right)))
+                }
+            };
+            ends.push(end);
+        }
+        self.ends = ends;
+        self.cut = cut;
         self.width = Some(width);
     }
+}
+
+/// Cells of both sides; one between them is for the line.
+fn halves(width: usize) -> (usize, usize) {
+    let left = width.saturating_sub(1) / 2;
+    (left, width.saturating_sub(left + 1))
 }
 
 /// Cells for the text of a line beside its number and sign; a screen too narrow for these has the text alone.
@@ -51,20 +89,68 @@ fn room(width: usize, number_width: usize) -> usize {
 pub(super) struct Painter {
     pub number_width: usize,
     tracks: Vec<(Track, Track)>,
+    /// Hunks that are left out.
+    pub left: Vec<bool>,
 }
 
 impl Painter {
     pub fn new(hunks: &[Hunk], number_width: usize) -> Self {
         let track = |hunk: &Hunk| hunk.path.as_deref().map_or_else(|| Track::new(""), Track::for_path);
-        Self { number_width, tracks: hunks.iter().map(|hunk| (track(hunk), track(hunk))).collect() }
+        Self { number_width, tracks: hunks.iter().map(|hunk| (track(hunk), track(hunk))).collect(), left: Vec::new() }
     }
 
-    pub fn rows(&mut self, entries: &[Entry], hunks: &[Hunk], index: usize, width: usize) -> Vec<Inked> {
+    pub fn unit_rows(&mut self, entries: &[Entry], hunks: &[Hunk], unit: Unit, width: usize, wraps: bool) -> Vec<Inked> {
+        let (old, new) = match unit {
+            Unit::One(entry) => return self.rows(entries, hunks, entry, (width, wraps)),
+            Unit::Two(old, new) => (old, new),
+        };
+        let (left_width, right_width) = halves(width);
+        let left = old.map(|entry| self.rows_of_side(entries, hunks, entry, Side::Removed, (left_width, wraps)));
+        let right = new.map(|entry| self.rows_of_side(entries, hunks, entry, Side::Added, (right_width, wraps)));
+        let count = [&left, &right].into_iter().flatten().map(Vec::len).max().unwrap_or(0).max(1);
+        let nothing = |row: usize| if row == 0 { format!("{:>1$}╌", "", self.number_width) } else { String::new() };
+        let mut rows = Vec::with_capacity(count);
+        for at in 0..count {
+            let mut row = match &left {
+                Some(rows) => rows.get(at).cloned().unwrap_or_default(),
+                None => Inked::new(&nothing(at), Ink::of(Token::Faint)),
+            };
+            // A line that is tinted to the edge is so in each of its rows.
+            let tint = |side: &Option<Vec<Inked>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.ink_at(0));
+            let blank = |row: &Inked, ink: Option<Ink>| if row.is_empty() { ink } else { None };
+            let ink = blank(&row, tint(&left)).unwrap_or(Ink::of(Token::Text));
+            row.push(&" ".repeat(left_width.saturating_sub(row.width())), ink);
+            row.push("│", Ink::of(Token::Faint));
+            match &right {
+                Some(rows) => match rows.get(at) {
+                    Some(other) => row.append(other),
+                    None => row.push(&" ".repeat(right_width), tint(&right).unwrap_or(Ink::of(Token::Text))),
+                },
+                None => row.push(&nothing(at), Ink::of(Token::Faint)),
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// A line that stays stands on both sides, with the number it has there.
+    fn rows_of_side(&mut self, entries: &[Entry], hunks: &[Hunk], index: usize, side: Side, shape: (usize, bool)) -> Vec<Inked> {
+        match &entries[index] {
+            Entry::Line(line) if line.side == Side::Context && side == Side::Removed => {
+                let old = ChangeLine { number: line.old_number, text: line.text.clone(), marks: line.marks.clone(), ..*line };
+                self.line_rows(entries, hunks, &old, shape)
+            }
+            _ => self.rows(entries, hunks, index, shape),
+        }
+    }
+
+    fn rows(&mut self, entries: &[Entry], hunks: &[Hunk], index: usize, shape: (usize, bool)) -> Vec<Inked> {
+        let width = shape.0;
         match &entries[index] {
             Entry::File(name) => wrapped(name, Token::Heading, width),
             Entry::Note(note) => wrapped(note, Token::Muted, width),
             Entry::Break(place) => vec![self.break_row(place, width)],
-            Entry::Line(line) => self.line_rows(entries, hunks, line, width),
+            Entry::Line(line) => self.line_rows(entries, hunks, line, shape),
         }
     }
 
@@ -73,14 +159,18 @@ impl Painter {
         Inked::new(&text::truncate(&row, width), Ink::of(Token::Faint))
     }
 
-    fn line_rows(&mut self, entries: &[Entry], hunks: &[Hunk], line: &ChangeLine, width: usize) -> Vec<Inked> {
+    fn line_rows(&mut self, entries: &[Entry], hunks: &[Hunk], line: &ChangeLine, (width, wraps): (usize, bool)) -> Vec<Inked> {
+        let left_out = self.left.get(line.hunk).copied().unwrap_or(false);
         let (token, sign) = match line.side {
             Side::Context => (Token::Text, " "),
-            Side::Added => (Token::Added, "+"),
-            Side::Removed => (Token::Removed, "−"),
+            Side::Added => (if left_out { Token::Faint } else { Token::Added }, "+"),
+            Side::Removed => (if left_out { Token::Faint } else { Token::Removed }, "−"),
         };
-        let coloured = self.coloured(entries, &hunks[line.hunk], line, token);
-        let mut inked = emphasised(&coloured, &changed_words(entries, line), line.side);
+        let mut inked = if left_out && line.side != Side::Context {
+            Inked::new(&line.text, Ink::of(Token::Faint))
+        } else {
+            emphasised(&self.coloured(entries, &hunks[line.hunk], line, token), &changed_words(entries, line), line.side)
+        };
         if !line.marks.is_empty() {
             inked = inked.stressed_at(&line.marks, Modifier::REVERSED);
         }
@@ -88,7 +178,12 @@ impl Painter {
         let room = room(width, self.number_width);
         let gutter_ink = Ink::of(if line.side == Side::Context { Token::Faint } else { token });
         let mut rows = Vec::new();
-        for (nth, range) in text::wrap_exact(&shown.text, room).into_iter().enumerate() {
+        let is_cut = !wraps && text::width(&shown.text) > room;
+        let mut parts = text::wrap_exact(&shown.text, room.saturating_sub(usize::from(is_cut)).max(1));
+        if !wraps {
+            parts.truncate(1);
+        }
+        for (nth, range) in parts.into_iter().enumerate() {
             let mut row = Inked::default();
             if room < width {
                 let number = if nth == 0 { line.number.to_string() } else { String::new() };
@@ -96,6 +191,9 @@ impl Painter {
                 row.push(&format!("{number:>0$}{join}{sign}", self.number_width), gutter_ink);
             }
             row.append_range(&shown, range);
+            if is_cut {
+                row.push("…", gutter_ink);
+            }
             if line.side != Side::Context {
                 row.push(&" ".repeat(width.saturating_sub(row.width())), Ink::of(token));
             }

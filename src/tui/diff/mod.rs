@@ -2,9 +2,13 @@
 
 mod layout;
 mod parse;
+mod shape;
+mod spoken;
 mod words;
 
-use std::cell::RefCell;
+pub use shape::Shape;
+
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::path::Path;
 
@@ -13,6 +17,7 @@ use ratatui::text::Line;
 use super::theme::Theme;
 use layout::{Layout, Painter};
 use parse::{Entry, Hunk, Side};
+use shape::units;
 
 /// A parsed unified diff of one or more files.
 pub struct Diff {
@@ -20,6 +25,7 @@ pub struct Diff {
     hunks: Vec<Hunk>,
     /// Row after each entry, at the width that was asked for last.
     layout: RefCell<Layout>,
+    shape: Cell<Shape>,
     painter: RefCell<Painter>,
 }
 
@@ -29,7 +35,45 @@ impl Diff {
         let (mut entries, hunks) = parse::parse(unified, path);
         words::pair(&mut entries);
         let painter = Painter::new(&hunks, parse::number_width(&entries));
-        Self { entries, hunks, layout: RefCell::default(), painter: RefCell::new(painter) }
+        Self { entries, hunks, layout: RefCell::default(), shape: Cell::default(), painter: RefCell::new(painter) }
+    }
+
+    /// Lays it out in another way from now on.
+    pub fn set_shape(&self, shape: Shape) {
+        if self.shape.replace(shape) != shape {
+            *self.layout.borrow_mut() = Layout::default();
+        }
+    }
+
+    /// These hunks, by their place, are drawn as left out.
+    pub fn set_left(&self, left: Vec<bool>) {
+        self.painter.borrow_mut().left = left;
+    }
+
+    /// Whether some line is cut at this width.
+    pub fn is_cut(&self, width: u16) -> bool {
+        self.laid_out(width, |layout| layout.cut)
+    }
+
+    /// The row that the hunk begins in.
+    pub fn row_of(&self, width: u16, hunk: usize) -> usize {
+        let is_of = |entry: usize| matches!(&self.entries[entry], Entry::Line(line) if line.hunk == hunk);
+        self.laid_out(width, |layout| {
+            let unit = layout.units.iter().position(|unit| unit.entries().any(is_of)).unwrap_or(0);
+            unit.checked_sub(1).map_or(0, |before| layout.ends[before])
+        })
+    }
+
+    /// The hunk that the row stands in, or the one before it.
+    pub fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
+        self.laid_out(width, |layout| {
+            let unit = layout.ends.partition_point(|end| *end <= row);
+            let upto = layout.units.iter().take(unit + 1).rev();
+            upto.flat_map(|unit| unit.entries()).find_map(|entry| match &self.entries[entry] {
+                Entry::Line(line) => Some(line.hunk),
+                Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+            })
+        })
     }
 
     pub fn added(&self) -> usize {
@@ -75,24 +119,32 @@ impl Diff {
         self.laid_out(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
             let last = layout.ends.partition_point(|end| *end < range.end);
-            let visible = self.entries.iter().take((last + 1).min(self.entries.len())).skip(first);
-            visible.filter(|entry| entry.side() == Some(Side::Removed)).count()
+            let visible = layout.units.iter().take((last + 1).min(layout.units.len())).skip(first);
+            let entries = visible.flat_map(|unit| unit.entries());
+            entries.filter(|entry| self.entries[*entry].side() == Some(Side::Removed)).count()
         })
     }
 
+    /// Cells of the numbers and signs before each line.
+    pub fn gutter(&self) -> usize {
+        self.painter.borrow().number_width + 2
+    }
+
     pub fn rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
-        let (first, begin) = self.laid_out(width, |layout| {
+        let (units, begin) = self.laid_out(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
-            (first, first.checked_sub(1).map_or(0, |before| layout.ends[before]))
+            let last = layout.ends.partition_point(|end| *end < range.end);
+            let begin = first.checked_sub(1).map_or(0, |before| layout.ends[before]);
+            (layout.units.iter().take(last + 1).skip(first).copied().collect::<Vec<_>>(), begin)
         });
         let mut painter = self.painter.borrow_mut();
         let mut lines = Vec::new();
         let mut at = begin;
-        for index in first..self.entries.len() {
+        for unit in units {
             if at >= range.end {
                 break;
             }
-            for row in painter.rows(&self.entries, &self.hunks, index, usize::from(width)) {
+            for row in painter.unit_rows(&self.entries, &self.hunks, unit, usize::from(width), self.shape.get().wraps) {
                 if range.contains(&at) {
                     lines.push(row.fitted_line(usize::from(width), theme));
                 }
@@ -109,7 +161,8 @@ impl Diff {
     fn laid_out<T>(&self, width: u16, read: impl FnOnce(&Layout) -> T) -> T {
         let mut layout = self.layout.borrow_mut();
         let number_width = self.painter.borrow().number_width;
-        layout.update(&self.entries, usize::from(width), number_width);
+        let shape = self.shape.get();
+        layout.update(&self.entries, usize::from(width), number_width, shape, || units(&self.entries, shape.beside));
         read(&layout)
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum Entry {
 pub(super) struct ChangeLine {
     pub side: Side,
     pub number: usize,
+    /// Where a line that stays stood before.
+    pub old_number: usize,
     /// What is shown, marks in place of what cannot be seen; tabs and trailing spaces are still themselves.
     pub text: String,
     /// Where such marks stand.
@@ -200,9 +202,10 @@ impl Reader {
         let entry = self.entries.len();
         let number_of_hunks = self.hunks.len();
         let Some(hunk) = self.hunks.last_mut() else { return };
-        let (mut number, mut index) = (0, 0);
+        let (mut number, mut index, mut old_number) = (0, 0, 0);
         if side != Side::Added {
             number = self.old.take();
+            old_number = number;
             index = hunk.old.len();
             hunk.old.push(entry);
         }
@@ -212,7 +215,16 @@ impl Reader {
             hunk.new.push(entry);
         }
         let (text, marks) = text::reveal_at(content);
-        self.entries.push(Entry::Line(ChangeLine { side, number, text, marks, hunk: number_of_hunks - 1, index, partner: None }));
+        self.entries.push(Entry::Line(ChangeLine {
+            side,
+            number,
+            old_number,
+            text,
+            marks,
+            hunk: number_of_hunks - 1,
+            index,
+            partner: None,
+        }));
     }
 }
 

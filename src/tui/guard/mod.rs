@@ -2,15 +2,24 @@
 //!
 //! Pure: stimuli with their times go in, outcomes come out. Times are milliseconds since the start of the screen.
 
+mod fence;
+#[cfg(test)]
+pub mod streams;
 #[cfg(test)]
 mod tests;
 
+pub use fence::Fence;
+
 /// Keys of one thought come closer together than this; a letter that decides stands alone on both sides.
 pub const ALONE_MS: u64 = 350;
-/// From the terminal's answer until the choices work.
+/// A key that is held is repeated after less than this: until then nobody knows whether it is. Keyboards wait 250 to 660 ms.
+pub const HELD_MS: u64 = 700;
+/// From the terminal's answer until the choices work, where nothing else is set.
 pub const ARMING_MS: u64 = 500;
-/// Without an answer the choices work this long after the frame.
-pub const UNANSWERED_MS: u64 = 1500;
+/// So long an answer is waited for; then the time of the frame counts.
+const ANSWER_MS: u64 = 1000;
+/// In strict mode, without an answer, the choices work this long after the frame.
+const UNANSWERED_MS: u64 = 1500;
 /// After the window got focus, was resized, or the process was resumed.
 pub const UNSETTLED_MS: u64 = 300;
 /// The second key of a two-key choice: not sooner, not later.
@@ -19,6 +28,24 @@ pub const CONFIRM_MS: std::ops::RangeInclusive<u64> = 250..=5000;
 pub const MACHINE_MS: u64 = 40;
 /// A panel takes the keyboard by itself only after this long without a key.
 pub const IDLE_MS: u64 = 1000;
+/// A wait that was looked at so much too late says nothing: a key may have come in between and lie unread.
+const LATE_MS: u64 = 150;
+
+/// How fast hands are taken to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Every choice takes its key and Enter, and no time counts: neither too soon nor too late.
+    pub strict: bool,
+    pub arming_ms: u64,
+    /// A letter decides once it stood alone for so long, if Enter does not confirm it before.
+    pub lone_ms: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { strict: false, arming_ms: ARMING_MS, lone_ms: ALONE_MS }
+    }
+}
 
 /// How a choice is confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +68,8 @@ pub struct Key {
 pub enum Stimulus {
     /// A printable character without ctrl or alt.
     Letter(char),
+    /// The same from a key that is held, where the terminal tells.
+    Repeat(char),
     Enter,
     Up,
     Down,
@@ -84,10 +113,9 @@ enum Held {
     /// A choice's letter, at its time.
     Letter {
         choice: usize,
-        letter: char,
         at: u64,
     },
-    /// Letter or arrow, waiting for Enter. `alone` once nothing printable can join the letter any more.
+    /// Letter or arrow, waiting for Enter.
     Highlight {
         choice: usize,
         at: u64,
@@ -98,11 +126,16 @@ enum Held {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
     keys: Vec<Key>,
+    pace: Pace,
     shown: Option<u64>,
     answered: Option<u64>,
     unsettled: Option<u64>,
     last_text: Option<u64>,
     held: Held,
+    /// Text keys that decided nothing so far. Where more text follows, they were its beginning.
+    typed: String,
+    /// The last text keys were marks, and nothing else is among what was typed.
+    only_marks: bool,
 }
 
 /// Whether a new panel may take the keyboard by itself.
@@ -113,7 +146,44 @@ pub fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u64) -> 
 impl Guard {
     /// `last_text`: when the person last typed anything anywhere.
     pub fn new(keys: Vec<Key>, last_text: Option<u64>) -> Self {
-        Self { keys, shown: None, answered: None, unsettled: None, last_text, held: Held::None }
+        Self {
+            keys,
+            pace: Pace::default(),
+            shown: None,
+            answered: None,
+            unsettled: None,
+            last_text,
+            held: Held::None,
+            typed: String::new(),
+            only_marks: false,
+        }
+    }
+
+    /// The same for these keys.
+    #[must_use]
+    pub fn with_keys(self, keys: Vec<Key>) -> Self {
+        Self { keys, ..self }
+    }
+
+    #[must_use]
+    pub fn paced(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Focus came back, or the window changed, at this time.
+    #[must_use]
+    pub fn unsettled(self, at: Option<u64>) -> Self {
+        Self { unsettled: at, ..self }
+    }
+
+    /// What was typed while the keyboard was with another panel that is no more.
+    #[must_use]
+    pub fn carrying(self, typed: String) -> Self {
+        Self { typed, ..self }
+    }
+
+    pub fn is_strict(&self) -> bool {
+        self.pace.strict
     }
 
     /// What confirms each choice from now on, in the order of the keys.
@@ -123,18 +193,59 @@ impl Guard {
         }
     }
 
+    fn confirm(&self, choice: usize) -> Confirm {
+        let key = self.keys[choice];
+        // A digit is a number of something at least as often as it is a key.
+        if self.pace.strict || key.letter.is_ascii_digit() { Confirm::LetterThenEnter } else { key.confirm }
+    }
+
     /// From when the choices work, as far as is known.
     fn armed_at(&self) -> Option<u64> {
         let base = match (self.shown, self.answered) {
             (None, _) => return None,
-            (Some(_), Some(answered)) => answered + ARMING_MS,
-            (Some(shown), None) => shown + UNANSWERED_MS,
+            (Some(_), Some(answered)) if self.pace.strict => answered,
+            (Some(shown), None) if self.pace.strict => shown + UNANSWERED_MS,
+            (Some(_), Some(answered)) => answered + self.pace.arming_ms,
+            (Some(shown), None) => shown + ANSWER_MS + self.pace.arming_ms,
         };
         Some(self.unsettled.map_or(base, |at| base.max(at + UNSETTLED_MS)))
     }
 
     pub fn is_armed(&self, now: u64) -> bool {
         self.armed_at().is_some_and(|at| now >= at)
+    }
+
+    /// Whether the window is as it was for long enough.
+    pub fn is_settled(&self, now: u64) -> bool {
+        self.unsettled.is_none_or(|at| now >= at + UNSETTLED_MS)
+    }
+
+    /// Whether something was typed right before.
+    fn is_close(&self, now: u64) -> bool {
+        self.last_text.is_some_and(|at| now.saturating_sub(at) < ALONE_MS)
+    }
+
+    /// Whether a text key that decides nothing is for the panel: nothing was typed right before it, except others of its kind.
+    /// Where text follows at once it was the beginning of that, and goes with it.
+    pub fn mark(&mut self, letter: char, now: u64) -> bool {
+        let among_marks = self.only_marks;
+        let alone = among_marks || (!self.is_close(now) && (!self.pace.strict || self.typed.is_empty()));
+        if !self.is_armed(now) || !alone || matches!(self.held, Held::Letter { .. }) {
+            return false;
+        }
+        if !among_marks && self.held == Held::None {
+            self.typed.clear();
+        }
+        self.held = Held::None;
+        self.last_text = Some(now);
+        self.only_marks = self.only_marks || self.typed.is_empty();
+        self.typed.push(letter);
+        true
+    }
+
+    /// Whether a choice waits for its time, or for Enter.
+    pub fn is_held(&self) -> bool {
+        self.held != Held::None
     }
 
     pub fn look(&self, now: u64) -> Look {
@@ -150,23 +261,23 @@ impl Guard {
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let held = match self.held {
             Held::None => None,
-            Held::Letter { at, .. } => Some(at + ALONE_MS),
+            Held::Letter { at, .. } => Some(at + self.pace.lone_ms),
+            Held::Highlight { .. } if self.pace.strict => None,
             Held::Highlight { at, .. } => Some(at + CONFIRM_MS.end() + 1),
         };
         held.or_else(|| self.armed_at().filter(|at| *at > now))
     }
 
     pub fn step(&mut self, stimulus: Stimulus, now: u64) -> Outcome {
-        if let decided @ Outcome::Decided(_) = self.expire(now) {
-            return decided;
-        }
+        self.lapse(now);
         match stimulus {
-            Stimulus::Letter(letter) => self.letter(letter, now),
+            Stimulus::Letter(letter) => self.letter(letter, now, false),
+            Stimulus::Repeat(letter) => self.repeat(letter, now),
             Stimulus::Enter => self.enter(now),
             Stimulus::Up => self.arrow(now, |at, len| at.map_or(len - 1, |at| (at + len - 1) % len)),
             Stimulus::Down => self.arrow(now, |at, len| at.map_or(0, |at| (at + 1) % len)),
             Stimulus::Other => {
-                self.held = Held::None;
+                self.take_back();
                 Outcome::Nothing
             }
             Stimulus::Shown => {
@@ -182,73 +293,117 @@ impl Guard {
             }
             Stimulus::Unsettled => {
                 self.unsettled = Some(now);
-                self.held = Held::None;
+                // What was typed decides nothing any more; where more follows, it is its beginning. Where no time counts, what is
+                // highlighted stays so.
+                if !self.pace.strict {
+                    self.held = Held::None;
+                }
                 Outcome::Nothing
             }
-            Stimulus::Time => Outcome::Nothing,
+            Stimulus::Time => self.tick(now),
         }
     }
 
     /// What text belongs to the draft when something other than a key ends the wait: a paste, for one.
     pub fn give_back(&mut self) -> String {
-        match std::mem::replace(&mut self.held, Held::None) {
-            Held::Letter { letter, .. } => letter.to_string(),
-            Held::None | Held::Highlight { .. } => String::new(),
+        self.held = Held::None;
+        std::mem::take(&mut self.typed)
+    }
+
+    /// What was held, and what was typed before, is nothing any more.
+    fn take_back(&mut self) {
+        self.held = Held::None;
+        self.typed.clear();
+    }
+
+    /// What is too old to be confirmed, or to be the beginning of anything.
+    fn lapse(&mut self, now: u64) {
+        let old = |at: u64| now > at + CONFIRM_MS.end();
+        if self.pace.strict {
+            if self.only_marks && self.last_text.is_none_or(old) {
+                self.typed.clear();
+            }
+            return;
+        }
+        let is_over = match self.held {
+            Held::None => self.last_text.is_none_or(old),
+            Held::Letter { .. } => false,
+            Held::Highlight { at, .. } => old(at),
+        };
+        if is_over {
+            self.take_back();
         }
     }
 
-    /// What the passing of time decided before the next thing happened.
-    fn expire(&mut self, now: u64) -> Outcome {
-        match self.held {
-            Held::Letter { choice, at, .. } if now >= at + ALONE_MS => match self.keys[choice].confirm {
-                Confirm::Letter => {
-                    self.held = Held::None;
-                    Outcome::Decided(choice)
-                }
-                Confirm::LetterThenEnter => {
-                    self.held = if now <= at + CONFIRM_MS.end() { Held::Highlight { choice, at } } else { Held::None };
-                    Outcome::Nothing
-                }
-            },
-            Held::Highlight { at, .. } if now > at + CONFIRM_MS.end() => {
-                self.held = Held::None;
+    /// A letter stood alone: only the passing of time says so, not a key that comes after it.
+    fn tick(&mut self, now: u64) -> Outcome {
+        let Held::Letter { choice, at } = self.held else { return Outcome::Nothing };
+        let alone = at + self.pace.lone_ms;
+        if now < alone {
+            return Outcome::Nothing;
+        }
+        if now > alone + LATE_MS {
+            self.held = Held::Letter { choice, at: now };
+            return Outcome::Nothing;
+        }
+        if self.confirm(choice) == Confirm::Letter {
+            self.take_back();
+            return Outcome::Decided(choice);
+        }
+        self.held = Held::Highlight { choice, at };
+        Outcome::Nothing
+    }
+
+    fn letter(&mut self, letter: char, now: u64, repeats: bool) -> Outcome {
+        let close = self.is_close(now);
+        let waits = matches!(self.held, Held::Letter { .. });
+        let follows = self.pace.strict && !self.typed.is_empty() && !self.only_marks;
+        self.last_text = Some(now);
+        self.only_marks = false;
+        self.typed.push(letter);
+        let choice = self.keys.iter().position(|key| key.letter == letter);
+        match choice.filter(|_| !close && !waits && !follows && !repeats && self.is_armed(now)) {
+            None => Outcome::Draft(self.give_back()),
+            Some(choice) => {
+                self.held = if self.pace.strict { Held::Highlight { choice, at: now } } else { Held::Letter { choice, at: now } };
                 Outcome::Nothing
             }
-            Held::None | Held::Letter { .. } | Held::Highlight { .. } => Outcome::Nothing,
         }
     }
 
-    fn letter(&mut self, letter: char, now: u64) -> Outcome {
-        let close = self.last_text.is_some_and(|at| now.saturating_sub(at) < ALONE_MS);
-        self.last_text = Some(now);
-        let choice = self.keys.iter().position(|key| key.letter == letter);
-        let Some(choice) = choice.filter(|_| !close && self.is_armed(now)) else {
-            let mut text = self.give_back();
-            text.push(letter);
-            return Outcome::Draft(text);
+    /// A key that is held decides nothing, and is no text: what was pressed is taken back. Of another key it is the text it was.
+    fn repeat(&mut self, letter: char, now: u64) -> Outcome {
+        let is_own = match self.held {
+            Held::Letter { choice, .. } | Held::Highlight { choice, .. } => self.keys[choice].letter == letter,
+            Held::None => self.typed.is_empty() && self.is_armed(now),
         };
-        self.held = Held::Letter { choice, letter, at: now };
+        if !is_own {
+            return self.letter(letter, now, true);
+        }
+        self.take_back();
         Outcome::Nothing
     }
 
     fn enter(&mut self, now: u64) -> Outcome {
         let (choice, at) = match self.held {
             Held::None => return Outcome::Nothing,
-            Held::Letter { choice, at, .. } | Held::Highlight { choice, at } => (choice, at),
+            Held::Letter { choice, at } | Held::Highlight { choice, at } => (choice, at),
         };
         let waited = now.saturating_sub(at);
-        // Letter and Enter in one burst: no hand does that.
-        if waited < MACHINE_MS && matches!(self.held, Held::Letter { .. }) {
-            return Outcome::Draft(self.give_back());
+        // Two keys in one burst: no hand does that.
+        if waited < MACHINE_MS {
+            let typed = self.give_back();
+            return if typed.is_empty() { Outcome::Nothing } else { Outcome::Draft(typed) };
         }
-        let long_enough = match self.keys[choice].confirm {
-            Confirm::Letter => waited >= MACHINE_MS,
+        let in_time = match self.confirm(choice) {
+            _ if self.pace.strict => true,
+            Confirm::Letter => true,
             Confirm::LetterThenEnter => CONFIRM_MS.contains(&waited),
         };
-        if !long_enough || !self.is_armed(now) {
+        if !in_time || !self.is_armed(now) {
             return Outcome::Nothing;
         }
-        self.held = Held::None;
+        self.take_back();
         Outcome::Decided(choice)
     }
 
@@ -260,7 +415,16 @@ impl Guard {
             Held::Highlight { choice, .. } => Some(choice),
             Held::None | Held::Letter { .. } => None,
         };
+        self.take_back();
         self.held = Held::Highlight { choice: to(from, self.keys.len()), at: now };
         Outcome::Nothing
+    }
+
+    /// A choice that was pointed at: highlighted, as an arrow does it.
+    pub fn point(&mut self, choice: usize, now: u64) {
+        if self.is_armed(now) && choice < self.keys.len() {
+            self.take_back();
+            self.held = Held::Highlight { choice, at: now };
+        }
     }
 }

@@ -69,6 +69,39 @@ fn a_held_key_decides_nothing() {
     check(armed(), &[(1000, Letter('y')), (1030, Letter('y'))], "\"yy\"");
 }
 
+/// A key that is held: pressed at 1000, repeated from `delay` on, so far apart and so often.
+fn train(delay: u64, apart: u64, count: u64, repeat: fn(char) -> Stimulus) -> Vec<(u64, Stimulus)> {
+    let mut stream = vec![(1000, Letter('y'))];
+    for nth in 0..count {
+        let at = 1000 + delay + nth * apart;
+        stream.extend([(at - 1, Time), (at, repeat('y'))]);
+    }
+    let end = stream.last().map_or(0, |(at, _)| *at);
+    stream.extend((1..20).map(|nth| (end + nth * 100, Time)));
+    stream
+}
+
+#[test]
+fn a_held_key_decides_nothing_whatever_the_keyboard_and_the_terminal() {
+    let pace = Pace { lone_ms: HELD_MS, ..Pace::default() };
+    for delay in [225, 250, 349, 350, 351, 400, 500, 600, 660] {
+        for apart in [15, 25, 30, 33, 40, 59] {
+            for count in [1, 2, 5, 40] {
+                // Terminals that tell a repeat: it is nothing at all. Others: it is text, as two letters in a row always are.
+                for (repeat, expected) in [(Stimulus::Repeat as fn(char) -> Stimulus, ""), (Letter, "\"yy\"")] {
+                    let mut guard = armed().paced(pace);
+                    let stream = train(delay, apart, count, repeat);
+                    assert_eq!(play(&mut guard, &stream), expected, "{delay} {apart} {count}");
+                }
+            }
+        }
+    }
+    // One that is let go decides, as soon as it cannot be held.
+    check(armed().paced(pace), &[(1000, Letter('y')), (1699, Time)], "");
+    check(armed().paced(pace), &[(1000, Letter('y')), (1700, Time)], "y!");
+    check(armed().paced(pace), &[(1000, Letter('y')), (1100, Enter)], "y!");
+}
+
 #[test]
 fn enter_space_and_digits_alone_decide_nothing() {
     check(armed(), &[(1000, Enter), (2000, Enter)], "");

@@ -1,5 +1,7 @@
+use super::grammars::{Allowance, Grammars};
 use super::*;
 use crate::tui::theme::Theme;
+use std::time::{Duration, Instant};
 
 /// The coloured pieces of the last line, as `text:Kind`.
 fn kinds(language: &str, code: &[&str]) -> String {
@@ -60,4 +62,44 @@ fn colours_never_change_the_text() {
     settle();
     assert_eq!(track.ink(0, line, Token::Added).text, line);
     assert_eq!(track.ink(0, "let", Token::Added).text, "let", "a line that is not the one that was coloured");
+}
+
+#[test]
+fn one_language_at_a_time_is_compiled_and_a_block_goes_on_where_it_stood() {
+    let mut rust = Track::new("rust");
+    rust.want(1, |_| vec!["/* open".to_owned()]);
+    settle();
+    assert!(kinds("python", &["def f(): pass"]).contains("def:Keyword"));
+    rust.want(2, |_| vec!["still */ let x = 1;".to_owned()]);
+    settle();
+    let line = &locked(&rust.shared.lines)[1];
+    assert_eq!(line.first(), Some(&(8, Some(Syntax::Comment))), "{line:?}");
+    assert!(line.iter().any(|(_, syntax)| *syntax == Some(Syntax::Keyword)), "{line:?}");
+
+    let mut grammars = Grammars::default();
+    assert_eq!(grammars.name("no-such-language"), None);
+    let (rust, python) = (grammars.name("rs").expect("rust"), grammars.name("py").expect("python"));
+    assert!(!grammars.is_ready(&rust), "nothing is compiled for a name");
+    grammars.make_ready(&rust);
+    grammars.make_ready(&python);
+    assert!(grammars.is_ready(&python) && !grammars.is_ready(&rust));
+    grammars.forget();
+    assert!(!grammars.are_held() && !grammars.is_ready(&python));
+}
+
+#[test]
+fn languages_that_take_turns_are_made_ready_a_few_times_in_a_row_and_then_now_and_then() {
+    let begun = Instant::now();
+    let at = |ms| begun + Duration::from_millis(ms);
+    let mut allowance = Allowance::new();
+    for taken in 0..3 {
+        assert_eq!(allowance.take(at(taken)), Ok(()), "{taken}");
+    }
+    assert_eq!(allowance.take(at(100)), Err(Duration::from_millis(400)));
+    assert_eq!(allowance.take(at(500)), Ok(()));
+    assert_eq!(allowance.take(at(501)), Err(Duration::from_millis(499)));
+    for taken in 0..3 {
+        assert_eq!(allowance.take(at(60_000 + taken)), Ok(()), "after a while there are as many as ever: {taken}");
+    }
+    assert_eq!(allowance.take(at(60_010)), Err(Duration::from_millis(490)));
 }

@@ -1,27 +1,36 @@
 //! The thread that loads the grammars when the first code is shown, then colours line after line.
+//!
+//! What comes in the language that is ready is coloured at once; what comes in another one waits until that may be made ready.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
 
 use syntect::parsing::{ParseState, ScopeStack, SyntaxSet};
 
+use super::grammars::{Allowance, Grammars};
 use super::scope::Meanings;
 use super::{LINE, Run, Shared, locked};
 
 /// Lines coloured between two signs of progress.
 const BATCH: usize = 256;
+/// The grammars are let go when no code came for so long.
+const IDLE: Duration = Duration::from_secs(20);
 
 static JOBS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
-static GRAMMARS: OnceLock<SyntaxSet> = OnceLock::new();
 static WAKE: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
+static LET_GO: OnceLock<fn()> = OnceLock::new();
 
 enum Job {
-    Lines {
-        of: Weak<Shared>,
-        lines: Vec<String>,
-    },
+    Lines(Lines),
     #[cfg(test)]
     Settle(Sender<()>),
+}
+
+struct Lines {
+    of: Weak<Shared>,
+    lines: Vec<String>,
 }
 
 /// Where the grammar stands after the last line.
@@ -35,8 +44,13 @@ pub fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
     let _ = WAKE.set(Box::new(wake));
 }
 
+/// Sets what is called when the grammars were let go. Only the first call counts.
+pub fn on_let_go(call: fn()) {
+    let _ = LET_GO.set(call);
+}
+
 pub(super) fn send(shared: &Arc<Shared>, lines: Vec<String>) {
-    post(Job::Lines { of: Arc::downgrade(shared), lines });
+    post(Job::Lines(Lines { of: Arc::downgrade(shared), lines }));
 }
 
 /// Waits until everything asked for so far is coloured.
@@ -61,33 +75,98 @@ fn start() -> Option<Sender<Job>> {
 }
 
 fn work(queue: &Receiver<Job>) {
-    let mut meanings = Meanings::new();
-    while let Ok(job) = queue.recv() {
+    let mut desk = Desk { waiting: VecDeque::new(), grammars: Grammars::default(), meanings: Meanings::new() };
+    let mut allowance = Allowance::new();
+    loop {
+        for job in queue.try_iter() {
+            desk.put(job);
+        }
+        let wait = match desk.take(&mut allowance, Instant::now()) {
+            Ok(Some(piece)) => {
+                desk.colour(&piece);
+                continue;
+            }
+            Ok(None) => desk.grammars.are_held().then_some(IDLE),
+            Err(wait) => Some(wait),
+        };
+        match wait.map_or_else(|| queue.recv().map_err(|_| RecvTimeoutError::Disconnected), |wait| queue.recv_timeout(wait)) {
+            Ok(job) => desk.put(job),
+            Err(RecvTimeoutError::Timeout) if desk.waiting.is_empty() => {
+                desk.grammars.forget();
+                if let Some(call) = LET_GO.get() {
+                    call();
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// What is to be coloured, and what it needs.
+struct Desk {
+    waiting: VecDeque<Piece>,
+    grammars: Grammars,
+    meanings: Meanings,
+}
+
+/// Lines, and what their language is called.
+struct Piece {
+    lines: Lines,
+    grammar: String,
+}
+
+impl Desk {
+    /// Code in no language that is known stays plain.
+    fn put(&mut self, job: Job) {
         match job {
-            Job::Lines { of, lines } => colour(&of, &lines, &mut meanings),
+            Job::Lines(lines) => {
+                let grammar = lines.of.upgrade().and_then(|shared| self.grammars.name(&shared.language));
+                self.waiting.extend(grammar.map(|grammar| Piece { lines, grammar }));
+            }
             #[cfg(test)]
-            Job::Settle(done) => drop(done.send(())),
+            Job::Settle(done) => {
+                while let Some(piece) = self.waiting.pop_front() {
+                    self.colour(&piece);
+                }
+                let _ = done.send(());
+            }
+        }
+    }
+
+    /// The next piece: one in the language that is ready, else of the language that was wanted last; or how long
+    /// that one is to wait.
+    fn take(&mut self, allowance: &mut Allowance, now: Instant) -> Result<Option<Piece>, Duration> {
+        self.waiting.retain(|piece| piece.lines.of.strong_count() > 0);
+        let ready = self.waiting.iter().position(|piece| self.grammars.is_ready(&piece.grammar));
+        let next = match (ready, self.waiting.back()) {
+            (None, Some(newest)) => {
+                allowance.take(now)?;
+                self.waiting.iter().position(|piece| piece.grammar == newest.grammar)
+            }
+            (ready, _) => ready,
+        };
+        Ok(next.and_then(|next| self.waiting.remove(next)))
+    }
+
+    /// Stops early when the code is no longer shown anywhere.
+    fn colour(&mut self, piece: &Piece) {
+        let grammars = self.grammars.make_ready(&piece.grammar);
+        for batch in piece.lines.lines.chunks(BATCH) {
+            let Some(shared) = piece.lines.of.upgrade() else { return };
+            let Some(mut parser) = locked(&shared.parser).take().or_else(|| begin(&piece.grammar, grammars)) else { return };
+            let coloured: Vec<Box<[Run]>> = batch.iter().map(|line| parser.line(line, grammars, &mut self.meanings)).collect();
+            *locked(&shared.parser) = Some(parser);
+            locked(&shared.lines).extend(coloured);
+            if let Some(wake) = WAKE.get() {
+                wake();
+            }
         }
     }
 }
 
-/// Stops early when the code is no longer shown anywhere.
-fn colour(of: &Weak<Shared>, lines: &[String], meanings: &mut Meanings) {
-    let grammars = GRAMMARS.get_or_init(two_face::syntax::extra_newlines);
-    for batch in lines.chunks(BATCH) {
-        let Some(shared) = of.upgrade() else { return };
-        let Some(mut parser) = locked(&shared.parser).take().or_else(|| begin(&shared.language, grammars)) else { return };
-        let coloured: Vec<Box<[Run]>> = batch.iter().map(|line| parser.line(line, grammars, meanings)).collect();
-        *locked(&shared.parser) = Some(parser);
-        locked(&shared.lines).extend(coloured);
-        if let Some(wake) = WAKE.get() {
-            wake();
-        }
-    }
-}
-
-fn begin(language: &str, grammars: &SyntaxSet) -> Option<Parser> {
-    let syntax = grammars.find_syntax_by_token(language)?;
+fn begin(grammar: &str, grammars: &SyntaxSet) -> Option<Parser> {
+    let syntax = grammars.find_syntax_by_name(grammar)?;
     Some(Parser { state: ParseState::new(syntax), scopes: ScopeStack::new() })
 }
 

@@ -1,51 +1,125 @@
 //! What one whole sequence means.
 
+use super::reports::{self, Report};
 use super::{Input, Piece};
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use termina::escape::csi::{Csi, Keyboard};
-use termina::escape::osc::{ColorOrQuery, DynamicColorNumber, Osc};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use termina::event as t;
 
 pub fn decode(piece: Piece) -> Option<Input> {
-    match piece {
-        Piece::Paste(bytes) => Some(Input::Paste(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").replace('\r', "\n"))),
-        // The parser below drops this one; it is the answer the guard waits for.
-        Piece::Whole(bytes) if bytes == b"\x1b[0n" || bytes == b"\x1b[3n" => Some(Input::Fence),
-        Piece::Whole(bytes) => {
-            let mut parser = termina::Parser::default();
-            parser.parse(&bytes, false);
-            parser.pop().and_then(translate)
+    let bytes = match piece {
+        Piece::Paste(bytes) => {
+            return Some(Input::Paste(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").replace('\r', "\n")));
         }
+        Piece::Whole(bytes) => bytes,
+    };
+    match reports::read(&bytes) {
+        Report::Known(input) => Some(input),
+        Report::Unknown => None,
+        Report::None => key_or_mouse(&in_one_form(bytes)),
     }
 }
 
-fn translate(event: termina::Event) -> Option<Input> {
-    match event {
+/// What xterm says of a key with modifiers as kitty says it: `CSI 27;5;106~` is `CSI 106;5u`.
+fn in_one_form(bytes: Vec<u8>) -> Vec<u8> {
+    let parts = bytes.strip_prefix(b"\x1b[27;").and_then(|rest| rest.strip_suffix(b"~"));
+    let parts = parts.and_then(|parts| std::str::from_utf8(parts).ok()).and_then(|parts| parts.split_once(';'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match parts {
+        Some((modifiers, key)) if is_number(modifiers) && is_number(key) => format!("\x1b[{key};{modifiers}u").into_bytes(),
+        Some(_) | None => bytes,
+    }
+}
+
+/// Whether keys and the mouse look like this. The parser takes what it cannot read apart into letters: it never sees such.
+fn may_be_key(bytes: &[u8]) -> bool {
+    let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
+    match bytes {
+        [0x1b, b'[', b'M', ..] => bytes.len() == 6,
+        [0x1b, b'[', b'[', _] | [0x1b, b'['] => true,
+        [0x1b, b'[', b'<', body @ .., b'M' | b'm'] => body.iter().all(is_number),
+        [0x1b, b'[', last] => last.is_ascii_alphabetic(),
+        [0x1b, b'[', b'0'..=b'9', body @ .., last] => body.iter().all(is_number) && !last.is_ascii_digit(),
+        [0x1b, b'[', ..] => false,
+        _ => true,
+    }
+}
+
+/// Keys of a keypad in application mode, and old ways to say a modifier: `ESC O 5 A` is `CSI 1;5A`.
+fn application_key(bytes: &[u8]) -> Option<Vec<u8>> {
+    const KEYPAD: &[u8] = b"*+,-./0123456789";
+    match bytes {
+        [0x1b, b'O', b'M'] => Some(b"\r".to_vec()),
+        [0x1b, b'O', b'X'] => Some(b"=".to_vec()),
+        [0x1b, b'O', key @ b'j'..=b'y'] => Some(vec![KEYPAD[usize::from(key - b'j')]]),
+        [0x1b, b'O', modifiers @ .., key] if !modifiers.is_empty() => Some([b"\x1b[1;", modifiers, &[*key]].concat()),
+        _ => None,
+    }
+}
+
+fn key_or_mouse(bytes: &[u8]) -> Option<Input> {
+    let read = application_key(bytes);
+    let bytes = read.as_deref().unwrap_or(bytes);
+    if !may_be_key(bytes) {
+        return None;
+    }
+    let mut parser = termina::Parser::default();
+    parser.parse(bytes, false);
+    match parser.pop()? {
         termina::Event::Key(key) => key_event(key).map(Input::Key),
-        termina::Event::Paste(text) => Some(Input::Paste(text)),
-        termina::Event::Mouse(mouse) => match mouse.kind {
-            t::MouseEventKind::ScrollUp => Some(Input::Wheel { up: true }),
-            t::MouseEventKind::ScrollDown => Some(Input::Wheel { up: false }),
-            _ => None,
-        },
+        termina::Event::Mouse(mouse) => mouse_event(mouse).map(Input::Mouse),
         termina::Event::FocusIn => Some(Input::FocusIn),
         termina::Event::FocusOut => Some(Input::FocusOut),
-        termina::Event::Csi(Csi::Keyboard(Keyboard::ReportFlags(_))) => Some(Input::KittyKeyboard),
-        termina::Event::Osc(Osc::ChangeDynamicColors(DynamicColorNumber::TextBackgroundColor, colours)) => {
-            colours.iter().find_map(|colour| match colour {
-                ColorOrQuery::Color(rgb) => Some(Input::Background(rgb.red, rgb.green, rgb.blue)),
-                ColorOrQuery::Query => None,
-            })
-        }
-        termina::Event::Csi(_) | termina::Event::Osc(_) | termina::Event::Dcs(_) | termina::Event::WindowResized(_) => None,
+        termina::Event::Paste(_)
+        | termina::Event::Csi(_)
+        | termina::Event::Osc(_)
+        | termina::Event::Dcs(_)
+        | termina::Event::WindowResized(_) => None,
     }
+}
+
+/// Where the pointer only moves nothing is meant.
+fn mouse_event(mouse: t::MouseEvent) -> Option<MouseEvent> {
+    let button = |button| match button {
+        t::MouseButton::Left => MouseButton::Left,
+        t::MouseButton::Right => MouseButton::Right,
+        t::MouseButton::Middle => MouseButton::Middle,
+    };
+    let kind = match mouse.kind {
+        t::MouseEventKind::Down(which) => MouseEventKind::Down(button(which)),
+        t::MouseEventKind::Up(which) => MouseEventKind::Up(button(which)),
+        t::MouseEventKind::Drag(which) => MouseEventKind::Drag(button(which)),
+        t::MouseEventKind::ScrollUp => MouseEventKind::ScrollUp,
+        t::MouseEventKind::ScrollDown => MouseEventKind::ScrollDown,
+        t::MouseEventKind::ScrollLeft | t::MouseEventKind::ScrollRight | t::MouseEventKind::Moved => return None,
+    };
+    Some(MouseEvent { kind, column: mouse.column, row: mouse.row, modifiers: modifiers(mouse.modifiers) })
+}
+
+fn modifiers(held: t::Modifiers) -> KeyModifiers {
+    let mut modifiers = KeyModifiers::empty();
+    for (theirs, ours) in [
+        (t::Modifiers::SHIFT, KeyModifiers::SHIFT),
+        (t::Modifiers::ALT, KeyModifiers::ALT),
+        (t::Modifiers::CONTROL, KeyModifiers::CONTROL),
+    ] {
+        if held.contains(theirs) {
+            modifiers |= ours;
+        }
+    }
+    modifiers
 }
 
 fn key_event(key: t::KeyEvent) -> Option<KeyEvent> {
     if key.kind == t::KeyEventKind::Release {
         return None;
     }
+    // Keys of the window manager are none of a text.
+    if key.modifiers.intersects(t::Modifiers::SUPER | t::Modifiers::HYPER | t::Modifiers::META) {
+        return None;
+    }
     let code = match key.code {
+        t::KeyCode::Char('\u{8}') => KeyCode::Backspace,
+        t::KeyCode::Char(c) if c.is_control() => return None,
         t::KeyCode::Char(c) => KeyCode::Char(c),
         t::KeyCode::Enter => KeyCode::Enter,
         t::KeyCode::Backspace => KeyCode::Backspace,
@@ -64,16 +138,7 @@ fn key_event(key: t::KeyEvent) -> Option<KeyEvent> {
         t::KeyCode::Function(n) => KeyCode::F(n),
         _ => return None,
     };
-    let mut modifiers = KeyModifiers::empty();
-    for (theirs, ours) in [
-        (t::Modifiers::SHIFT, KeyModifiers::SHIFT),
-        (t::Modifiers::ALT, KeyModifiers::ALT),
-        (t::Modifiers::CONTROL, KeyModifiers::CONTROL),
-    ] {
-        if key.modifiers.contains(theirs) {
-            modifiers |= ours;
-        }
-    }
+    let modifiers = modifiers(key.modifiers);
     // A shifted letter arrives as itself or as its base letter and a flag, by protocol; it is one key.
     let code = match code {
         KeyCode::Char(c) if modifiers.contains(KeyModifiers::SHIFT) && !modifiers.contains(KeyModifiers::CONTROL) => {

@@ -2,32 +2,35 @@
 
 mod keys;
 mod reader;
+mod reports;
 mod sequences;
 #[cfg(test)]
 mod tests;
 
 pub use keys::decode;
 pub use reader::Reader;
+pub use reports::{Answer, Standing};
 pub use sequences::{Piece, Sequences};
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEvent};
 
 /// One thing that came in through the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     Key(KeyEvent),
     Paste(String),
-    Wheel {
-        up: bool,
-    },
+    /// A button, a drag with one held, or the wheel; the upper left cell is 0, 0.
+    Mouse(MouseEvent),
     FocusIn,
     FocusOut,
     /// The answer to `CSI 5 n`: everything before it was typed before the terminal saw the question.
     Fence,
+    /// Its size now, in cells.
+    Size(u16, u16),
     /// The terminal's background colour.
     Background(u8, u8, u8),
-    /// The terminal speaks the kitty keyboard protocol.
-    KittyKeyboard,
+    /// Something else the terminal said of itself.
+    Answer(Answer),
     /// Nothing more will come.
     Closed,
 }

@@ -1,5 +1,6 @@
 //! The thread that reads the terminal, so that the time of a key is when it came and not when it was its turn.
 
+use super::sequences::Wait;
 use super::{Input, Sequences, decode};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, PipeWriter, Write};
@@ -10,6 +11,8 @@ use tokio::sync::mpsc;
 
 /// How long an Escape may be the start of something else. Long enough for a slow line, too short to notice.
 const ESCAPE_MS: u16 = 25;
+/// How long the first part of a report waits for the rest, which may be in the next packet.
+const REPORT_MS: u16 = 1000;
 
 /// The running thread; dropping it ends the thread and leaves unread bytes to whoever reads next.
 #[derive(Debug)]
@@ -43,7 +46,11 @@ fn read(terminal: &OwnedFd, woken: &io::PipeReader, sender: &mpsc::UnboundedSend
     let mut sequences = Sequences::default();
     let mut bytes = [0_u8; 4096];
     loop {
-        let timeout = if sequences.is_ambiguous() { PollTimeout::from(ESCAPE_MS) } else { PollTimeout::NONE };
+        let timeout = match sequences.wait() {
+            Wait::Forever => PollTimeout::NONE,
+            Wait::Key => PollTimeout::from(ESCAPE_MS),
+            Wait::Report => PollTimeout::from(REPORT_MS),
+        };
         let mut ready = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN), PollFd::new(woken.as_fd(), PollFlags::POLLIN)];
         let count = match poll(&mut ready, timeout) {
             Ok(count) => count,

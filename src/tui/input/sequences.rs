@@ -21,6 +21,8 @@ pub enum Piece {
 pub struct Sequences {
     held: Vec<u8>,
     pasting: bool,
+    /// The start of a sequence that silence has made a key of.
+    orphan: Vec<u8>,
 }
 
 /// What the first bytes are.
@@ -31,9 +33,23 @@ enum Cut {
     Drop(usize),
 }
 
+/// How long what is held may wait for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing is held, or a paste goes on.
+    Forever,
+    /// It may be a key.
+    Key,
+    /// The first part of a report or of a letter: nobody types so fast.
+    Report,
+}
+
 impl Sequences {
+    /// What one read brought.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Piece)) {
-        let mut rest = bytes;
+        let orphan = std::mem::take(&mut self.orphan);
+        let joined = [&orphan, bytes].concat();
+        let mut rest = if !orphan.is_empty() && begins_with_report(&joined) { &joined[..] } else { bytes };
         while !rest.is_empty() {
             if self.pasting {
                 rest = self.paste(rest, &mut found);
@@ -46,38 +62,49 @@ impl Sequences {
     }
 
     /// Whether the bytes end in what may be an Escape key or the start of a sequence.
-    pub fn is_ambiguous(&self) -> bool {
-        !self.pasting && !self.held.is_empty()
+    pub fn wait(&self) -> Wait {
+        match &self.held[..] {
+            _ if self.pasting => Wait::Forever,
+            [] => Wait::Forever,
+            [0x1b, b'[' | b']' | b'P' | b'_' | b'^' | b'X' | b'O', _, ..] => Wait::Report,
+            // The first bytes of a letter.
+            [0x80..=0xff, ..] | [0x1b, 0x80..=0xff, ..] => Wait::Report,
+            _ => Wait::Key,
+        }
     }
 
     /// Nothing followed: what is held stands for itself.
     pub fn flush(&mut self, mut found: impl FnMut(Piece)) {
-        if self.is_ambiguous() {
-            let held = std::mem::take(&mut self.held);
-            // A cut-off report is noise; `ESC` and `ESC x` are keys.
-            if held.len() <= 2 {
-                found(Piece::Whole(held));
-            }
+        if self.wait() == Wait::Forever {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        // A cut-off report or letter is noise; `ESC` and `ESC x` are keys.
+        if held.len() <= 2 && held.is_ascii() {
+            self.orphan.clone_from(&held);
+            found(Piece::Whole(held));
         }
     }
 
     fn cut(&mut self, found: &mut impl FnMut(Piece)) {
-        match cut(&self.held) {
-            Cut::Needs => {}
-            Cut::Drop(length) => {
-                self.held.drain(..length);
+        loop {
+            match cut(&self.held) {
+                Cut::Needs => return,
+                Cut::Drop(length) => {
+                    self.held.drain(..length);
+                }
+                Cut::Piece(length) => {
+                    let rest = self.held.split_off(length);
+                    let piece = std::mem::replace(&mut self.held, rest);
+                    if piece == PASTE_START {
+                        self.pasting = true;
+                    } else {
+                        found(Piece::Whole(piece));
+                    }
+                }
             }
-            Cut::Piece(length) => {
-                let rest = self.held.split_off(length);
-                let piece = std::mem::replace(&mut self.held, rest);
-                if piece == PASTE_START {
-                    self.pasting = true;
-                } else {
-                    found(Piece::Whole(piece));
-                }
-                if !self.held.is_empty() && !self.pasting {
-                    self.cut(found);
-                }
+            if self.held.is_empty() || self.pasting {
+                return;
             }
         }
     }
@@ -102,13 +129,25 @@ impl Sequences {
     }
 }
 
+/// Whether a report begins here whose first byte came before a silence: in one read, and in a form that nobody types.
+fn begins_with_report(bytes: &[u8]) -> bool {
+    match bytes {
+        [0x1b, b'[', b'?' | b'<' | b'>' | b'=', b'0'..=b'9', ..] => true,
+        [0x1b, b']', b'0'..=b'9', ..] | [0x1b, b'P', b'0'..=b'9' | b'>', ..] => true,
+        [0x1b, b'[', rest @ ..] => {
+            let end = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':'));
+            end.is_some_and(|end| end > 0 && (0x40..=0x7e).contains(&rest[end]))
+        }
+        _ => false,
+    }
+}
+
 fn cut(held: &[u8]) -> Cut {
     match held {
         [] => Cut::Needs,
         [0x1b] => Cut::Needs,
         [0x1b, 0x1b] => Cut::Piece(1),
-        [0x1b, b'O'] => Cut::Needs,
-        [0x1b, b'O', ..] => Cut::Piece(3),
+        [0x1b, b'O', rest @ ..] => cut_application(rest),
         [0x1b, b'[', rest @ ..] => cut_csi(rest),
         [0x1b, b']' | b'P' | b'_' | b'^' | b'X', rest @ ..] => cut_string(rest),
         [0x1b, rest @ ..] => cut_char(rest, 1),
@@ -116,29 +155,45 @@ fn cut(held: &[u8]) -> Cut {
     }
 }
 
+/// `ESC O`, where a modifier is said a digit, and a letter.
+fn cut_application(rest: &[u8]) -> Cut {
+    match rest {
+        [] => Cut::Needs,
+        [b'0'..=b'9'] | [b'0'..=b'9', b'0'..=b'9'] => Cut::Needs,
+        [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
+        // It was a key, and the next one is another.
+        [_] => Cut::Piece(2),
+        [..] => Cut::Drop(rest.len() + 1),
+    }
+}
+
 fn cut_csi(rest: &[u8]) -> Cut {
     match rest {
+        [] => Cut::Needs,
         // The Linux console's function keys and the oldest mouse reports have a shape of their own.
         [b'['] => Cut::Needs,
-        [b'[', _, ..] => Cut::Piece(4),
+        [b'[', b'A'..=b'Z', ..] => Cut::Piece(4),
+        [b'[', ..] => Cut::Drop(3),
         [b'M', payload @ ..] if payload.len() < 3 => Cut::Needs,
         [b'M', ..] => Cut::Piece(6),
-        _ => match rest.last() {
-            Some(0x40..=0x7e) => Cut::Piece(rest.len() + 2),
-            Some(0x20..=0x3f) if rest.len() < SEQUENCE_BYTES => Cut::Needs,
-            // A new sequence begins inside this one: the old one was cut off.
-            Some(0x1b) => Cut::Drop(rest.len() + 1),
-            Some(_) => Cut::Drop(rest.len() + 2),
-            None => Cut::Needs,
-        },
+        [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
+        [.., 0x20..=0x3f] if rest.len() < SEQUENCE_BYTES => Cut::Needs,
+        [.., 0x20..=0x3f] => Cut::Drop(rest.len() + 2),
+        // No byte of a sequence: it was cut off, and this is what comes after it.
+        [..] => Cut::Drop(rest.len() + 1),
     }
 }
 
 fn cut_string(rest: &[u8]) -> Cut {
-    if rest.ends_with(b"\x07") || rest.ends_with(b"\x1b\\") {
-        return Cut::Piece(rest.len() + 2);
+    match rest {
+        [.., 0x07] | [.., 0x1b, b'\\'] => Cut::Piece(rest.len() + 2),
+        [.., 0x1b] | [] => Cut::Needs,
+        // Neither control characters nor another sequence stand in an answer: it was cut off.
+        [.., 0x1b, _] => Cut::Drop(rest.len()),
+        [.., 0x00..=0x1f] => Cut::Drop(rest.len() + 1),
+        [..] if rest.len() > SEQUENCE_BYTES => Cut::Drop(rest.len() + 2),
+        [..] => Cut::Needs,
     }
-    if rest.len() > SEQUENCE_BYTES { Cut::Drop(rest.len() + 2) } else { Cut::Needs }
 }
 
 fn cut_char(bytes: &[u8], before: usize) -> Cut {

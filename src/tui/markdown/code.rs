@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::split::CodePart;
 use crate::text;
 use crate::tui::highlight::Track;
-use crate::tui::ink::{Ink, Inked};
+use crate::tui::ink::{Ink, Inked, Join};
 use crate::tui::theme::Token;
 
 /// Cells of the gutter, and the narrowest screen that has room for one.
@@ -64,7 +64,11 @@ pub(super) fn part_rows(
             Some(track) if !inside => track.ink(part.line + index, line, Token::Text),
             _ => Inked::new(line, Ink::of(Token::Text)),
         };
+        let from = rows.len();
         line_rows(&inked, number, width, &mut rows);
+        if let Some(row) = rows.get_mut(from).filter(|_| inside) {
+            row.join = Join::Nothing;
+        }
     }
     rows
 }
@@ -109,7 +113,9 @@ fn line_rows(line: &Inked, number: Option<usize>, width: usize, rows: &mut Vec<I
         if has_gutter {
             let sign = number.filter(|_| nth == 0).map_or_else(|| "   ↪  ".to_owned(), |number| format!("{number:>4}  "));
             row.push(&sign, Ink::of(Token::Faint));
+            row.skip = sign.len();
         }
+        row.join = if nth == 0 { Join::Line } else { Join::Nothing };
         row.append_range(line, range);
         rows.push(row);
     }

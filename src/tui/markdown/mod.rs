@@ -10,9 +10,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ratatui::text::Line;
-
-use super::ink::Inked;
+use super::highlight::Track;
+use super::ink::{Inked, Row};
 use super::theme::Theme;
 use crate::text::Filter;
 use code::{Colours, Tracks};
@@ -32,7 +31,8 @@ pub struct Document {
     ends: Vec<usize>,
     width: usize,
     open: Open,
-    kept: HashMap<usize, Rc<Vec<Inked>>>,
+    /// Rows of blocks, and how many lines of code had their colours when they were made.
+    kept: HashMap<usize, (Rc<Vec<Inked>>, usize)>,
     tracks: Tracks,
 }
 
@@ -74,7 +74,7 @@ impl Document {
     }
 
     /// Some of the rows, as they are drawn.
-    pub fn rows(&mut self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
+    pub fn rows(&mut self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
         self.lay_out(usize::from(width));
         let mut lines = Vec::new();
         let first = self.ends.partition_point(|end| *end <= range.start);
@@ -85,9 +85,25 @@ impl Document {
             }
             let Some(rows) = self.block_rows(index) else { break };
             let visible = range.start.saturating_sub(begin).min(rows.len())..(range.end - begin).min(rows.len());
-            lines.extend(rows[visible].iter().map(|row| row.fitted_line(self.width, theme)));
+            lines.extend(rows[visible].iter().map(|row| row.fitted_row(self.width, theme)));
         }
         lines
+    }
+
+    /// Which block a row belongs to as it was laid out last, and how far down in it the row is, of how many.
+    pub fn place_of(&self, row: usize) -> (usize, usize, usize) {
+        let block = self.ends.partition_point(|end| *end <= row);
+        let begin = block.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let rows = self.ends.get(block).map_or(self.open.rows, |end| end - begin);
+        (block, row - begin, rows)
+    }
+
+    /// The row at this width where such a place is.
+    pub fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
+        self.lay_out(usize::from(width));
+        let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let now = self.ends.get(block).map_or(self.open.rows, |end| end - begin);
+        begin + (row * now).checked_div(rows).unwrap_or(0)
     }
 
     fn closed_end(&self) -> usize {
@@ -112,23 +128,45 @@ impl Document {
         }
     }
 
-    /// The rows of a closed block, or of the open one after them. Code is laid out anew each time: its colours may have come.
+    /// The rows of a closed block, or of the open one after them. Code is laid out anew when more of its colours have come.
     fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<Inked>>> {
-        if let Some(rows) = self.kept.get(&index) {
+        if let Some((rows, coloured)) = self.kept.get(&index)
+            && *coloured == self.coloured(index)
+        {
             return Some(Rc::clone(rows));
         }
         let open = self.splitter.open_block(&self.text, self.blocks.len());
         let block = self.blocks.get(index).or(open.as_ref())?;
-        let has_code = block.has_code(&self.text);
-        let rows = paint::block(&self.text, block, self.width, &mut Colours::of(&mut self.tracks, index));
-        let rows = Rc::new(rows);
-        if index < self.blocks.len() && !has_code {
+        // Counted before: what comes while the rows are made is seen with the next frame.
+        let coloured = self.coloured(index);
+        let rows = Rc::new(paint::block(&self.text, block, self.width, &mut Colours::of(&mut self.tracks, index)));
+        if index < self.blocks.len() {
             if self.kept.len() >= KEPT {
                 self.kept.clear();
             }
-            self.kept.insert(index, Rc::clone(&rows));
+            self.kept.insert(index, (Rc::clone(&rows), coloured));
         }
         Some(rows)
+    }
+
+    /// Lines of the code in a block that have their colours.
+    fn coloured(&self, index: usize) -> usize {
+        match self.blocks.get(index).map(|block| &block.kind) {
+            Some(split::Kind::Code(part)) => {
+                self.tracks.get(&(part.block, 0)).map_or(0, |track| track.coloured().min(part.line + split::CODE_LINES))
+            }
+            Some(split::Kind::Prose { .. }) => {
+                let inner = (0..).map_while(|nth| self.tracks.get(&(index, nth)));
+                inner.map(Track::coloured).sum()
+            }
+            None => 0,
+        }
+    }
+
+    /// Gives back what is made anew when the answer is looked at again; how high it is stays known.
+    pub fn cool(&mut self) {
+        self.kept = HashMap::new();
+        self.tracks = Tracks::new();
     }
 }
 

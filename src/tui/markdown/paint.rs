@@ -351,11 +351,20 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     }
 
     fn emit(&mut self, row: &Inked) {
-        let mut line = Inked::default();
+        let mut line = Inked::default().joined(row.join);
+        // The sign of an item is part of what was said; bars and indents are not.
+        let mut has_sign = false;
         if self.marks_width() * 2 <= self.width {
             for level in &mut self.levels {
+                has_sign |= level.first.is_some();
                 line.append(&level.first.take().unwrap_or_else(|| level.rest.clone()));
+                if !has_sign {
+                    line.skip = line.text.len();
+                }
             }
+        }
+        if !has_sign {
+            line.skip += row.skip;
         }
         line.append(row);
         self.rows.push(line);

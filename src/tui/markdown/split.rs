@@ -8,7 +8,7 @@ use crate::protocol::cut_before;
 /// A block of text longer than this is closed at its next line, so that no answer makes a frame slow.
 const PROSE: usize = 16 * 1024;
 /// Code is kept in pieces of so many lines or bytes.
-const CODE_LINES: usize = 64;
+pub(super) const CODE_LINES: usize = 64;
 const CODE: usize = 8 * 1024;
 
 /// A part of the text that is laid out by itself.
@@ -43,13 +43,6 @@ pub(super) struct CodePart {
     pub line: usize,
     /// Whether the piece begins in the middle of a line.
     pub inside_line: bool,
-}
-
-impl Block {
-    pub fn has_code(&self, text: &str) -> bool {
-        let source = &text[self.range.clone()];
-        matches!(self.kind, Kind::Code(_)) || source.contains("```") || source.contains("~~~")
-    }
 }
 
 #[derive(Default)]

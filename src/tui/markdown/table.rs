@@ -125,7 +125,9 @@ fn record_rows(line: &Inked, width: usize, out: &mut Vec<Inked>) {
         let mut indented = Inked::default();
         if nth > 0 {
             indented.push(&" ".repeat(INDENT), Ink::of(Token::Text));
+            indented.skip = INDENT;
         }
+        indented.join = row.join;
         indented.append(row);
         out.push(indented);
     }

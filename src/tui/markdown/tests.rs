@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use ratatui::text::Line;
 
 use super::*;
 use crate::text;
@@ -15,7 +16,7 @@ fn whole(source: &str) -> Document {
 
 fn draw(document: &mut Document, width: u16) -> Vec<Line<'static>> {
     let height = document.height(width);
-    let rows = document.rows(width, 0..height, &Theme::dark());
+    let rows: Vec<_> = document.rows(width, 0..height, &Theme::dark()).into_iter().map(|row| row.line).collect();
     assert_eq!(rows.len(), height, "as many rows as the height says");
     rows
 }
@@ -159,7 +160,7 @@ fn code_gets_its_colours_when_they_are_there() {
     document.rows(60, 0..height, &theme);
     highlight::settle();
     let keyword = theme.syntax(crate::tui::theme::Syntax::Keyword, Token::Text).fg;
-    let rows = document.rows(60, 0..height, &theme);
+    let rows: Vec<_> = document.rows(60, 0..height, &theme).into_iter().map(|row| row.line).collect();
     for name in ["inner", "outer"] {
         let line = rows.iter().find(|line| words(line).contains(name)).expect(name);
         let span = line.spans.iter().find(|span| span.content == "let").expect("the keyword by itself");
@@ -172,7 +173,7 @@ fn rows_are_the_same_however_much_of_them_is_asked_for() {
     let mut document = whole(ANSWER);
     let all: Vec<String> = draw(&mut document, 50).iter().map(words).collect();
     for start in 0..all.len() {
-        let some: Vec<String> = document.rows(50, start..start + 3, &Theme::dark()).iter().map(words).collect();
+        let some: Vec<String> = document.rows(50, start..start + 3, &Theme::dark()).iter().map(Row::cells).collect();
         assert_eq!(some, all[start..(start + 3).min(all.len())], "from {start}");
     }
 }

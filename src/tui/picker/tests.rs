@@ -57,6 +57,15 @@ fn typing_narrows_the_list_in_any_order_of_words() {
 }
 
 #[test]
+fn a_column_in_which_nothing_stands_leaves_its_room_to_the_names() {
+    let mut bare = Picker::new("Things", COLUMNS);
+    bare.set_rows(vec![row("a name that is longer than most", "", "12k")]);
+    let shown = draw(&mut bare, 40, 12);
+    assert!(shown.contains("a name that is longer than most") && !shown.contains("kind"), "{shown}");
+    assert!(draw(&mut picker(&[]), 40, 12).contains("kind"), "what is still to come has its heads");
+}
+
+#[test]
 fn columns_go_and_names_are_cut_where_there_is_no_room() {
     let mut picker = picker(&["a name that is long enough to be cut somewhere", "short"]);
     let wide = draw(&mut picker, 80, 12);

@@ -147,7 +147,7 @@ fn sixteen(token: Token, light: bool) -> Style {
         Token::Danger => pick(Color::LightRed, Color::Red),
         Token::Removed => pick(Color::LightRed, Color::Red),
         Token::RemovedWord => pick(Color::LightRed, Color::Red).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-        Token::Critical => style.fg(Color::Red).add_modifier(Modifier::REVERSED | Modifier::BOLD),
+        Token::Critical => pick(Color::LightRed, Color::Red).add_modifier(Modifier::REVERSED | Modifier::BOLD),
     }
 }
 

@@ -5,10 +5,21 @@ use serde::Deserialize;
 use super::Syntax;
 use super::colour::Rgb;
 
-/// Why a theme file cannot be used: the place in the file and what was expected there.
+/// Why a theme file cannot be used: the line in the file and what was expected there.
 #[derive(Debug, thiserror::Error)]
-#[error("not a theme: {0}")]
-pub struct ThemeError(#[from] toml::de::Error);
+#[error("line {line}: {message}")]
+pub struct ThemeError {
+    pub line: usize,
+    pub message: String,
+}
+
+impl ThemeError {
+    fn new(error: &toml::de::Error, text: &str) -> Self {
+        let at = error.span().map_or(0, |span| span.start.min(text.len()));
+        let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+        Self { line, message: error.message().to_owned() }
+    }
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +65,13 @@ pub(super) struct SyntaxColours {
 
 impl Palette {
     pub fn parse(text: &str) -> Result<Self, ThemeError> {
-        Ok(toml::from_str(text)?)
+        toml::from_str(text).map_err(|error| ThemeError::new(&error, text))
+    }
+
+    /// A file that need not say everything: the rest is as in the palette for its ground.
+    pub fn parse_over(text: &str, dark: &Self, light: &Self) -> Result<Self, ThemeError> {
+        let file: Partial = toml::from_str(text).map_err(|error| ThemeError::new(&error, text))?;
+        Ok(file.over(if file.light { light } else { dark }))
     }
 
     pub fn syntax(&self, syntax: Syntax) -> Rgb {
@@ -68,6 +85,88 @@ impl Palette {
             Syntax::Comment => colours.comment,
             Syntax::Attribute => colours.attribute,
             Syntax::Operator => colours.operator,
+        }
+    }
+}
+
+/// What a person's file says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Partial {
+    light: bool,
+    paint: bool,
+    background: Option<Rgb>,
+    text: Option<Rgb>,
+    muted: Option<Rgb>,
+    faint: Option<Rgb>,
+    accent: Option<Rgb>,
+    ok: Option<Rgb>,
+    warn: Option<Rgb>,
+    danger: Option<Rgb>,
+    critical: Option<Rgb>,
+    added: PartialChange,
+    removed: PartialChange,
+    syntax: PartialSyntax,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PartialChange {
+    text: Option<Rgb>,
+    line: Option<Rgb>,
+    word: Option<Rgb>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PartialSyntax {
+    keyword: Option<Rgb>,
+    function: Option<Rgb>,
+    r#type: Option<Rgb>,
+    string: Option<Rgb>,
+    number: Option<Rgb>,
+    comment: Option<Rgb>,
+    attribute: Option<Rgb>,
+    operator: Option<Rgb>,
+}
+
+impl Partial {
+    fn over(&self, base: &Palette) -> Palette {
+        let (syntax, below) = (&self.syntax, &base.syntax);
+        Palette {
+            light: self.light,
+            paint: self.paint,
+            background: self.background.unwrap_or(base.background),
+            text: self.text.unwrap_or(base.text),
+            muted: self.muted.unwrap_or(base.muted),
+            faint: self.faint.unwrap_or(base.faint),
+            accent: self.accent.unwrap_or(base.accent),
+            ok: self.ok.unwrap_or(base.ok),
+            warn: self.warn.unwrap_or(base.warn),
+            danger: self.danger.unwrap_or(base.danger),
+            critical: self.critical.unwrap_or(base.critical),
+            added: self.added.over(base.added),
+            removed: self.removed.over(base.removed),
+            syntax: SyntaxColours {
+                keyword: syntax.keyword.unwrap_or(below.keyword),
+                function: syntax.function.unwrap_or(below.function),
+                r#type: syntax.r#type.unwrap_or(below.r#type),
+                string: syntax.string.unwrap_or(below.string),
+                number: syntax.number.unwrap_or(below.number),
+                comment: syntax.comment.unwrap_or(below.comment),
+                attribute: syntax.attribute.unwrap_or(below.attribute),
+                operator: syntax.operator.unwrap_or(below.operator),
+            },
+        }
+    }
+}
+
+impl PartialChange {
+    fn over(&self, base: Change) -> Change {
+        Change {
+            text: self.text.unwrap_or(base.text),
+            line: self.line.unwrap_or(base.line),
+            word: self.word.unwrap_or(base.word),
         }
     }
 }

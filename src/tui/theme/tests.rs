@@ -2,25 +2,6 @@ use ratatui::style::{Color, Modifier};
 
 use super::*;
 
-const TOKENS: [Token; 16] = [
-    Token::Text,
-    Token::Muted,
-    Token::Faint,
-    Token::Accent,
-    Token::Ok,
-    Token::Warn,
-    Token::Danger,
-    Token::Critical,
-    Token::Added,
-    Token::AddedWord,
-    Token::Removed,
-    Token::RemovedWord,
-    Token::Code,
-    Token::Heading,
-    Token::Link,
-    Token::Quote,
-];
-
 const SYNTAX: [Syntax; 8] = [
     Syntax::Keyword,
     Syntax::Function,
@@ -154,5 +135,78 @@ fn a_broken_theme_file_says_where_and_what() {
     ] {
         let error = Theme::parse("mine", &text).expect_err(&text).to_string();
         assert!(error.contains(expected) && error.contains("line"), "{error}");
+    }
+}
+
+#[test]
+fn a_theme_of_ones_own_says_only_what_differs() {
+    let mine = Theme::of_person("mine", "accent = \"FF00FF\"\n[added]\nline = \"112211\"\n").expect("a theme");
+    assert_eq!(mine.palette, Palette { accent: mine.palette.accent, added: mine.palette.added, ..Theme::dark().palette });
+    assert_eq!(mine.style(Token::Accent).fg, Some(Color::Rgb(255, 0, 255)));
+    assert_eq!(mine.palette.added.text, Theme::dark().palette.added.text);
+    let light = Theme::of_person("mine-light", "light = true\n").expect("a theme");
+    assert_eq!(light.palette, Theme::light().palette);
+    assert!(light.light && light.background().is_none());
+    let painted = Theme::of_person("mine", "paint = true\nbackground = \"#101010\"").expect("a theme");
+    assert_eq!(painted.background(), Some(Color::Rgb(16, 16, 16)));
+}
+
+#[test]
+fn a_theme_file_is_found_by_its_name_and_what_is_wrong_with_it_is_said_with_its_line() {
+    let place = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).expect("a file");
+    write("mine.toml", "text = \"EEEEEE\"\n");
+    write("broken.toml", "light = false\n\nacent = \"EEEEEE\"\n");
+    write("colour.toml", "muted = \"grey\"\n");
+    let find = |name: &str| find(Some(place.path()), name);
+    assert_eq!(find("mine").expect("a theme").name, "mine");
+    assert_eq!(find("light").expect("a theme").name, "light");
+    assert_eq!(list(Some(place.path())), ["broken", "colour", "mine"]);
+    for (name, expected) in [
+        ("broken", "broken.toml:3: unknown field `acent`"),
+        ("colour", "colour.toml:1: `grey` is no colour"),
+        ("none", "there is no theme `none`; /theme lists"),
+        ("../mine", "there is no theme"),
+        ("", "there is no theme"),
+    ] {
+        let problem = find(name).expect_err(name);
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn what_of_a_theme_can_hardly_be_read_is_known() {
+    for name in Theme::names() {
+        assert_eq!(Theme::by_name(name).expect(name).weak(), None, "{name}");
+    }
+    let (token, contrast) = Theme::of_person("mine", "faint = \"444444\"").expect("a theme").weak().expect("it is weak");
+    assert!(token == "faint" && contrast < 2.0, "{token} {contrast}");
+}
+
+/// The colours that terminals give the sixteen names, on the ground they are used on.
+#[test]
+fn of_the_sixteen_colours_those_are_used_that_can_be_read() {
+    let number = |colour: Color| -> Rgb {
+        let (red, green, blue) = match colour {
+            Color::Red => (205, 0, 0),
+            Color::Green => (0, 205, 0),
+            Color::Yellow => (205, 205, 0),
+            Color::Magenta => (205, 0, 205),
+            Color::Blue => (0, 0, 238),
+            Color::Cyan => (0, 205, 205),
+            Color::LightRed => (255, 0, 0),
+            Color::LightMagenta => (255, 0, 255),
+            Color::LightCyan => (0, 255, 255),
+            other => panic!("{other:?} is hard to read somewhere"),
+        };
+        Rgb { red, green, blue }
+    };
+    let dark = Theme::dark().with_colours(Colours::Sixteen);
+    let all = TOKENS.iter().map(|token| dark.style(*token)).chain(SYNTAX.iter().map(|syntax| dark.syntax(*syntax, Token::Text)));
+    for style in all {
+        if let Some(colour) = style.fg {
+            let contrast = number(colour).contrast(Rgb::default());
+            assert!(contrast >= 4.5, "{style:?}: {contrast}");
+        }
     }
 }

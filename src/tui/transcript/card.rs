@@ -1,12 +1,14 @@
 //! A tool call as the transcript shows it.
 
-use super::entry::wrapped;
+use super::entry::{more, wrapped};
+use super::output::{Output, cut, painted};
 use super::{Fold, Look};
 use crate::protocol::tool::hidden_words;
 use crate::protocol::{CallId, Proposal, Redaction};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
+use crate::tui::ink::{Inked, Join, Row};
 use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
 use ratatui::text::{Line, Span};
@@ -47,7 +49,9 @@ pub enum CardState {
 /// What a running command printed last.
 #[derive(Default)]
 struct Live {
+    ansi: text::Ansi,
     cleaner: text::Cleaner,
+    /// With the letters that paint them.
     lines: VecDeque<String>,
 }
 
@@ -56,17 +60,25 @@ pub struct Card {
     summary: String,
     pub state: CardState,
     rule: String,
+    /// How what ran was held, in words; nothing where that is not known or means nothing.
+    pub held: String,
+    /// The file that it is about, as the model named it.
+    pub path: Option<String>,
     /// Whether what runs runs in a copy, so that nothing of it has happened.
     pub is_preview: bool,
     /// What a command ended with, in the words of its output's first line: `3`.
     exit: Option<String>,
-    output: String,
+    output: Output,
     live: Live,
     diff: Option<Diff>,
+    /// The diff as it came.
+    source: String,
     /// What the model was not shown, in words.
     hidden: Option<String>,
     /// All of it is kept, also what is not told here.
     pub keeps_whole: bool,
+    /// Where the person ran it: what is said of that.
+    pub by_person: Option<&'static str>,
 }
 
 impl Card {
@@ -76,14 +88,23 @@ impl Card {
             summary: one_line(summary),
             state: CardState::Requested,
             rule: String::new(),
+            held: String::new(),
+            path: None,
             is_preview: false,
             exit: None,
-            output: String::new(),
+            output: Output::default(),
             live: Live::default(),
             diff: None,
+            source: String::new(),
             hidden: None,
             keeps_whole: false,
+            by_person: None,
         }
+    }
+
+    /// Whether the person ran it, and what is said of that.
+    fn whose(&self) -> String {
+        self.by_person.map(|whose| format!("  {whose}")).unwrap_or_default()
     }
 
     pub fn started(&mut self, rule: &str, now: u64) {
@@ -99,21 +120,19 @@ impl Card {
     pub fn ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
         self.state = state;
         self.live = Live::default();
-        let mut cleaner = text::Cleaner::new();
-        let mut clean = String::new();
-        cleaner.push(output, &mut clean);
-        cleaner.finish(&mut clean);
-        clean.truncate(clean.trim_end_matches('\n').len());
-        if self.is_command() {
-            self.exit = take_exit(&mut clean);
-        }
-        self.output = clean;
+        let (output, exit) = Output::of(output, self.is_command());
+        self.output = output;
+        self.exit = exit;
         if let Some(proposal) = proposal {
             // A command is named by its line already.
             if !proposal.summary.is_empty() && !self.is_command() {
                 self.summary = one_line(&proposal.summary);
             }
+            if let Some(path) = proposal.paths.first() {
+                self.path = Some(text::clean(&path.to_string_lossy()).into_owned());
+            }
             if !proposal.diff.is_empty() {
+                self.source = text::clean(&proposal.diff).into_owned();
                 self.diff = Some(Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)));
             }
         }
@@ -127,7 +146,33 @@ impl Card {
         &self.summary
     }
 
-    fn is_command(&self) -> bool {
+    /// What it printed, without what was hidden from the model.
+    pub fn output(&self) -> &str {
+        &self.output.text
+    }
+
+    /// Why it failed or did not happen.
+    pub fn message(&self) -> &str {
+        match &self.state {
+            CardState::Failed { message, .. } | CardState::Denied { message } | CardState::Stopped { message } => message,
+            CardState::Requested
+            | CardState::Waiting
+            | CardState::Running { .. }
+            | CardState::Done { .. }
+            | CardState::Unknown => "",
+        }
+    }
+
+    /// What it changed, as a diff.
+    pub fn changed(&self) -> &str {
+        &self.source
+    }
+
+    pub fn exit(&self) -> Option<&str> {
+        self.exit.as_deref()
+    }
+
+    pub fn is_command(&self) -> bool {
         self.summary.starts_with("$ ")
     }
 
@@ -157,14 +202,17 @@ impl Card {
         }
     }
 
-    pub fn rows(&self, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
-        let mut rows = vec![self.title(width, look)];
+    pub fn rows(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+        let mut rows = vec![Row::of(self.title(width, look))];
         let inner = width.saturating_sub(2).max(1);
-        let bar = Span::styled(format!("{} ", look.glyphs.bar), look.theme.style(Token::Faint));
-        for line in self.body(inner, look) {
-            let mut spans = vec![bar.clone()];
-            spans.extend(line.spans.into_iter().map(|span| span.patch_style(line.style)));
-            rows.push(Line::from(spans));
+        let faint = look.theme.style(Token::Faint);
+        for row in self.body(inner, look) {
+            let lead = match row.join {
+                // Where a line was broken the bar says so.
+                Join::Nothing => format!("{}↪", look.glyphs.bar),
+                Join::Line | Join::Space => format!("{} ", look.glyphs.bar),
+            };
+            rows.push(row.behind(Span::styled(lead, faint)));
         }
         rows
     }
@@ -175,7 +223,9 @@ impl Card {
         let right_width = text::width(&right) + 1;
         let room = usize::from(width).saturating_sub(right_width);
         let words_width = if words.is_empty() { 0 } else { text::width(&words) + 2 };
-        let name = text::truncate(&self.summary, room.saturating_sub(words_width).max(room.min(12))).into_owned();
+        let whose = self.whose();
+        let name_room = room.saturating_sub(words_width + text::width(&whose)).max(room.min(12));
+        let name = format!("{}{whose}", text::truncate(&self.summary, name_room));
         let words = text::truncate(&words, room.saturating_sub(text::width(&name) + 2)).into_owned();
         let used = text::width(&name) + if words.is_empty() { 0 } else { text::width(&words) + 2 };
         let mut spans = vec![Span::styled(name, look.theme.style(Token::Text))];
@@ -196,9 +246,10 @@ impl Card {
             CardState::Waiting => (format!("{} waits for you", glyphs.dash), Token::Warn),
             CardState::Done { .. } if self.diff.is_some() && !self.is_command() => (String::new(), Token::Muted),
             CardState::Done { .. } => {
-                let amount = match self.output.lines().count() {
+                let output = &self.output.text;
+                let amount = match output.lines().count() {
                     0 => "no output".to_owned(),
-                    1 if self.output.len() <= 40 => self.output.clone(),
+                    1 if output.len() <= 40 => output.clone(),
                     lines => counted(lines, "line"),
                 };
                 match &self.exit {
@@ -214,9 +265,9 @@ impl Card {
     }
 
     fn right(&self, look: Look<'_>) -> String {
-        let mark = if self.diff.is_none() && self.output.is_empty() && self.live.is_empty() {
+        let mark = if self.diff.is_none() && self.output.text.is_empty() && self.live.is_empty() {
             ""
-        } else if self.is_open(look.fold) {
+        } else if self.is_open(look.fold, look.is_own) {
             look.glyphs.unfolded
         } else {
             look.glyphs.folded
@@ -233,97 +284,137 @@ impl Card {
         format!("{mark} {time:>7}")
     }
 
-    fn is_open(&self, fold: Fold) -> bool {
+    /// What went wrong or goes on is open by itself, until the person closes it.
+    fn is_open(&self, fold: Fold, is_own: bool) -> bool {
         match self.state {
-            CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. } => true,
-            CardState::Waiting if self.waits_after_a_run() => true,
-            CardState::Requested | CardState::Waiting | CardState::Done { .. } | CardState::Unknown => {
-                fold != Fold::Quiet || self.has_failed_exit()
+            CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. }
+                if !is_own =>
+            {
+                true
             }
+            CardState::Waiting if self.waits_after_a_run() => true,
+            CardState::Done { .. } if (self.has_failed_exit() || self.by_person.is_some()) && !is_own => true,
+            _ => fold != Fold::Quiet,
         }
     }
 
-    fn body(&self, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
-        let muted = look.theme.style(Token::Muted);
+    /// A step further open, or closed again, from what was chosen for it or for all.
+    pub fn next_fold(&self, own: Option<Fold>, all: Fold) -> Option<Fold> {
+        let nothing = self.diff.is_none() && self.output.text.is_empty() && self.live.is_empty() && self.message().is_empty();
+        if nothing && self.rule.is_empty() {
+            return None;
+        }
+        let fold = own.unwrap_or(all);
+        let is_open = self.is_open(fold, own.is_some());
+        let is_long = self.output.text.lines().count() > HEAD + TAIL + 1 && !self.is_running();
+        Some(match (is_open, is_long) {
+            (false, _) => Fold::Excerpt,
+            (true, true) if fold != Fold::Full => Fold::Full,
+            (true, _) => Fold::Quiet,
+        })
+    }
+
+    fn body(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+        let is_open = self.is_open(look.fold, look.is_own);
         if self.is_running() || self.waits_after_a_run() {
-            return self
-                .live
-                .tail()
-                .iter()
-                .map(|line| Line::styled(text::truncate(line, width.into()).into_owned(), muted))
-                .collect();
+            let lines = self.live.tail().into_iter().filter(|_| is_open);
+            return lines.map(|line| cut(&painted(&line), width, look)).collect();
         }
         let mut rows = Vec::new();
-        match &self.state {
-            CardState::Failed { message, .. } => rows.extend(wrapped(message, width, look, Token::Danger)),
-            CardState::Denied { message } | CardState::Stopped { message } => {
-                rows.extend(wrapped(message, width, look, Token::Warn));
+        if is_open || !look.is_own {
+            let token = if matches!(self.state, CardState::Failed { .. }) { Token::Danger } else { Token::Warn };
+            let message = self.message();
+            if !message.is_empty() {
+                rows.extend(wrapped(message, width, look, token));
             }
-            CardState::Requested
-            | CardState::Waiting
-            | CardState::Running { .. }
-            | CardState::Done { .. }
-            | CardState::Unknown => {}
+            if let Some(hidden) = &self.hidden {
+                rows.extend(wrapped(hidden, width, look, Token::Warn));
+            }
         }
-        if let Some(hidden) = &self.hidden {
-            rows.extend(wrapped(hidden, width, look, Token::Warn));
-        }
-        if !self.is_open(look.fold) {
+        if !is_open {
             return rows;
         }
-        if (self.diff.is_none() || self.is_command()) && !self.output.is_empty() {
+        if self.diff.is_none() || self.is_command() {
             match look.fold {
-                Fold::Full => rows.extend(wrapped(&self.output, width, look, Token::Muted)),
+                Fold::Full => rows.extend(self.whole(width, look)),
                 Fold::Quiet | Fold::Excerpt => rows.extend(self.excerpt(width, look)),
             }
         }
         if self.keeps_whole {
-            rows.push(Line::styled(
-                format!("kept whole {} /artifacts opens it", look.glyphs.dot),
-                look.theme.style(Token::Faint),
-            ));
+            let words = format!("kept whole {} /artifacts opens it", look.glyphs.dot);
+            rows.push(Row::of(Line::styled(words, look.theme.style(Token::Faint))));
         }
-        if look.fold != Fold::Quiet && !self.rule.is_empty() {
-            rows.push(Line::styled(format!("ran by rule: {}", self.rule), look.theme.style(Token::Faint)));
+        if let Some(words) = self.terms(look.glyphs) {
+            rows.extend(wrapped(&words, width, look, Token::Faint));
+        }
+        rows
+    }
+
+    /// How it ended, which rule let it run, and how it was held.
+    fn terms(&self, glyphs: &Glyphs) -> Option<String> {
+        if self.rule.is_empty() {
+            return None;
+        }
+        let exit = self.exit.as_ref().map(|exit| format!("exit {exit}"));
+        let rule = format!("ran by rule: {}", self.rule);
+        let held = Some(self.held.clone()).filter(|held| !held.is_empty() && self.is_command());
+        let words: Vec<String> = exit.into_iter().chain([rule]).chain(held).collect();
+        Some(words.join(&format!(" {} ", glyphs.dot)))
+    }
+
+    /// Every line of the output in its colours, wrapped.
+    fn whole(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for line in self.output.lines(0, usize::MAX) {
+            for (nth, range) in text::wrap_exact(&line.text, width.into()).into_iter().enumerate() {
+                let join = if nth == 0 { Join::Line } else { Join::Nothing };
+                rows.push(line.slice(range).joined(join).fitted_row(width.into(), look.theme));
+            }
         }
         rows
     }
 
     /// Head and tail, and how much stands between them.
-    fn excerpt(&self, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
-        let muted = look.theme.style(Token::Muted);
-        let row = |line: &str| Line::styled(text::truncate(line, width.into()).into_owned(), muted);
-        let count = self.output.lines().count();
+    fn excerpt(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+        let count = self.output.text.lines().count();
+        let row = |line: Inked| cut(&line, width, look);
         if count <= HEAD + TAIL + 1 {
-            return self.output.lines().map(row).collect();
+            return self.output.lines(0, count).into_iter().map(row).collect();
         }
-        let mut rows: Vec<_> = self.output.lines().take(HEAD).map(row).collect();
-        let words = format!("{} {} lines {} ctrl+o unfolds", look.glyphs.more, count - HEAD - TAIL, look.glyphs.dot);
-        rows.push(Line::styled(words, look.theme.style(Token::Faint)));
-        rows.extend(self.output.lines().skip(count - TAIL).map(row));
+        let mut rows: Vec<_> = self.output.lines(0, HEAD).into_iter().map(row).collect();
+        rows.push(more(count - HEAD - TAIL, look));
+        rows.extend(self.output.lines(count - TAIL, TAIL).into_iter().map(row));
         rows
     }
 
-    fn shows_diff(&self, fold: Fold) -> Option<&Diff> {
-        self.diff.as_ref().filter(|_| self.is_open(fold))
+    fn shows_diff(&self, look: Look<'_>) -> Option<&Diff> {
+        self.diff.as_ref().filter(|_| self.is_open(look.fold, look.is_own))
     }
 
-    pub fn diff_height(&self, width: u16, fold: Fold) -> usize {
-        self.shows_diff(fold).map_or(0, |diff| diff.height(width))
+    pub fn diff_height(&self, width: u16, look: Look<'_>) -> usize {
+        self.shows_diff(look).map_or(0, |diff| diff.height(width))
     }
 
-    pub fn diff_rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
-        match &self.diff {
-            Some(diff) if !range.is_empty() => diff.rows(width, range, theme),
-            Some(_) | None => Vec::new(),
-        }
+    pub fn diff_rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
+        let Some(diff) = self.diff.as_ref().filter(|_| !range.is_empty()) else { return Vec::new() };
+        let gutter = diff.gutter();
+        let row = |line: Line<'static>| {
+            let row = Row::of(line);
+            // Number, mark of a broken line, sign: what stands at their place says what the row is.
+            let mark = row.cells().chars().nth(gutter.saturating_sub(2));
+            let join = if mark == Some('↪') { Join::Nothing } else { Join::Line };
+            let skip = if matches!(mark, Some(' ' | '↪')) { gutter as u16 } else { 0 };
+            Row { skip, join, ..row }
+        };
+        diff.rows(width, range, theme).into_iter().map(row).collect()
     }
 }
 
 impl Live {
     fn push(&mut self, chunk: &str) {
         let mut whole = String::new();
-        self.cleaner.push(chunk, &mut whole);
+        let chunk = self.ansi.push(chunk);
+        self.cleaner.push(&chunk, &mut whole);
         let lines = whole.split_inclusive('\n').map(|line| line.trim_end_matches('\n').to_owned());
         self.lines.extend(lines);
         let old = self.lines.len().saturating_sub(TAIL);
@@ -339,15 +430,6 @@ impl Live {
         let skip = (self.lines.len() + usize::from(open.is_some())).saturating_sub(TAIL);
         self.lines.iter().cloned().chain(open).skip(skip).collect()
     }
-}
-
-/// The line that says how a command ended, out of what it printed, and the names of parts where there is one only.
-pub fn take_exit(output: &mut String) -> Option<String> {
-    let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
-    let exit = first.strip_prefix("Exit code: ")?.to_owned();
-    let rest = rest.strip_prefix("--- stdout ---\n").unwrap_or(rest);
-    *output = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n').to_owned();
-    Some(exit)
 }
 
 fn one_line(text: &str) -> String {

@@ -1,15 +1,17 @@
 //! One entry of the transcript and its rows.
 
 use super::card::Card;
-use super::{Look, window};
-use crate::protocol::ContextUse;
+use super::{Fold, Look, Recovery, recovery, window};
+use crate::protocol::{ContextUse, StepId, TaskId};
 use crate::text;
-use crate::tui::ink::Inked;
+use crate::tui::ink::{Ink, Inked, Row};
 use crate::tui::markdown::Document;
+use crate::tui::status::counted;
 use crate::tui::theme::Token;
 use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 /// A prompt of more rows is folded to so many.
@@ -57,20 +59,48 @@ pub enum Kind {
     },
     /// What fills the window of the model.
     Window(ContextUse),
+    /// What the process before left in flight.
+    Recovery(Recovery),
 }
 
 pub struct Entry {
     pub kind: Kind,
     gap: bool,
-    /// Rows at a width, without the gap and without what a document or a diff lays out itself.
-    pub laid: Option<(u16, Vec<Line<'static>>)>,
+    pub task: Option<TaskId>,
+    pub step: Option<StepId>,
+    /// By which rewind it was undone, where it was.
+    pub undone: Option<u32>,
+    /// How far it was opened by itself, and in which round of folding all.
+    fold: Option<(Fold, u32)>,
+    /// It changed since its rows were counted for the person who is scrolled up.
+    pub is_touched: bool,
+    /// It keeps rows.
+    pub is_warm: bool,
+    /// Its rows, without the gap and without what a document or a diff lays out itself.
+    laid: Option<Laid>,
+    /// The width and the version its height was found for.
+    measured: Option<(u16, u32)>,
+}
+
+/// Rows at a width, in the colours and the folding of a version.
+struct Laid {
+    width: u16,
+    version: u32,
+    rows: Vec<Row>,
+}
+
+/// What was drawn of an entry.
+pub struct Drawn {
+    /// Rows of the area above it.
+    pub skipped: u16,
+    pub rows: Vec<Row>,
 }
 
 /// Whether an empty row stands between two neighbours.
 pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
-        Kind::Card(_) | Kind::Note { .. } | Kind::Summary { .. } | Kind::Window(_) => {
+        Kind::Card(_) | Kind::Note { .. } | Kind::Summary { .. } | Kind::Window(_) | Kind::Recovery(_) => {
             matches!(before, Kind::User(_) | Kind::Greeting(_))
         }
         Kind::Greeting(_) => true,
@@ -80,46 +110,151 @@ pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
 
 impl Entry {
     pub fn new(kind: Kind, gap: bool) -> Self {
-        Self { kind, gap, laid: None }
+        Self {
+            kind,
+            gap,
+            task: None,
+            step: None,
+            undone: None,
+            fold: None,
+            is_touched: false,
+            is_warm: false,
+            laid: None,
+            measured: None,
+        }
+    }
+
+    /// It belongs to this task and step.
+    pub fn of(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
+        Self { task, step, ..self }
     }
 
     pub fn forget_layout(&mut self) {
         self.laid = None;
+        self.measured = None;
+    }
+
+    /// Gives back what can be made anew; its height stays known.
+    pub fn cool(&mut self) {
+        self.laid = None;
+        if let Kind::Answer { document, .. } = &mut self.kind {
+            document.cool();
+        }
+    }
+
+    pub fn card_mut(&mut self) -> Option<&mut Card> {
+        match &mut self.kind {
+            Kind::Card(card) => Some(card),
+            _ => None,
+        }
+    }
+
+    pub fn is_measured(&self, look: Look<'_>) -> bool {
+        self.is_measured_at(look.width, look.version)
+    }
+
+    pub fn is_measured_at(&self, width: u16, version: u32) -> bool {
+        self.measured == Some((width, version))
+    }
+
+    /// About how many rows it will have, for as long as nobody looks at it.
+    pub fn guess(&self, width: u16) -> usize {
+        let width = usize::from(width.saturating_sub(GUTTER).max(1));
+        let rows = match &self.kind {
+            Kind::User(text) => (text.len() / width + 1).min(PROMPT_HEAD),
+            Kind::Answer { document, .. } => document.text().len() * 3 / (width * 2) + 1,
+            Kind::Note { text, .. } => text.len() / width + 1,
+            Kind::Greeting(lines) => lines.len(),
+            Kind::Window(_) => 10,
+            Kind::Card(_) | Kind::Reasoning { .. } | Kind::Summary { .. } | Kind::Recovery(_) => 1,
+        };
+        rows + self.gap_rows()
+    }
+
+    pub fn gap_rows(&self) -> usize {
+        usize::from(self.gap)
+    }
+
+    /// With what is folded here in place of what is folded everywhere.
+    fn own<'a>(&self, look: Look<'a>) -> Look<'a> {
+        let general = if matches!(self.kind, Kind::Card(_)) { look.fold } else { look.rest };
+        let own = self.fold.filter(|(_, round)| *round == look.round).map(|(fold, _)| fold);
+        Look { fold: own.unwrap_or(general), is_own: own.is_some(), ..look }
+    }
+
+    pub fn fold_by_itself(&mut self, fold: Fold, round: u32) {
+        self.fold = Some((fold, round));
+        self.forget_layout();
+    }
+
+    /// A step further open, or closed again; whether it has anything that folds.
+    pub fn fold_next(&mut self, tools: Fold, rest: Fold, round: u32) -> bool {
+        let own = self.fold.filter(|(_, at)| *at == round).map(|(fold, _)| fold);
+        let next = match &self.kind {
+            Kind::Card(card) => card.next_fold(own, tools),
+            Kind::User(_) | Kind::Reasoning { .. } => {
+                let is_open = own.unwrap_or(rest) == Fold::Full;
+                Some(if is_open { Fold::Quiet } else { Fold::Full })
+            }
+            Kind::Summary { .. } => Some(own.unwrap_or(rest).next()),
+            Kind::Answer { .. } | Kind::Note { .. } | Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => None,
+        };
+        if let Some(next) = next {
+            self.fold_by_itself(next, round);
+        }
+        next.is_some()
     }
 
     pub fn height(&mut self, look: Look<'_>) -> usize {
         let width = look.width.saturating_sub(GUTTER).max(1);
-        let gap = usize::from(self.gap);
+        let look = self.own(look);
         self.lay(look);
-        let laid = self.laid.as_ref().map_or(0, |(_, rows)| rows.len());
-        gap + laid
+        self.measured = Some((look.width, look.version));
+        let laid = self.laid.as_ref().map_or(0, |laid| laid.rows.len());
+        self.gap_rows()
+            + laid
             + match &mut self.kind {
+                Kind::Answer { document, state: AnswerState::Streaming } if look.whole_rows => {
+                    document.height(width).saturating_sub(1)
+                }
                 Kind::Answer { document, .. } => document.height(width),
-                Kind::Card(card) => card.diff_height(width, look.fold),
+                Kind::Card(card) => card.diff_height(width, look),
                 _ => 0,
             }
     }
 
     /// Rows `from..` into the area, which is as high as there are rows to show.
-    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: Look<'_>) {
-        let width = look.width.saturating_sub(GUTTER).max(1);
-        self.lay(look);
-        let gap = usize::from(self.gap);
+    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: Look<'_>) -> Drawn {
+        let gap = self.gap_rows();
         let first = from.saturating_sub(gap);
         let skipped = gap.saturating_sub(from) as u16;
         let count = usize::from(area.height.saturating_sub(skipped));
-        let rows = self.rows(first..first + count, width, look);
+        let rows = self.rows(first..first + count, look);
         let (sign, token) = self.sign(look);
         for (y, row) in (area.y + skipped..area.bottom()).zip(&rows) {
-            buffer.set_line(area.x + GUTTER, y, row, area.width.saturating_sub(GUTTER));
+            buffer.set_line(area.x + GUTTER, y, &row.line, area.width.saturating_sub(GUTTER));
         }
         if first == 0 && skipped < area.height {
             buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.style(token));
         }
+        if self.undone.is_some() {
+            // Not by colour alone: a bar stands beside every row of it.
+            let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
+            let faint = look.theme.style(Token::Faint);
+            buffer.set_style(rows, faint.bg(Color::Reset));
+            for y in rows.y..rows.bottom() {
+                buffer.set_stringn(area.x + 1, y, look.glyphs.bar, 1, faint);
+            }
+        }
+        Drawn { skipped, rows }
     }
 
-    fn rows(&mut self, range: std::ops::Range<usize>, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
-        let laid = self.laid.as_ref().map_or(&[][..], |(_, rows)| rows.as_slice());
+    /// Some of its rows, counted from the first that is no gap.
+    pub fn rows(&mut self, range: std::ops::Range<usize>, look: Look<'_>) -> Vec<Row> {
+        let width = look.width.saturating_sub(GUTTER).max(1);
+        let look = self.own(look);
+        self.lay(look);
+        let laid = self.laid.as_ref().map_or(&[][..], |laid| laid.rows.as_slice());
         match &mut self.kind {
             // A discarded answer has its note below it.
             Kind::Answer { document, .. } => {
@@ -135,7 +270,7 @@ impl Entry {
             }
             Kind::Card(card) => {
                 let mut rows: Vec<_> = laid.iter().skip(range.start).take(range.len()).cloned().collect();
-                let diff = card.diff_height(width, look.fold);
+                let diff = card.diff_height(width, look);
                 let at = |row: usize| row.saturating_sub(laid.len()).min(diff);
                 rows.extend(card.diff_rows(width, at(range.start)..at(range.end), look.theme));
                 rows
@@ -153,6 +288,7 @@ impl Entry {
             Kind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
             Kind::Card(card) => card.sign(look.glyphs),
             Kind::Summary { .. } | Kind::Window(_) => (look.glyphs.note, Token::Muted),
+            Kind::Recovery(_) => (look.glyphs.waits, Token::Warn),
             Kind::Note { tone: Tone::Plain, .. } => (look.glyphs.note, Token::Muted),
             Kind::Note { tone: Tone::Warning, .. } => (look.glyphs.note, Token::Warn),
             Kind::Note { tone: Tone::Failure, .. } => (look.glyphs.failed, Token::Danger),
@@ -163,7 +299,8 @@ impl Entry {
         let width = look.width.saturating_sub(GUTTER).max(1);
         // A running call shows its seconds: laid out as often as it is drawn, which is cheap.
         let ticking = matches!(&self.kind, Kind::Card(card) if card.is_running());
-        if !ticking && self.laid.as_ref().is_some_and(|(at, _)| *at == width) {
+        let is_laid = |laid: &Laid| laid.width == width && laid.version == look.version;
+        if !ticking && self.laid.as_ref().is_some_and(is_laid) {
             return;
         }
         let rows = match &self.kind {
@@ -174,11 +311,14 @@ impl Entry {
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),
             Kind::Reasoning { text, live, .. } => thinking(text, *live, width, look),
             Kind::Card(card) => card.rows(width, look),
-            Kind::Greeting(lines) => {
-                lines.iter().flat_map(|line| line.wrap(width.into())).map(|line| line.line(look.theme)).collect()
-            }
+            Kind::Greeting(lines) => lines
+                .iter()
+                .flat_map(|line| line.wrap(width.into()))
+                .map(|line| line.fitted_row(width.into(), look.theme))
+                .collect(),
             Kind::Summary { head, text } => summary(head, text, width, look),
-            Kind::Window(filled) => window::rows(filled, width, look),
+            Kind::Window(filled) => window::rows(filled, width, look).into_iter().map(Row::of).collect(),
+            Kind::Recovery(recovery) => recovery::rows(recovery, width, look),
             Kind::Note { text, tone } => {
                 let token = match tone {
                     Tone::Plain => Token::Muted,
@@ -188,66 +328,66 @@ impl Entry {
                 wrapped(text, width, look, token)
             }
         };
-        self.laid = Some((width, rows));
+        self.laid = Some(Laid { width, version: look.version, rows });
     }
 }
 
 /// Every line of a text, wrapped.
-pub fn wrapped(text: &str, width: u16, look: Look<'_>, token: Token) -> Vec<Line<'static>> {
-    let style = look.theme.style(token);
-    let mut rows = Vec::new();
-    for line in text.split('\n') {
-        rows.extend(text::wrap(line, width.into()).into_iter().map(|range| Line::styled(line[range].to_owned(), style)));
-    }
-    rows
+pub fn wrapped(text: &str, width: u16, look: Look<'_>, token: Token) -> Vec<Row> {
+    let ink = Ink::of(token);
+    let lines = text.split('\n').flat_map(|line| Inked::new(line, ink).wrap(width.into()));
+    lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
+}
+
+/// How much is hidden, and what opens it.
+pub fn more(hidden: usize, look: Look<'_>) -> Row {
+    let Look { glyphs, theme, .. } = look;
+    let key = if look.browses { "enter" } else { look.unfolds };
+    let words = format!("{} {} {} {key} unfolds", glyphs.more, counted(hidden, "line"), glyphs.dot);
+    Row::of(Line::styled(words, theme.style(Token::Faint)))
 }
 
 /// What the person sent: of a long one its head, and how much more there is.
-fn prompt(text: &str, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
+fn prompt(text: &str, width: u16, look: Look<'_>) -> Vec<Row> {
     let mut rows = wrapped(text, width, look, Token::Text);
-    if look.fold == super::Fold::Full || rows.len() <= PROMPT_ROWS {
+    if look.fold == Fold::Full || rows.len() <= PROMPT_ROWS {
         return rows;
     }
     let hidden = rows.len() - PROMPT_HEAD;
     rows.truncate(PROMPT_HEAD);
-    let words = format!("{} {hidden} lines {} ctrl+o unfolds", look.glyphs.more, look.glyphs.dot);
-    rows.push(Line::styled(words, look.theme.style(Token::Faint)));
+    rows.push(more(hidden, look));
     rows
 }
 
 /// What was said before in few words: of a long one its first rows, until it is unfolded.
-fn summary(head: &str, text: &str, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
+fn summary(head: &str, text: &str, width: u16, look: Look<'_>) -> Vec<Row> {
     let mut rows = wrapped(&head.replace('→', look.glyphs.to), width, look, Token::Muted);
     let body = wrapped(text, width.saturating_sub(2).max(1), look, Token::Text);
     let shown = match look.fold {
-        super::Fold::Quiet => 0,
-        super::Fold::Excerpt => PROMPT_HEAD,
-        super::Fold::Full => body.len(),
+        Fold::Quiet => 0,
+        Fold::Excerpt => PROMPT_HEAD,
+        Fold::Full => body.len(),
     };
     let hidden = body.len().saturating_sub(shown);
-    for row in body.into_iter().take(shown) {
-        let bar = Span::styled(format!("{} ", look.glyphs.bar), look.theme.style(Token::Faint));
-        rows.push(Line::from([vec![bar], row.spans].concat()).style(row.style));
-    }
+    let bar = Span::styled(format!("{} ", look.glyphs.bar), look.theme.style(Token::Faint));
+    rows.extend(body.into_iter().take(shown).map(|row| row.behind(bar.clone())));
     if hidden > 0 {
-        let lines = if hidden == 1 { "line" } else { "lines" };
-        let words = format!("{} {hidden} {lines} {} ctrl+o unfolds", look.glyphs.more, look.glyphs.dot);
-        rows.push(Line::styled(words, look.theme.style(Token::Faint)));
+        rows.push(more(hidden, look));
     }
     rows
 }
 
-fn thinking(text: &str, live: bool, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
-    let faint = look.theme.style(Token::Faint);
-    if look.fold == super::Fold::Full {
+fn thinking(text: &str, live: bool, width: u16, look: Look<'_>) -> Vec<Row> {
+    if look.fold == Fold::Full {
         return wrapped(text, width, look, Token::Faint);
     }
-    let lines = text.lines().count();
+    let faint = look.theme.style(Token::Faint);
     if !live {
-        let words = format!("thought  {lines} {}", if lines == 1 { "line" } else { "lines" });
-        return vec![Line::from(Span::styled(words, faint))];
+        let words = format!("thought  {}", counted(text.lines().count(), "line"));
+        return vec![Row::of(Line::from(Span::styled(words, faint)))];
     }
     let mut tail: Vec<_> = text.lines().rev().take(THINKING_ROWS).collect();
     tail.reverse();
-    tail.into_iter().map(|line| Line::styled(text::truncate(line, width.into()).into_owned(), faint)).collect()
+    let cut = |line: &str| Row::of(Line::styled(text::truncate(line, width.into()).into_owned(), faint));
+    tail.into_iter().map(cut).collect()
 }

@@ -2,20 +2,33 @@
 
 mod card;
 mod entry;
+mod find;
+mod heights;
+mod marks;
+mod output;
+mod place;
+mod plain;
+mod recovery;
 #[cfg(test)]
 mod tests;
+mod undone;
 mod window;
 
-pub use card::{Card, CardState, take_exit};
+pub use card::{Card, CardState};
 pub use entry::{AnswerState, Entry, Kind, Tone};
+pub use find::{Found, Query};
+pub use marks::{Marks, Point, Selection, Shape};
+pub use output::take_exit;
+pub use plain::code_blocks;
+pub use recovery::{Fate, Recovery};
 
 use super::glyphs::Glyphs;
 use super::markdown::Document;
 use super::theme::Theme;
-use crate::protocol::CallId;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use std::collections::HashMap;
+use crate::protocol::{CallId, StepId, TaskId};
+use heights::Heights;
+use place::{Anchor, Spot};
+use std::collections::{HashMap, VecDeque};
 
 /// How much of the cards is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,52 +56,86 @@ impl Fold {
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
     pub width: u16,
+    /// Of cards, and of all else that folds.
     pub fold: Fold,
+    pub rest: Fold,
+    /// Whether this entry was folded by itself: then also what opens without being asked is closed.
+    pub is_own: bool,
+    /// Browse mode is on: Enter folds the chosen entry.
+    pub browses: bool,
+    /// The key that unfolds all.
+    pub unfolds: &'a str,
+    /// How often all were folded at once: what was chosen for one entry before counts no longer.
+    pub round: u32,
+    /// Rows that were made under another one are made anew.
+    pub version: u32,
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
+    /// What streams is shown up to its last whole row.
+    pub whole_rows: bool,
     pub now: u64,
 }
 
-/// A row of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Spot {
-    entry: usize,
-    row: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Anchor {
-    /// The newest row stays in view.
-    End,
-    /// This row stays at the top.
-    At(Spot),
-}
+/// Entries whose rows are kept for the next frame, besides those that are on the screen.
+const WARM: usize = 256;
 
 pub struct Transcript {
     entries: Vec<Entry>,
+    /// Rows of each entry: measured, or as it was last, or guessed.
+    heights: Heights,
     calls: HashMap<CallId, usize>,
+    /// The newest answer.
+    answer: Option<usize>,
     anchor: Anchor,
     fold: Fold,
+    rest: Fold,
+    round: u32,
+    version: u32,
     /// The first row of the last frame, and how many rows the view has moved down since the start.
     top: Spot,
     position: u64,
-    /// How far down the text went when the person last scrolled.
-    known: usize,
+    /// Rows that came since the person scrolled up.
+    new: usize,
+    /// Entries that changed since, and how high they were.
+    touched: Vec<(usize, usize)>,
+    /// Where the last frame was drawn.
     height: u16,
+    width: u16,
+    /// Entries that keep rows, the one that was laid out longest ago first.
+    warm: VecDeque<usize>,
+    /// The entry that keys are for, what is selected, what was found.
+    pub marks: marks::Marks,
+    /// Whose the entries are that are pushed now.
+    task: Option<TaskId>,
+    step: Option<StepId>,
+    /// How often something was undone.
+    rewinds: u32,
 }
 
 impl Default for Transcript {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
+            heights: Heights::default(),
             calls: HashMap::new(),
+            answer: None,
             anchor: Anchor::End,
             fold: Fold::default(),
+            rest: Fold::default(),
+            round: 0,
+            version: 0,
             top: Spot::default(),
             // Far from zero, so that a step back is a smaller number too.
             position: 1 << 40,
-            known: 0,
+            new: 0,
+            touched: Vec::new(),
             height: 0,
+            width: 80,
+            warm: VecDeque::new(),
+            marks: marks::Marks::default(),
+            task: None,
+            step: None,
+            rewinds: 0,
         }
     }
 }
@@ -96,203 +143,212 @@ impl Default for Transcript {
 impl Transcript {
     pub fn push(&mut self, kind: Kind) {
         let gap = self.entries.last().is_some_and(|last| entry::stands_apart(&last.kind, &kind));
-        if let Kind::Card(card) = &kind {
-            self.calls.insert(card.id.clone(), self.entries.len());
+        let at = self.entries.len();
+        match &kind {
+            Kind::Card(card) => {
+                self.calls.insert(card.id.clone(), at);
+            }
+            Kind::Answer { .. } => self.answer = Some(at),
+            _ => {}
         }
-        self.entries.push(Entry::new(kind, gap));
+        let entry = Entry::new(kind, gap).of(self.task.clone(), self.step.clone());
+        self.heights.push(entry.guess(self.width));
+        self.entries.push(entry);
+        self.touch(at, Some(0));
+    }
+
+    /// What was pushed, from this entry on.
+    pub fn kinds_from(&self, first: usize) -> impl Iterator<Item = &Kind> {
+        self.entries.iter().skip(first).map(|entry| &entry.kind)
     }
 
     /// The newest entry, to be added to.
     pub fn last_mut(&mut self) -> Option<&mut Entry> {
-        self.entries.last_mut()
+        let last = self.entries.len().checked_sub(1)?;
+        self.changing(last)
     }
 
     /// The answer that streams: what was noted meanwhile stands behind it and does not part it.
     pub fn streaming_mut(&mut self) -> Option<&mut Document> {
-        let aside = |kind: &Kind| matches!(kind, Kind::Note { .. } | Kind::Window(_) | Kind::Summary { .. });
-        let entry = self.entries.iter_mut().rev().find(|entry| !aside(&entry.kind))?;
-        match &mut entry.kind {
-            Kind::Answer { document, state: AnswerState::Streaming } => Some(document),
+        let aside = |kind: &Kind| matches!(kind, Kind::Note { .. } | Kind::Window(_) | Kind::Summary { .. } | Kind::Recovery(_));
+        let at = self.entries.iter().rposition(|entry| !aside(&entry.kind))?;
+        if !matches!(self.entries[at].kind, Kind::Answer { state: AnswerState::Streaming, .. }) {
+            return None;
+        }
+        match &mut self.changing(at)?.kind {
+            Kind::Answer { document, .. } => Some(document),
             _ => None,
         }
     }
 
     /// The newest answer, wherever it stands.
     pub fn last_answer_mut(&mut self) -> Option<&mut Entry> {
-        self.entries.iter_mut().rev().find(|entry| matches!(entry.kind, Kind::Answer { .. }))
+        self.changing(self.answer?)
     }
 
     pub fn card_mut(&mut self, id: &CallId) -> Option<&mut Card> {
-        let entry = self.entries.get_mut(*self.calls.get(id)?)?;
-        entry.forget_layout();
-        match &mut entry.kind {
+        let at = *self.calls.get(id)?;
+        match &mut self.changing(at)?.kind {
             Kind::Card(card) => Some(card),
             _ => None,
         }
     }
 
     pub fn cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
-        self.entries.iter_mut().filter_map(|entry| match &mut entry.kind {
-            Kind::Card(card) => {
-                entry.laid = None;
-                Some(card)
+        self.entries.iter_mut().filter_map(|entry| match &entry.kind {
+            Kind::Card(_) => {
+                entry.forget_layout();
+                entry.card_mut()
             }
             _ => None,
         })
     }
 
-    pub fn fold(&self) -> Fold {
-        self.fold
+    /// Those that were not undone.
+    pub fn standing_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
+        self.entries.iter_mut().filter(|entry| entry.undone.is_none()).filter_map(Entry::card_mut)
     }
 
+    /// What the process before left in flight, said at the end of what was said.
+    pub fn recovery_mut(&mut self) -> Option<&mut Recovery> {
+        let at = self.entries.iter().rposition(|entry| matches!(entry.kind, Kind::Recovery(_)))?;
+        match &mut self.changing(at)?.kind {
+            Kind::Recovery(recovery) => Some(recovery),
+            _ => None,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn entry(&self, at: usize) -> Option<&Entry> {
+        self.entries.get(at)
+    }
+
+    /// An entry that is about to be changed: what was made of it is made anew, and what comes of it is counted.
+    fn changing(&mut self, at: usize) -> Option<&mut Entry> {
+        let before = self.entries.get(at)?.is_measured_at(self.width, self.version).then(|| self.heights.get(at));
+        self.touch(at, before);
+        let entry = self.entries.get_mut(at)?;
+        entry.forget_layout();
+        Some(entry)
+    }
+
+    /// While the person is scrolled up it is told how much came.
+    fn touch(&mut self, at: usize, before: Option<usize>) {
+        if self.anchor == Anchor::End {
+            return;
+        }
+        if let Some(before) = before
+            && let Some(entry) = self.entries.get_mut(at)
+            && !std::mem::replace(&mut entry.is_touched, true)
+        {
+            self.touched.push((at, before));
+        }
+    }
+
+    /// The same look with what is folded here.
+    pub fn look<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> Look<'a> {
+        let Self { fold, rest, round, version, .. } = *self;
+        Look {
+            width,
+            fold,
+            rest,
+            is_own: false,
+            browses: self.marks.chosen.is_some(),
+            unfolds: "ctrl+o",
+            round,
+            version,
+            theme,
+            glyphs,
+            whole_rows: false,
+            now,
+        }
+    }
+
+    /// All entries a step further open, then closed again; what was chosen for one of them counts no longer.
     pub fn fold_all(&mut self) {
-        self.fold = self.fold.next();
+        let next = self.fold.next();
+        self.fold_to(next, next);
+    }
+
+    /// The cards alone.
+    pub fn fold_tools(&mut self) {
+        let rest = self.rest;
+        self.fold_to(self.fold.next(), rest);
+    }
+
+    /// All there is, or as little as can be.
+    pub fn fold_everything(&mut self) {
+        let next = if self.fold == Fold::Full && self.rest == Fold::Full { Fold::Quiet } else { Fold::Full };
+        self.fold_to(next, next);
+    }
+
+    fn fold_to(&mut self, fold: Fold, rest: Fold) {
+        (self.fold, self.rest) = (fold, rest);
+        self.round += 1;
         self.forget_layout();
     }
 
-    /// The colours or the folding changed.
+    /// One entry a step further open, or closed again; whether it has anything that folds.
+    pub fn fold_one(&mut self, at: usize) -> bool {
+        let (fold, rest, round) = (self.fold, self.rest, self.round);
+        let Some(entry) = self.entries.get_mut(at) else { return false };
+        let done = entry.fold_next(fold, rest, round);
+        self.marks.selection = None;
+        done
+    }
+
+    /// One entry as open as it can be.
+    pub fn unfold(&mut self, at: usize) {
+        let round = self.round;
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.fold_by_itself(Fold::Full, round);
+        }
+    }
+
+    /// The colours or the folding changed: rows are made anew where they are looked at, and until then are as many as they were.
     pub fn forget_layout(&mut self) {
-        self.entries.iter_mut().for_each(Entry::forget_layout);
+        self.version += 1;
+        self.marks.selection = None;
     }
 
-    pub fn is_following(&self) -> bool {
-        self.anchor == Anchor::End
-    }
-
-    pub fn follow(&mut self) {
-        self.anchor = Anchor::End;
-    }
-
-    pub fn scroll_to_start(&mut self, look: Look<'_>) {
-        self.anchor = Anchor::At(Spot::default());
-        self.known = self.rows_below(look);
-    }
-
-    pub fn page(&self) -> usize {
-        usize::from(self.height.saturating_sub(2).max(1))
-    }
-
-    pub fn scroll_up(&mut self, rows: usize, look: Look<'_>) {
-        let mut spot = self.top;
-        let mut left = rows;
-        loop {
-            if spot.row >= left {
-                spot.row -= left;
-                break;
-            }
-            left -= spot.row;
-            if spot.entry == 0 {
-                spot.row = 0;
-                break;
-            }
-            spot.entry -= 1;
-            spot.row = self.entries[spot.entry].height(look);
-        }
-        self.anchor = Anchor::At(spot);
-        self.top = spot;
-        self.known = self.rows_below(look);
-    }
-
-    pub fn scroll_down(&mut self, rows: usize, look: Look<'_>) {
-        let Anchor::At(spot) = self.anchor else { return };
-        let spot = self.down(spot, rows, look);
-        self.anchor = Anchor::At(spot);
-        self.top = spot;
-        self.known = self.rows_below(look);
-    }
-
-    fn down(&mut self, mut spot: Spot, rows: usize, look: Look<'_>) -> Spot {
-        spot.row += rows;
-        while spot.entry < self.entries.len() {
-            let height = self.entries[spot.entry].height(look);
-            if spot.row < height {
-                break;
-            }
-            spot.row -= height;
-            spot.entry += 1;
-        }
-        spot
-    }
-
-    /// Rows from the top of the view to the end of the text.
-    fn rows_below(&mut self, look: Look<'_>) -> usize {
-        let top = match self.anchor {
-            Anchor::End => return 0,
-            Anchor::At(spot) => spot,
+    /// Puts what was said before under the greeting. What is looked at stays where it is; where the greeting was, the older rows are.
+    pub fn prepend(&mut self, older: Self, look: Look<'_>) {
+        let count = older.entries.len();
+        let at = usize::from(matches!(self.entries.first(), Some(Entry { kind: Kind::Greeting(_), .. })));
+        let above = match self.anchor {
+            Anchor::At(spot) if spot.entry < at => self.height_of(0, look).saturating_sub(spot.row),
+            Anchor::At(_) | Anchor::End => 0,
         };
-        let rows: usize = self.entries.iter_mut().skip(top.entry).map(|entry| entry.height(look)).sum();
-        rows.saturating_sub(top.row)
-    }
-
-    /// Rows that came since the person scrolled up, and all rows below the view.
-    pub fn unread(&mut self, look: Look<'_>) -> Option<(usize, usize)> {
-        if self.is_following() {
-            return None;
-        }
-        let below = self.rows_below(look);
-        Some((below.saturating_sub(self.known), below.saturating_sub(self.height.into())))
-    }
-
-    /// Draws it; the number grows with every row the view moves down.
-    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: Look<'_>) -> u64 {
-        self.height = area.height;
-        let top = self.find_top(usize::from(area.height), look);
-        self.remember(top, look);
-        let (mut spot, mut y) = (top, area.top());
-        while y < area.bottom() && spot.entry < self.entries.len() {
-            let entry = &mut self.entries[spot.entry];
-            let rows = entry.height(look).saturating_sub(spot.row);
-            let shown = rows.min(usize::from(area.bottom() - y));
-            entry.draw(Rect { y, height: shown as u16, ..area }, buffer, spot.row, look);
-            y += shown as u16;
-            spot = Spot { entry: spot.entry + 1, row: 0 };
-        }
-        self.position
-    }
-
-    fn find_top(&mut self, height: usize, look: Look<'_>) -> Spot {
-        if let Anchor::At(mut spot) = self.anchor {
-            // A narrower or wider window: the same entry stays, its row as far as it has as many.
-            if let Some(entry) = self.entries.get_mut(spot.entry) {
-                spot.row = spot.row.min(entry.height(look).saturating_sub(1));
+        let guesses: Vec<usize> = older.entries.iter().map(|entry| entry.guess(self.width)).collect();
+        self.heights.insert(at, guesses);
+        drop(self.entries.splice(at..at, older.entries));
+        let shift = |index: &mut usize| {
+            if *index >= at {
+                *index += count;
             }
-            let mut rows = 0;
-            for (at, entry) in self.entries.iter_mut().enumerate().skip(spot.entry) {
-                rows += entry.height(look) - if at == spot.entry { spot.row } else { 0 };
-                if rows > height {
-                    self.anchor = Anchor::At(spot);
-                    return spot;
-                }
-            }
-            self.anchor = Anchor::End;
+        };
+        self.calls.values_mut().for_each(shift);
+        for (call, index) in older.calls {
+            // A server may give two calls the same name: the newer one is the one that is told of.
+            self.calls.entry(call).or_insert(index + at);
         }
-        let mut rows = 0;
-        for (at, entry) in self.entries.iter_mut().enumerate().rev() {
-            rows += entry.height(look);
-            if rows >= height {
-                return Spot { entry: at, row: rows - height };
-            }
+        match &mut self.answer {
+            Some(answer) => shift(answer),
+            None => self.answer = older.answer.map(|answer| answer + at),
         }
-        Spot::default()
-    }
-
-    /// How far the view has moved since the last frame, for the rows that need not be sent again.
-    fn remember(&mut self, top: Spot, look: Look<'_>) {
-        if top < self.top {
-            self.position -= 1;
-        } else {
-            let enough = usize::from(self.height) + self.top.row;
-            let mut between = 0;
-            let passed = top.entry - self.top.entry;
-            for entry in self.entries.iter_mut().skip(self.top.entry).take(passed) {
-                // Further than the screen is high nothing can be kept: how far does not matter.
-                if between > enough {
-                    break;
-                }
-                between += entry.height(look);
-            }
-            self.position += (between + top.row).saturating_sub(self.top.row) as u64;
+        self.warm.iter_mut().for_each(shift);
+        self.touched.iter_mut().for_each(|(index, _)| shift(index));
+        self.marks.shift(shift);
+        shift(&mut self.top.entry);
+        if let Anchor::At(spot) = &mut self.anchor {
+            shift(&mut spot.entry);
         }
-        self.top = top;
+        if above > 0 && count > 0 {
+            self.top = Spot { entry: at + count, row: 0 };
+            self.scroll_up(above, look);
+        }
     }
 }

@@ -3,13 +3,28 @@ use crate::protocol::Proposal;
 use crate::tui::glyphs::UNICODE;
 use crate::tui::samples::{DIFF, call};
 use crate::tui::theme::Colours;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 fn theme() -> Theme {
     Theme::choose(None, Colours::None)
 }
 
 fn look(theme: &Theme, width: u16, fold: Fold) -> Look<'_> {
-    Look { width, fold, theme, glyphs: &UNICODE, now: 9000 }
+    Look {
+        width,
+        fold,
+        rest: fold,
+        is_own: false,
+        browses: false,
+        round: 0,
+        version: fold as u32,
+        theme,
+        glyphs: &UNICODE,
+        unfolds: "ctrl+o",
+        whole_rows: false,
+        now: 9000,
+    }
 }
 
 fn rows(transcript: &mut Transcript, fold: Fold) -> Vec<String> {
@@ -61,7 +76,8 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
     assert_eq!(rows_of(well, Fold::Full)[1..3], ["  │ one", "  │ two"]);
     let badly = "Exit code: 3\n--- stdout ---\n--- stderr ---\noh";
     let shown = ["✗ $ cargo test  exit 3 · 2 lines   ▾   0.1 s", "  │ --- stderr ---", "  │ oh"];
-    assert_eq!(rows_of(badly, Fold::Quiet), shown);
+    assert_eq!(rows_of(badly, Fold::Quiet)[..3], shown);
+    assert_eq!(rows_of(badly, Fold::Quiet)[3], "  │ exit 3 · ran by rule: user:3");
     let nothing = "Exit code: 0\n--- stdout ---\n--- stderr ---";
     assert_eq!(rows_of(nothing, Fold::Quiet), ["✓ $ cargo test  no output              0.1 s"]);
 }
@@ -86,7 +102,14 @@ fn what_a_command_printed_stands_there_while_it_is_asked_whether_it_may_run_agai
 fn a_failed_card_is_open() {
     let state = CardState::Failed { latency_ms: 100, message: "it broke".to_owned() };
     let mut transcript = card(state, "why", None);
-    assert_eq!(rows(&mut transcript, Fold::Quiet), ["✗ $ cargo test  failed             ▾   0.1 s", "  │ it broke", "  │ why"]);
+    let shown = ["✗ $ cargo test  failed             ▾   0.1 s", "  │ it broke", "  │ why", "  │ ran by rule: user:3"];
+    assert_eq!(rows(&mut transcript, Fold::Quiet), shown);
+    transcript.fold_one(0);
+    assert_eq!(
+        rows(&mut transcript, Fold::Quiet),
+        ["✗ $ cargo test  failed             ▸   0.1 s"],
+        "until the person closes it"
+    );
 }
 
 #[test]
@@ -121,6 +144,185 @@ fn only_what_is_looked_at_is_laid_out() {
         transcript.push(Kind::Card(Card::new(call(&n.to_string()), "Read a file")));
     }
     rows(&mut transcript, Fold::Quiet);
-    let laid = transcript.entries.iter().filter(|entry| entry.laid.is_some()).count();
+    let laid = transcript.warm.len();
     assert!(laid < 100, "{laid} entries were laid out for 24 rows");
+}
+
+#[test]
+fn colours_of_the_output_are_those_of_the_theme_and_progress_is_its_last_state() {
+    let theme = Theme::dark();
+    let output = "\x1b[1;32mok\x1b[0m plain \x1b[38;5;196mred\x1b[0m\n\x1b[33mhalf\rwhole\x1b[0m\x1b]0;title\x07\x1b[2J\nget 10%\rget 50%\rget 100%\n";
+    let mut card = Card::new(call("1"), "Tool");
+    card.ended(CardState::Done { latency_ms: 1 }, output, None);
+    let rows = card.rows(60, Look { fold: Fold::Full, ..look(&theme, 60, Fold::Full) });
+    let span = |row: usize, words: &str| rows[row].line.spans.iter().find(|span| span.content == words).unwrap().style;
+    assert_eq!(span(1, "ok").fg, theme.style(crate::tui::theme::Token::Ok).fg);
+    assert!(span(1, "ok").add_modifier.contains(ratatui::style::Modifier::BOLD));
+    assert_eq!(span(1, "red").fg, theme.style(crate::tui::theme::Token::Danger).fg);
+    assert!(rows[3].cells().contains("get 100%") && !rows[3].cells().contains("50%"), "{}", rows[3].cells());
+    assert!(rows.iter().all(|row| !row.cells().contains(['\x1b', '\r', '\u{10f000}'])));
+}
+
+#[test]
+fn letters_that_mean_a_colour_here_mean_none_when_they_are_printed() {
+    let theme = theme();
+    let mut card = Card::new(call("1"), "Tool");
+    card.ended(CardState::Done { latency_ms: 1 }, "a\u{10f041}b", None);
+    let rows = card.rows(60, look(&theme, 60, Fold::Full));
+    assert_eq!(rows[1].cells(), "│ a\u{fffd}b");
+}
+
+#[test]
+fn a_wrapped_line_of_output_says_so_at_the_bar_and_is_one_line_when_it_is_taken() {
+    let theme = theme();
+    let mut transcript = Transcript::default();
+    let mut card = Card::new(call("1"), "Tool");
+    card.ended(CardState::Done { latency_ms: 1 }, &"word ".repeat(20), None);
+    transcript.push(Kind::Card(card));
+    transcript.unfold(0);
+    let look = transcript.look(44, &theme, &UNICODE, 0);
+    let rows = transcript.rows_of(0, look);
+    assert!(rows[2].cells().starts_with("│↪ word"), "{}", rows[2].cells());
+    transcript.marks.selection =
+        Some(Selection { entry: 0, from: Point { row: 1, cell: 0 }, to: Point { row: 3, cell: 0 }, shape: Shape::Lines });
+    assert_eq!(transcript.selected_text(look).unwrap(), "word ".repeat(20).trim_end());
+}
+
+mod random {
+    use super::*;
+    use crate::tui::markdown::Document;
+    use crate::tui::transcript::place::Anchor;
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Card(usize),
+        Answer(usize),
+        More(usize),
+        Print(usize),
+        FoldOne(usize),
+        FoldAll,
+        Up(usize),
+        Down(usize),
+        Start,
+        End,
+        Width(u16),
+        Colours,
+        Older(usize),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            (0..30_usize).prop_map(Act::Card),
+            (1..12_usize).prop_map(Act::Answer),
+            (1..12_usize).prop_map(Act::More),
+            any::<usize>().prop_map(Act::Print),
+            any::<usize>().prop_map(Act::FoldOne),
+            Just(Act::FoldAll),
+            (1..40_usize).prop_map(Act::Up),
+            (1..40_usize).prop_map(Act::Down),
+            Just(Act::Start),
+            Just(Act::End),
+            (20..90_u16).prop_map(Act::Width),
+            Just(Act::Colours),
+            (1..5_usize).prop_map(Act::Older),
+        ]
+    }
+
+    fn answer(paragraphs: usize) -> Kind {
+        let mut document = Document::new();
+        document.push(&"some words of a paragraph that is broken on a narrow screen\n\n".repeat(paragraphs));
+        Kind::Answer { document, state: AnswerState::Streaming }
+    }
+
+    fn done(id: usize, lines: usize) -> Kind {
+        let mut card = Card::new(call(&id.to_string()), "$ make");
+        card.ended(CardState::Done { latency_ms: 1 }, &"a line of output\n".repeat(lines), None);
+        Kind::Card(card)
+    }
+
+    /// All rows as they are, each with the entry and the row it is.
+    fn naive(transcript: &mut Transcript, known: &[bool], look: Look<'_>) -> Vec<(usize, usize)> {
+        let mut all = Vec::new();
+        for (at, entry) in transcript.entries.iter_mut().enumerate() {
+            entry.forget_layout();
+            let height = entry.height(look);
+            assert_eq!(entry.rows(0..height, look).len(), height - entry.gap_rows());
+            all.extend((0..height).map(|row| (at, row)));
+            if !known[at] {
+                entry.forget_layout();
+            }
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn the_view_is_that_of_a_walk_over_all_rows(acts in prop::collection::vec(act(), 1..40)) {
+            let (theme, height) = (theme(), 12_u16);
+            let mut width = 44_u16;
+            let mut transcript = Transcript::default();
+            for (nth, act) in acts.into_iter().enumerate() {
+                let look = transcript.look(width, &theme, &UNICODE, 0);
+                let count = transcript.len();
+                let before = (!transcript.is_following()).then_some(transcript.top);
+                let keeps = matches!(act, Act::Card(_) | Act::Answer(_) | Act::More(_));
+                match act {
+                    Act::Card(lines) => transcript.push(done(nth, lines)),
+                    Act::Answer(paragraphs) => transcript.push(answer(paragraphs)),
+                    Act::More(paragraphs) => {
+                        if let Some(document) = transcript.streaming_mut() {
+                            document.push(&"more of it\n\n".repeat(paragraphs));
+                        }
+                    }
+                    Act::Print(which) => {
+                        let ids: Vec<_> = transcript.calls.keys().cloned().collect();
+                        if let Some(id) = ids.get(which % ids.len().max(1)) {
+                            transcript.card_mut(id).unwrap().ended(CardState::Failed { latency_ms: 1, message: "no".to_owned() }, "x\ny", None);
+                        }
+                    }
+                    Act::FoldOne(which) if count > 0 => { transcript.fold_one(which % count); }
+                    Act::FoldOne(_) => {}
+                    Act::FoldAll => transcript.fold_all(),
+                    Act::Up(rows) => transcript.scroll_up(rows, look),
+                    Act::Down(rows) => transcript.scroll_down(rows, look),
+                    Act::Start => transcript.scroll_to_start(),
+                    Act::End => transcript.follow(),
+                    Act::Width(new) => width = new,
+                    Act::Colours => transcript.forget_layout(),
+                    Act::Older(cards) => {
+                        let mut older = Transcript::default();
+                        for card in 0..cards {
+                            older.push(done(1000 + nth * 10 + card, card * 3));
+                        }
+                        transcript.prepend(older, look);
+                    }
+                }
+                let look = transcript.look(width, &theme, &UNICODE, 0);
+                transcript.unread(look);
+                let area = Rect::new(0, 0, width, height);
+                transcript.draw(area, &mut Buffer::empty(area), look);
+                let top = transcript.top;
+                let measured: Vec<usize> = (0..transcript.len()).map(|at| transcript.heights.get(at)).collect();
+                let known: Vec<bool> = transcript.entries.iter().map(|entry| entry.is_measured(look)).collect();
+                let all = naive(&mut transcript, &known, look);
+                let at = all.iter().position(|spot| *spot == (top.entry, top.row));
+                if all.is_empty() {
+                    continue;
+                }
+                let at = at.expect("the row at the top exists");
+                match transcript.anchor {
+                    Anchor::End => prop_assert_eq!(at, all.len().saturating_sub(height.into())),
+                    Anchor::At(_) => prop_assert!(all.len() - at > usize::from(height)),
+                }
+                // What is known of heights is true.
+                for (entry, rows) in measured.into_iter().enumerate().filter(|(entry, _)| known[*entry]) {
+                    prop_assert_eq!(rows, all.iter().filter(|(of, _)| *of == entry).count());
+                }
+                if let Some(before) = before.filter(|_| keeps && !transcript.is_following()) {
+                    prop_assert_eq!(before, top, "what is added moves nothing");
+                }
+            }
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! What an event of the session changes.
 
 use super::retry::{self, Failed};
-use super::{artifacts, models, queue, spending, window};
-use crate::protocol::{ApprovalId, CallId, ErrorCode, Event, EventKind, Failure, FailureKind, SessionStatus, ToolStatus, Usage};
+use super::{
+    artifacts, asking, failures, models, older, own, queue, recovery, rewind, saving, servers, spending, window, worktree,
+};
+use crate::protocol::{ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
-use crate::tui::approval::Panel;
+use crate::tui::approval::{Left, Panel};
 use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model, Policy};
 use crate::tui::reading::Reading;
@@ -12,38 +14,44 @@ use crate::tui::transcript::{AnswerState, Card, CardState, Kind, Tone};
 
 /// A live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
-    let Event { session_id, kind, timestamp, .. } = event;
+    let Event { session_id, kind, timestamp, .. } = of_its_task(model, event);
     model.policy.clock = Some((timestamp, now));
     if let EventKind::TaskStarted { .. } = kind {
         model.session = Some(session_id);
     }
     let focus = model.may_take_focus(now);
     let last_text = model.keys.last_text;
+    recovery::told(model, &kind);
+    worktree::note(model, &kind);
     match kind {
         EventKind::ApprovalRequested(approval) => {
             // What ran in a copy, or is to run again, runs no more.
             tool_ended(model, &approval.tool_call_id, now);
             set_card(model, &approval.tool_call_id, CardState::Waiting);
             model.panels.forget_approval(&approval.approval_id, last_text);
-            model.panels.add(Panel::approval(approval), focus, last_text);
+            model.panels.add(Panel::asked(approval), focus, last_text);
             model.person_had_the_turn(now);
         }
-        EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known } => {
+        EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, last_output, ran_ms } => {
             interrupted(model, &tool_call_id, &summary);
             model.panels.forget_call(&tool_call_id, last_text);
-            model.panels.add(Panel::interrupted(tool_call_id, &tool_name, &summary, &known), focus, last_text);
+            let left = Left { known, last_output, ran_ms };
+            model.panels.add(Panel::interrupted(tool_call_id, &tool_name, &summary, &left), focus, last_text);
         }
         EventKind::DraftRestored { text } => draft_restored(model, &text, now),
+        EventKind::ElicitationRequested(asked) => asking::asked(model, asked, now),
+        EventKind::ElicitationEnded { elicitation_id, outcome } => asking::ended(model, &elicitation_id, outcome),
+        EventKind::Rewound(done) => rewind::done(model, done, true, now),
+        EventKind::HistoryLoaded { events, before } => older::loaded(model, events, before, now),
+        EventKind::HistorySummed(sum) => older::summed(model, sum),
         kind => shared(model, kind, now),
     }
 }
 
 /// An event of an earlier run: shown, and nothing asked.
 pub fn replay(model: &mut Model, event: Event, now: u64) {
-    let Event { session_id, kind, .. } = event;
-    if let EventKind::TaskStarted { .. } = kind {
-        model.session = Some(session_id);
-    }
+    let Event { session_id, kind, .. } = of_its_task(model, event);
+    model.session = Some(session_id);
     match kind {
         EventKind::ApprovalRequested(approval) => {
             set_card(model, &approval.tool_call_id, CardState::Waiting);
@@ -57,6 +65,7 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::ModelsListed { .. }
         | EventKind::ContextShown(_)
         | EventKind::BudgetShown { .. }
+        | EventKind::RuleTold { .. }
         | EventKind::BudgetApproaching { .. }
         | EventKind::PolicyInForce { .. }
         | EventKind::PolicyRejected { .. }
@@ -64,15 +73,27 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::SandboxInForce { .. }
         | EventKind::PreviewStarted { .. }
         | EventKind::CommandsRunning { .. }
+        | EventKind::ServersChanged { .. }
+        | EventKind::ElicitationRequested(_)
+        | EventKind::ElicitationEnded { .. }
         | EventKind::ArtifactsListed { .. }
         | EventKind::ArtifactRead { .. }
+        | EventKind::ProposedShown { .. }
         | EventKind::ChangedFiles(_)
+        | EventKind::RewindPointsListed { .. }
+        | EventKind::RewindPlanned(_)
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         // Which one answers now the session says itself.
         EventKind::ModelChanged { message, .. } => models::said(model, &message),
         kind => shared(model, kind, now),
     }
+}
+
+/// What it adds to the transcript belongs to its task and step.
+fn of_its_task(model: &mut Model, event: Event) -> Event {
+    model.transcript.belongs_to(event.task_id.as_ref(), event.step_id.as_ref());
+    event
 }
 
 fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
@@ -118,6 +139,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             if session_status != SessionStatus::Running {
                 window::ends(model, now);
             }
+            saving::stands(model, session_status);
         }
         EventKind::ApprovalTimeout { approval_id, tool_call_id } => timed_out(model, &approval_id, &tool_call_id, now),
         EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
@@ -127,9 +149,11 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::CompactionUndone { tokens } => window::undone(model, tokens, now),
         EventKind::ContextTruncated { removed } => window::truncated(model, removed),
         EventKind::ContextShown(filled) => window::shown(model, filled),
+        EventKind::RuleTold { approval_id, told } => model.panels.rule_told(&approval_id, told, model.keys.last_text),
         EventKind::BudgetShown { budgets } => spending::told(model, budgets),
         EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
-        EventKind::StepStarted { .. } => {
+        EventKind::StepStarted { step_count } => {
+            model.task.step = step_count;
             model.task.goes_on = true;
             window::ends(model, now);
             busy(model, Activity::Thinking, now);
@@ -149,16 +173,39 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             spending::spent(model, usage, cost_usd, session_cost_usd);
             spending::doubt(model, estimated);
         }
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated } => {
+        EventKind::LlmRetry {
+            attempt,
+            max_attempts,
+            delay_ms,
+            asked_ms,
+            kind,
+            message,
+            usage,
+            cost_usd,
+            estimated,
+            request_id,
+        } => {
             end_streaming(model);
             spending::doubt(model, estimated);
-            retry::begins(model, Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated }, now);
+            retry::begins(
+                model,
+                Failed { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id },
+                now,
+            );
         }
-        EventKind::AnswerDiscarded { reason } => discarded(model, &reason),
-        EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
+        EventKind::AnswerDiscarded { reason } => failures::discarded(model, &reason),
+        EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
             end_streaming(model);
             let name = if summary.is_empty() { tool_name } else { summary };
-            model.transcript.push(Kind::Card(Card::new(tool_call_id, &name)));
+            let mut card = Card::new(tool_call_id, &name);
+            card.path = path_in(&arguments);
+            card.by_person = own::mark(model, &card.id);
+            model.transcript.push(Kind::Card(card));
+        }
+        EventKind::OwnCommandStarted { tool_call_id, line, shared } => own::started(model, tool_call_id, &line, shared, now),
+        EventKind::OwnCommandEnded { shared, .. } => {
+            ended(model, now);
+            own::ended(model, shared);
         }
         EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
             model.panels.forget_approval(&approval_id, model.keys.last_text);
@@ -216,8 +263,13 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             preview_started(model, &tool_call_id, now);
         }
         EventKind::CommandsRunning { commands } => model.commands = commands,
+        EventKind::ServersChanged { servers } => servers::changed(model, servers),
         EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
+        EventKind::ProposedShown { approval_id, file, text } => super::hunks::proposed(model, &approval_id, file, &text, now),
         EventKind::ArtifactRead { artifact, text } => model.reading = Some(Reading::new(&artifact, &text)),
+        EventKind::Rewound(done) => rewind::done(model, done, false, now),
+        EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
+        EventKind::RewindPlanned(plan) => rewind::planned(model, plan),
         EventKind::ChangedFiles(changed) => super::changes::told(model, changed),
         EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
@@ -233,10 +285,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::TaskFailed { failure, .. } => {
             ended(model, now);
-            let words = failure_words(model, &failure);
-            model.task.paused =
-                (is_of_provider(failure.kind) && !words.contains("/continue")).then_some("failed, nothing is lost");
-            note(model, &words, Tone::Failure);
+            failures::failed(model, &failure);
         }
         EventKind::TaskCancelled { .. } => {
             ended(model, now);
@@ -244,20 +293,15 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::SessionPaused { failure } => {
             ended(model, now);
-            let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
-            model.task.paused = match failure.kind {
-                FailureKind::BudgetExceeded => Some("paused: the budget is reached, /budget raises it"),
-                _ => (!said).then_some("paused"),
-            };
-            let words = match failure.kind {
-                // The policy's end was said before.
-                FailureKind::PolicyExpired => format!("paused: {}", failure.hint),
-                _ => format!("paused: {}", failure_words(model, &failure)),
-            };
-            note(model, &words, Tone::Warning);
+            failures::paused(model, &failure, now);
+        }
+        EventKind::SavingChanged { saved, message } => {
+            saving::changed(model, saved);
+            note(model, &message, if saved { Tone::Plain } else { Tone::Warning });
         }
         EventKind::Notice { message } => {
             window::noticed(model, &message, now);
+            rewind::noticed(model);
             note(model, &message, Tone::Plain);
         }
         // Shown by `apply` where they are live; these say nothing else.
@@ -265,10 +309,16 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ToolInterrupted { .. }
         | EventKind::DraftRestored { .. }
         | EventKind::StepCompleted { .. }
+        | EventKind::HistoryLoaded { .. }
+        | EventKind::LookedUp(_)
+        | EventKind::ElicitationRequested(_)
+        | EventKind::ElicitationEnded { .. }
+        | EventKind::HistorySummed(_)
         | EventKind::SessionCompleted { .. } => {}
     }
 }
 
+/// `paused at step 7`
 /// What the task does now, unless it is being stopped; the same goes on counting.
 fn busy(model: &mut Model, activity: Activity, now: u64) {
     model.task.paused = None;
@@ -295,6 +345,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.task.usage = Usage::default();
     model.task.cost_usd = None;
     model.task.is_estimated = false;
+    model.task.step = 0;
     model.task.goes_on = true;
     model.set_activity(Activity::Thinking, now);
 }
@@ -306,45 +357,6 @@ fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) 
     set_card(model, call, CardState::Requested);
     model.person_had_the_turn(now);
     note(model, &format!("nobody answered in time, that counts as a no: {what}"), Tone::Warning);
-}
-
-/// Whether another key, a better line or more patience lets the same task go on.
-fn is_of_provider(kind: FailureKind) -> bool {
-    match kind {
-        FailureKind::Authentication
-        | FailureKind::Billing
-        | FailureKind::Permission
-        | FailureKind::NotFound
-        | FailureKind::RateLimited
-        | FailureKind::Overloaded
-        | FailureKind::Network
-        | FailureKind::Timeout
-        | FailureKind::CutStream
-        | FailureKind::Protocol => true,
-        FailureKind::ContextTooLong
-        | FailureKind::GuardrailBlocked
-        | FailureKind::InvalidRequest
-        | FailureKind::BudgetExceeded
-        | FailureKind::MaxStepsExceeded
-        | FailureKind::PolicyExpired
-        | FailureKind::Internal => false,
-    }
-}
-
-/// What happened, and what to do. The code in front of some messages is for programs.
-fn failure_words(model: &Model, failure: &Failure) -> String {
-    let message = failure
-        .message
-        .strip_prefix("LLM_BUDGET_EXCEEDED")
-        .map_or(failure.message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
-    let message = if message.is_empty() { "the budget is used up" } else { message };
-    // Whose key or account it is about; other failures name their place themselves.
-    let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
-    let who = model.header.model.split_once('/').filter(|_| of_account);
-    let message = who.map_or_else(|| message.to_owned(), |(provider, _)| format!("{provider} says: {message}"));
-    let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
-    let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
-    format!("{message}\n{}{login}", failure.hint)
 }
 
 /// What was typed before, or queued and not begun: it stands in the draft again, behind what is there.
@@ -360,6 +372,13 @@ fn draft_restored(model: &mut Model, text: &str, now: u64) {
     super::draft_changed(model, now);
 }
 
+/// The file that a call is about.
+fn path_in(arguments: &Arguments) -> Option<String> {
+    let Arguments::Object(fields) = arguments else { return None };
+    let named = ["path", "file_path"].into_iter().find_map(|name| fields.get(name)?.as_str());
+    named.map(|path| text::clean(path).into_owned())
+}
+
 fn set_card(model: &mut Model, id: &CallId, state: CardState) {
     if let Some(card) = model.transcript.card_mut(id) {
         card.state = state;
@@ -368,8 +387,10 @@ fn set_card(model: &mut Model, id: &CallId, state: CardState) {
 
 fn tool_started(model: &mut Model, id: &CallId, rule: &str, now: u64) {
     model.task.paused = None;
+    let held = text::clean(&model.header.sandbox).into_owned();
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started(rule, now);
+    card.held = held;
     let call = (id.clone(), card.summary().to_owned());
     runs(model, call, now);
 }
@@ -389,6 +410,7 @@ fn runs(model: &mut Model, call: (CallId, String), now: u64) {
     model.task.goes_on = true;
     match &mut model.task.activity {
         Activity::Stopping => {}
+        Activity::Running { calls } if calls.iter().any(|(id, _)| *id == call.0) => {}
         Activity::Running { calls } => calls.push(call),
         Activity::Idle
         | Activity::Thinking
@@ -409,16 +431,6 @@ fn tool_ended(model: &mut Model, id: &CallId, now: u64) {
             model.set_activity(Activity::Thinking, now);
         }
     }
-}
-
-fn discarded(model: &mut Model, reason: &str) {
-    end_streaming(model);
-    model.last_answer = None;
-    let Some(entry) = model.transcript.last_answer_mut() else { return };
-    if let Kind::Answer { state, .. } = &mut entry.kind {
-        *state = AnswerState::Discarded(text::clean(reason).into_owned());
-    }
-    entry.forget_layout();
 }
 
 fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
@@ -479,6 +491,6 @@ fn ended(model: &mut Model, now: u64) {
     model.said = None;
 }
 
-fn note(model: &mut Model, words: &str, tone: Tone) {
+pub fn note(model: &mut Model, words: &str, tone: Tone) {
     model.transcript.push(Kind::Note { text: text::clean(words).trim_end().to_owned(), tone });
 }

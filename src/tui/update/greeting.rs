@@ -1,7 +1,7 @@
 //! The first lines of the transcript: where one is, what is allowed here, what one could try.
 
 use crate::text;
-use crate::tui::front::ModelAccess;
+use crate::tui::front::{ModelAccess, Start};
 use crate::tui::ink::{Ink, Inked};
 use crate::tui::model::Model;
 use crate::tui::status;
@@ -10,13 +10,26 @@ use crate::tui::theme::Token;
 /// For someone who looks at an empty screen.
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
-pub fn lines(model: &Model, access: &ModelAccess, resumed: bool) -> Vec<Inked> {
+pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<Inked> {
     let mut lines = vec![place(model), rules(model)];
-    if !resumed && *access == ModelAccess::Ready {
+    if resumed {
+        return lines;
+    }
+    let mut more: Vec<Inked> = start.last_here.iter().map(|words| last_here(model, words)).collect();
+    if start.model_access == ModelAccess::Ready {
+        more.push(attempts(model, start.attempt.as_deref()));
+    }
+    if !more.is_empty() {
         lines.push(Inked::default());
-        lines.push(attempts(model));
+        lines.extend(more);
     }
     lines
+}
+
+/// In one row, whatever a title holds.
+fn last_here(model: &Model, words: &str) -> Inked {
+    let words = text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ").replace('·', model.glyphs.dot);
+    Inked::new(&words, Ink::of(Token::Muted))
 }
 
 fn place(model: &Model) -> Inked {
@@ -42,9 +55,12 @@ fn rules(model: &Model) -> Inked {
     line
 }
 
-fn attempts(model: &Model) -> Inked {
+/// `own`: a task of this very project.
+fn attempts(model: &Model, own: Option<&str>) -> Inked {
     let mut line = Inked::new("Try: ", Ink::of(Token::Muted));
-    for words in TRY {
+    let own = own.map(|own| text::reveal(own).split_whitespace().collect::<Vec<_>>().join(" "));
+    let usual = TRY.into_iter().skip(usize::from(own.is_some()));
+    for words in own.iter().map(String::as_str).chain(usual) {
         line.push(words, Ink::of(Token::Text));
         line.push(&format!(" {} ", model.glyphs.dot), Ink::of(Token::Muted));
     }

@@ -1,9 +1,12 @@
 //! Keys while the composer has the keyboard.
 
+use super::focus::focus;
 use super::panel::is_text;
-use super::{draft_changed, models, queue, quit, retry, search, slash};
+use super::{browse, draft_changed, editor, inbox, menu, models, older, palette, queue, quit, retry, saving, search, slash};
 use crate::protocol::Command;
+use crate::text;
 use crate::tui::front::ModelAccess;
+use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Effect, Model};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -11,20 +14,31 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 const KILL_MS: u64 = 3000;
 /// A second ctrl+c within this time quits.
 const QUIT_MS: u64 = 3000;
+/// A second Enter within this time, where there is no key, is to add one.
+const NO_KEY_MS: u64 = 6000;
 
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    if help_key(model, key) {
-        return;
-    }
-    model.keys.last_key = Some(now);
+    let before = model.keys.last_key.replace(now);
+    let escaped = std::mem::replace(&mut model.keys.escaped, key.code == KeyCode::Esc && model.composer.is_empty());
     // What was said was about what is no more.
     model.said = None;
     model.keys.retry_at = None;
+    model.keys.saving_at = None;
     if let Some(letter) = is_text(&key) {
         retry::letter(model, letter, model.keys.last_text, now);
+        saving::letter(model, letter, model.keys.last_text, now);
         model.keys.last_text = Some(now);
     }
     if search::key(model, key, now) {
+        return;
+    }
+    if menu::key(model, key, now, effects) {
+        return;
+    }
+    if let Some(edited) = model.composer.vim_key(key) {
+        if edited {
+            draft_changed(model, now);
+        }
         return;
     }
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -33,10 +47,11 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Enter if new_line => new_line_in_draft(model, now),
         KeyCode::Char('j') if ctrl => new_line_in_draft(model, now),
         KeyCode::Enter => enter(model, ctrl, now, effects),
+        KeyCode::Esc if !model.is_running() => super::rewind::escape(model, before, now, effects),
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::BackTab => super::policy::stricter(model, now, effects),
         KeyCode::Tab => {
-            if !slash::complete(model, now) && !model.panels.is_empty() && !model.is_too_small() {
+            if !model.panels.is_empty() && !model.is_too_small() {
                 model.panels.open_current(model.keys.last_text);
             }
         }
@@ -44,14 +59,20 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => quit(model, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('v') if ctrl => super::attach::ask(model, now, effects),
         KeyCode::Char('b') if ctrl && super::commands::background(model, now, effects) => {}
+        KeyCode::Char('t') if ctrl => browse::enter(model, now),
+        KeyCode::Char('s') if ctrl => super::mouse::hand_over(model, now, effects),
+        KeyCode::Up if escaped && model.composer.is_empty() && key.modifiers.is_empty() => browse::enter(model, now),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('l') if ctrl => models::open(model, now, effects),
+        KeyCode::Char('q') if ctrl => inbox::open(model, now),
+        KeyCode::Char('p') if ctrl => palette::open(model),
+        KeyCode::Char('g') if ctrl => editor::open(model, effects),
         KeyCode::Up if key.modifiers.contains(KeyModifiers::ALT) => queue::take_back(model, None, now, effects),
-        KeyCode::Char('?') if model.composer.is_empty() => model.help = Some(0),
-        KeyCode::F(1) => model.help = Some(0),
-        KeyCode::PageUp | KeyCode::PageDown | KeyCode::Home | KeyCode::End => scroll(model, key, now),
-        KeyCode::Char('u' | 'd') if ctrl && model.composer.is_empty() => scroll(model, key, now),
+        KeyCode::Char('?') if model.composer.is_empty() => super::help::open(model, "", now, effects),
+        KeyCode::PageUp | KeyCode::PageDown | KeyCode::Home | KeyCode::End => scroll(model, key, now, effects),
+        KeyCode::Char('u' | 'd') if ctrl && model.composer.is_empty() => scroll(model, key, now, effects),
         KeyCode::Char('u') if ctrl => {
             model.composer.delete_to_line_start();
             draft_changed(model, now);
@@ -62,35 +83,34 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Whether the key was for the help, or for what is read; another one closes it and does what it does.
-fn help_key(model: &mut Model, key: KeyEvent) -> bool {
-    let (top, mut reading) = match (model.help.take(), model.reading.take()) {
-        (Some(top), reading) => {
-            model.reading = reading;
-            (top, None)
-        }
-        (None, Some(reading)) => (reading.top, Some(reading)),
-        (None, None) => return false,
-    };
+/// Says why nothing is sent; the next Enter adds what is missing.
+pub fn refuse(model: &mut Model, now: u64) {
+    model.keys.no_key_said = Some(now);
+    is_ready(model, now);
+}
+
+/// Whether something long is read and the key was for that; another one closes it and does what it does.
+pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
+    if focus(model) != Focus::Reader || model.changes.is_some() {
+        return false;
+    }
+    let key = model.keymap.key(Focus::Reader, pressed);
     let page = model.transcript.page();
-    let top = match key.code {
-        KeyCode::Up => top.saturating_sub(1),
-        KeyCode::Down => top + 1,
-        KeyCode::PageUp => top.saturating_sub(page),
-        KeyCode::PageDown => top + page,
+    let Some(mut reading) = model.reading.take() else { return false };
+    reading.top = match key.code {
+        KeyCode::Up => reading.top.saturating_sub(1),
+        KeyCode::Down => reading.top + 1,
+        KeyCode::PageUp => reading.top.saturating_sub(page),
+        KeyCode::PageDown => reading.top + page,
         KeyCode::Home => 0,
         KeyCode::End => usize::MAX,
-        KeyCode::Esc => return true,
-        KeyCode::Char('q') if reading.is_some() => return true,
-        KeyCode::Char('?') | KeyCode::F(1) if reading.is_none() => return true,
+        // What is read comes back when the help is left.
+        KeyCode::F(1) => reading.top,
+        KeyCode::Esc | KeyCode::Char('q') => return true,
         _ => return false,
     };
-    match &mut reading {
-        Some(reading) => reading.top = top,
-        None => model.help = Some(top),
-    }
-    model.reading = reading.or_else(|| model.reading.take());
-    true
+    model.reading = Some(reading);
+    key.code != KeyCode::F(1)
 }
 
 fn changed(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {
@@ -105,26 +125,47 @@ fn new_line_in_draft(model: &mut Model, now: u64) {
 }
 
 /// `steer`: for the next step of the running task.
-fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
+pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
     if model.composer.takes_backslash() {
         return new_line_in_draft(model, now);
     }
     let draft = model.composer.text();
-    if draft.trim().is_empty() {
+    if draft.trim().is_empty() || model.servers.are_fresh(now) {
         return;
     }
     if let Some(typed) = slash::typed(&draft) {
         return slash::run(model, typed, now, effects);
     }
+    if let Some((line, shared)) = super::own::typed(&draft) {
+        let line = line.to_owned();
+        return super::own::run(model, line, shared, now, effects);
+    }
     match &model.access {
+        None if model.options.sets_up => {
+            model.say("here is nobody to ask: tab goes on with the questions, `aye` begins a session", now);
+        }
         None => {
-            model.waiting_prompt = Some(take(model, now, effects));
+            let text = take(model, now, effects);
+            let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
+            model.waiting_prompt = Some(before.unwrap_or_default() + &text);
             model.say("starting: this is sent as soon as everything is loaded", now);
         }
-        Some(ModelAccess::NoKey { .. }) => {
+        Some(ModelAccess::ReadOnly { .. }) => {
             is_ready(model, now);
         }
+        Some(ModelAccess::NoKey { .. }) => {
+            let again = model.keys.no_key_said.is_some_and(|at| now.saturating_sub(at) <= NO_KEY_MS);
+            if again {
+                model.keys.no_key_said = None;
+                models::open(model, now, effects);
+            } else {
+                refuse(model, now);
+            }
+        }
         Some(ModelAccess::Ready) => {
+            if super::attach::holds(model, &draft, now) {
+                return;
+            }
             let steer = steer || queue::steers_again(model);
             let text = take(model, now, effects);
             queue::send(model, text, steer, effects);
@@ -132,7 +173,12 @@ fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether there is a session that hears; where there is none it is said.
+/// Whether there is a session that hears, with a model or without.
+pub fn has_session(model: &Model) -> bool {
+    model.access.is_some()
+}
+
+/// Whether there is a session that hears and a model to ask; where there is none it is said.
 pub fn is_ready(model: &mut Model, now: u64) -> bool {
     match &model.access {
         Some(ModelAccess::Ready) => true,
@@ -143,7 +189,11 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
         Some(ModelAccess::NoKey { message }) => {
             // All of it stands in the transcript; this row has room for the first clause.
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default().trim_end_matches('.').to_owned();
-            model.say(format!("nothing was sent, the draft stays: {clause}"), now);
+            model.say(format!("nothing was sent, the draft stays: {clause} {} enter adds one", model.glyphs.dot), now);
+            false
+        }
+        Some(ModelAccess::ReadOnly { holder }) => {
+            model.say(format!("nothing was sent, the draft stays: read-only, {}", text::clean(holder)), now);
             false
         }
     }
@@ -163,9 +213,6 @@ pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
 
 /// Stops the task; pressed again soon, kills what it runs.
 fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    if !model.is_running() {
-        return;
-    }
     let again = model.keys.last_escape.is_some_and(|at| now.saturating_sub(at) <= KILL_MS);
     if again && model.task.activity == Activity::Stopping {
         model.keys.last_escape = None;
@@ -193,7 +240,7 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// The transcript; `home` and `end` go to the line first where there is one.
-fn scroll(model: &mut Model, key: KeyEvent, now: u64) {
+fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if matches!(key.code, KeyCode::Home | KeyCode::End) && !model.composer.is_empty() {
         return changed(model, now, |composer| composer.key(key));
     }
@@ -204,7 +251,8 @@ fn scroll(model: &mut Model, key: KeyEvent, now: u64) {
         KeyCode::PageDown => transcript.scroll_down(page, look),
         KeyCode::Char('u') => transcript.scroll_up(page / 2, look),
         KeyCode::Char('d') => transcript.scroll_down(page / 2, look),
-        KeyCode::Home => transcript.scroll_to_start(look),
+        KeyCode::Home => transcript.scroll_to_start(),
         _ => transcript.follow(),
     }
+    older::look(model, effects);
 }

@@ -1,41 +1,75 @@
 //! What changes when something happens: the model and a message in, effects out.
 
 mod artifacts;
+mod asking;
+mod attach;
+mod browse;
 mod changes;
+mod colours;
 pub mod commands;
+mod copying;
+mod custom;
+mod editor;
 mod events;
+mod failures;
+pub mod focus;
 mod greeting;
+mod held;
+pub mod help;
+mod hunks;
+mod inbox;
 mod keys;
+mod menu;
 mod models;
+pub mod mouse;
+mod older;
+mod onboarding;
+pub mod own;
+mod palette;
 mod panel;
 mod policy;
 pub mod queue;
+mod recovery;
 pub mod retry;
+mod rewind;
+pub mod saving;
 mod search;
+mod servers;
+mod sessions;
 mod slash;
 mod spending;
+mod standing;
 mod stats;
+mod terminal;
+mod tree;
 pub mod window;
+pub mod worktree;
 
 #[cfg(test)]
 mod tests;
 
-pub use slash::{COMMANDS, candidates};
+pub use asking::{fill_line, is_filling, picked as pick_asking};
+pub use help::place as key_place;
+pub use keys::enter as submit;
+pub use panel::{answer, is_text};
+pub use rewind::{leaves as leave_rewind, plan as plan_rewind};
+pub use slash::COMMANDS;
 
 use super::approval::Panel;
-use super::front::{Ended, ModelAccess, Start, ThemeChoice};
+use super::attention;
+use super::front::{Ahead, Ended, ModelAccess, Start};
 use super::guard::Stimulus;
 use super::input::Input;
-use super::model::{Activity, Effect, Model};
+use super::keymap::Focus;
+use super::model::{Activity, EditFile, Editable, Effect, Model};
 use super::transcript::{CardState, Kind, Tone};
-use crate::protocol::{Command, Event};
+use crate::protocol::{Command, Event, EventKind};
 use crate::text;
+use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Size;
 
 /// The draft is saved this long after the last change.
 const SAVE_DRAFT_MS: u64 = 300;
-/// Rows a turn of the wheel moves.
-const WHEEL_ROWS: usize = 3;
 
 /// What happened.
 #[derive(Debug)]
@@ -43,7 +77,11 @@ pub enum Msg {
     Input(Input),
     Event(Box<Event>),
     Start(Box<Start>),
+    /// Something is to be asked before there is a start.
+    Ahead(Box<Ahead>),
     Resize(Size),
+    /// What came of an editor.
+    Edited(Box<EditFile>, Result<String, String>),
     Resumed,
     /// A deadline of the model has come.
     Time,
@@ -51,6 +89,8 @@ pub enum Msg {
     Signal(i32),
     /// Loading failed; whoever loads says why.
     NoStart,
+    /// Something outside of the model was done, and this is to be said of it.
+    Done(String),
     /// No event will come any more.
     SessionGone,
 }
@@ -58,13 +98,27 @@ pub enum Msg {
 /// Applies one message; times are milliseconds since the start.
 pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     let mut effects = Vec::new();
+    // What is told changes no word that is being typed.
+    let typed = !matches!(msg, Msg::Event(_) | Msg::Time);
     match msg {
         Msg::Input(input) => on_input(model, input, now, &mut effects),
         Msg::Event(event) => {
             model.dirty = true;
-            events::apply(model, *event, now);
+            match event.kind {
+                EventKind::LookedUp(told) => sessions::told(model, told, now, &mut effects),
+                _ => events::apply(model, *event, now),
+            }
+            effects.extend(model.to_edit.take().map(Effect::EditFile));
+            worktree::look(model, &mut effects);
         }
         Msg::Start(start) => on_start(model, *start, now, &mut effects),
+        Msg::Ahead(ahead) => {
+            model.dirty = true;
+            match *ahead {
+                Ahead::Held(held) => held::ask(model, held, now),
+                Ahead::Choose => sessions::choose(model, &mut effects),
+            }
+        }
         Msg::Resize(size) => {
             model.size = size;
             model.dirty = true;
@@ -73,6 +127,13 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
                 model.panels.close();
             }
             unsettled(model, now, &mut effects);
+        }
+        Msg::Edited(edit, outcome) => {
+            model.dirty = true;
+            match edit.what {
+                Editable::Draft => editor::left(model, outcome, now),
+                Editable::Proposed { .. } => hunks::edited(model, *edit, outcome, now, &mut effects),
+            }
         }
         Msg::Resumed => {
             model.dirty = true;
@@ -84,13 +145,35 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             effects.push(Effect::Send(Command::Quit));
             effects.push(Effect::Exit(Ended::Signal(number)));
         }
+        Msg::Done(words) => copying::done(model, &words, now),
         Msg::NoStart => effects.push(Effect::Exit(Ended::Closed)),
         Msg::SessionGone => {
             model.dirty = true;
-            let text = "the session has ended; what was said until now is saved. ctrl+d leaves".to_owned();
+            let text = "the session has ended; what was said until now is saved. ctrl+d leaves";
+            let text = model.keymap.sentence(Focus::Composer, text).into_owned();
             model.transcript.push(Kind::Note { text, tone: Tone::Failure });
             model.set_activity(Activity::Idle, now);
         }
+    }
+    let orphaned = model.panels.settle(now);
+    if !orphaned.is_empty() {
+        // It was typed at a question that is no more.
+        panel::to_draft(model, &orphaned, now);
+    }
+    sessions::catch_up(model, &mut effects);
+    if typed {
+        menu::refresh(model, &mut effects);
+    }
+    attention::look(model, &mut effects);
+    effects
+}
+
+/// What is to be done before anything happened.
+pub fn begin(model: &mut Model) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if model.options.sets_up {
+        model.wants_setup = true;
+        onboarding::ask(&mut effects);
     }
     effects
 }
@@ -99,77 +182,128 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
     match input {
         Input::Key(key) => {
             model.dirty = true;
-            if model.panels.is_open() {
-                panel::key(model, key, now, effects);
-            } else if !models::key(model, key, now, effects) && !changes::key(model, key, now, effects) {
-                keys::key(model, key, now, effects);
+            // What the mouse selected was for the copy.
+            if model.browse.is_none() {
+                model.transcript.marks.selection = None;
+            }
+            on_key(model, key, now, effects);
+            // Whatever it was for, the hands are not idle.
+            model.keys.last_key = Some(now);
+            if panel::is_text(&key).is_some() {
+                model.keys.last_text = Some(now);
             }
         }
         Input::Paste(pasted) => {
             model.dirty = true;
-            match &mut model.picker {
-                Some(picker) if !model.panels.is_open() => picker.picker.insert(&text::clean(&pasted)),
-                _ => panel::paste(model, &text::clean(&pasted), now),
-            }
-        }
-        Input::Wheel { up } => {
-            model.dirty = true;
-            if let Some(panel) = model.panels.open_mut() {
-                return panel.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
-            }
-            if let Some(picker) = &mut model.picker {
-                return picker.picker.scroll_by(if up { -1 } else { 1 });
-            }
-            if let Some(reading) = &mut model.reading {
-                reading.top = if up { reading.top.saturating_sub(WHEEL_ROWS) } else { reading.top + WHEEL_ROWS };
+            let asks = model.panels.is_open();
+            let pasted = text::clean(&pasted);
+            if help::paste(model, &pasted) {
+                model.keys.last_key = Some(now);
                 return;
             }
-            if let Some(changes) = &mut model.changes {
-                return changes.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
+            if !asks && attach::pasted(model, &pasted, now, effects) {
+                return;
             }
-            let (transcript, look) = model.transcript_look(now);
-            if up {
-                transcript.scroll_up(WHEEL_ROWS, look);
-            } else {
-                transcript.scroll_down(WHEEL_ROWS, look);
+            if !asks && !model.has_list() && browse::paste(model, &pasted, now) {
+                return;
             }
+            match &mut model.picker {
+                _ if asks => panel::paste(model, &pasted, now),
+                Some(picker) => picker.paste(&pasted),
+                None if model.sessions.is_some() => sessions::paste(model, &pasted, now, effects),
+                None => match model.list_mut() {
+                    Some(list) => list.insert(&pasted),
+                    None => panel::paste(model, &pasted, now),
+                },
+            }
+            model.keys.last_key = Some(now);
         }
-        Input::FocusIn => unsettled(model, now, effects),
-        Input::FocusOut => {}
+        Input::Mouse(event) => mouse::mouse(model, event, now, effects),
+        Input::FocusIn => {
+            model.pointer.focused = Some(now);
+            attention::focus(model, true, effects);
+            // The person may have been at work elsewhere.
+            worktree::changed(model, effects);
+            terminal::ask_again(model, effects);
+            unsettled(model, now, effects);
+        }
+        Input::FocusOut => attention::focus(model, false, effects),
         Input::Fence => {
             model.dirty = true;
             if model.panels.fence_answered() {
                 panel::stimulus(model, Stimulus::Fence, now, effects);
             }
         }
-        Input::Background(red, green, blue) => {
-            model.ground = Some((red, green, blue));
-            if model.options.theme == ThemeChoice::Auto {
-                model.choose_theme();
-            }
-        }
-        Input::KittyKeyboard => {
-            if !std::mem::replace(&mut model.keys.kitty, true) {
-                effects.push(Effect::PushKitty);
-            }
-        }
+        // The loop made a change of the size of it, where it is one.
+        Input::Size(..) => {}
+        Input::Background(red, green, blue) => terminal::background(model, (red, green, blue)),
+        Input::Answer(answer) => terminal::answered(model, answer, effects),
         Input::Closed => effects.push(Effect::Exit(Ended::Closed)),
+    }
+}
+
+/// To whoever has the keyboard, as the key that the screen knows.
+fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    if help::key(model, pressed) || keys::reading_key(model, pressed) {
+        return;
+    }
+    let key = focus::translated(model, pressed);
+    if panel::is_text(&pressed).is_some() && panel::is_text(&key).is_none() {
+        // Whatever it is for, somebody types: a question that it opens is to know.
+        model.keys.last_text = Some(now);
+    }
+    if key.code == KeyCode::F(1) && focus::focus(model) != Focus::Field {
+        return help::open(model, "", now, effects);
+    }
+    if inbox::key(model, key, now, effects) {
+        return;
+    }
+    if model.panels.is_open() {
+        return panel::key(model, key, now, effects);
+    }
+    if !models::key(model, key, now, effects)
+        && !sessions::key(model, key, now, effects)
+        && !palette::key(model, key, now, effects)
+        && !tree::key(model, key, now, effects)
+        && !servers::key(model, key, now, effects)
+        && !rewind::key(model, key, now, effects)
+        && !changes::key(model, key, now, effects)
+        && !browse::key(model, key, now, effects)
+    {
+        keys::key(model, key, now, effects);
     }
 }
 
 fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>) {
     model.dirty = true;
-    model.header = start.header;
+    held::forget(model);
+    model.header = start.header.clone();
+    if let Some(cwd) = &start.cwd {
+        model.options.cwd.clone_from(cwd);
+    }
     let resumed = !start.history.is_empty();
-    model.transcript.push(Kind::Greeting(greeting::lines(model, &start.model_access, resumed)));
+    model.older.before = start.older;
+    model.transcript.push(Kind::Greeting(greeting::lines(model, &start, resumed)));
+    colours::check(model);
+    help::check_keys(model);
+    worktree::begin(model, effects);
     for event in start.history {
         events::replay(model, event, now);
     }
     if resumed {
+        recovery::begins(model);
         after_replay(model);
     }
     if let ModelAccess::NoKey { message } = &start.model_access {
-        let words = format!("{}\nthen start aye again; until then nothing is sent", text::clean(message).trim_end());
+        let words = format!(
+            "{}\nor press {}, choose a model and give its key; until then nothing is sent",
+            text::clean(message).trim_end(),
+            model.keymap.called(Focus::Composer, "ctrl+l")
+        );
+        model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+    }
+    if let ModelAccess::ReadOnly { holder } = &start.model_access {
+        let words = format!("read-only: {}. What was said can be read here; nothing is sent or saved", text::clean(holder));
         model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     let ready = start.model_access == ModelAccess::Ready;
@@ -182,11 +316,18 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         let focus = model.may_take_focus(now);
         model.panels.add(Panel::trust(trust), focus, model.keys.last_text);
     }
+    if start.is_first {
+        onboarding::ask(effects);
+    }
+    if std::mem::take(&mut model.wants_picker) {
+        models::open(model, now, effects);
+    }
     if let Some(prompt) = model.waiting_prompt.take() {
         if ready {
             queue::send(model, prompt, false, effects);
         } else if model.composer.is_empty() {
             model.composer.set(&prompt);
+            keys::refuse(model, now);
         }
     }
 }
@@ -194,13 +335,15 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
 /// What a killed process left open is said, not taken up.
 fn after_replay(model: &mut Model) {
     for card in model.transcript.cards_mut() {
+        // How it was held then is not known now.
+        card.held.clear();
         if card.is_running() {
             card.state = CardState::Unknown;
         }
     }
     if model.is_running() {
         model.set_activity(Activity::Idle, 0);
-        model.task.paused = Some("aye ended in the middle of this task");
+        model.task.paused = Some("aye ended in the middle of this task".to_owned());
     }
     model.task.waiting.clear();
     model.task.goes_on = false;
@@ -209,6 +352,7 @@ fn after_replay(model: &mut Model) {
 }
 
 fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    model.panels.unsettle(now);
     if model.panels.is_open() {
         panel::stimulus(model, Stimulus::Unsettled, now, effects);
     }
@@ -219,13 +363,15 @@ fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.said.as_ref().is_some_and(|(_, until)| now >= *until) {
         model.said = None;
     }
-    if model.panels.open().is_some_and(|panel| panel.words.is_none()) {
+    if model.panels.inbox().is_some() || model.panels.open().is_some_and(|panel| !panel.has_field()) {
         panel::stimulus(model, Stimulus::Time, now, effects);
     }
     if model.panels.waits_for_idle() && model.may_take_focus(now) {
         model.panels.open_current(model.keys.last_text);
     }
+    mouse::due(model, now);
     retry::due(model, now, effects);
+    saving::due(model, now, effects);
     if model.save_draft_at.is_some_and(|at| now >= at) {
         save_draft(model, effects);
     }

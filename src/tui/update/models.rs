@@ -1,8 +1,9 @@
 //! Which model answers: `/model`, `/effort`, and the list to choose from.
 
-use super::keys::{is_ready, take};
+use super::keys::{has_session, is_ready, take};
 use crate::protocol::{Command, Effort, ListedModel, ModelFacts};
 use crate::text;
+use crate::tui::front::ModelAccess;
 use crate::tui::model::{Effect, Model};
 use crate::tui::models::{Choice, ModelPicker};
 use crate::tui::transcript::{Kind, Tone};
@@ -10,8 +11,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// `/model NAME`; without one, the list.
 pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
-    if !is_ready(model, now) {
-        return;
+    if !has_session(model) {
+        take(model, now, effects);
+        return open(model, now, effects);
     }
     take(model, now, effects);
     if name.is_empty() {
@@ -22,8 +24,9 @@ pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
 
 /// What is known at once, and what the providers say when they have answered.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    if !is_ready(model, now) {
-        return;
+    if !has_session(model) {
+        model.wants_picker = true;
+        return model.say("starting: the list of models opens as soon as everything is loaded", now);
     }
     model.help = None;
     model.reading = None;
@@ -64,6 +67,9 @@ pub fn known(model: &mut Model, facts: ModelFacts) {
 }
 
 pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
+    if matches!(model.access, Some(ModelAccess::NoKey { .. })) {
+        model.access = Some(ModelAccess::Ready);
+    }
     known(model, facts);
     model.header.effort = effort;
     said(model, message);
@@ -94,6 +100,11 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             if effort.is_some() {
                 effects.push(Effect::Send(Command::SetEffort { effort }));
             }
+        }
+        Choice::Key { name, key } => {
+            model.picker = None;
+            model.say("keeping the key", now);
+            effects.push(Effect::Send(Command::AddKey { name, key }));
         }
         Choice::Other => match key.code {
             KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),

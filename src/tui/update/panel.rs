@@ -1,15 +1,14 @@
 //! Keys while a question has the keyboard.
 
-use super::draft_changed;
-use crate::protocol::Command;
-use crate::tui::approval::{Act, Answer, REASONS};
+use super::{asking, draft_changed, hunks, inbox, onboarding, rewind};
+use crate::protocol::{Command, RuleAsked};
+use crate::tui::approval::{Act, Answer, Question, REASONS};
 use crate::tui::composer::Field;
-use crate::tui::front::TrustAnswer;
-use crate::tui::guard::{Outcome, Stimulus};
-use crate::tui::input::Input;
+use crate::tui::front::{Shown, TrustAnswer};
+use crate::tui::guard::{MACHINE_MS, Outcome, Stimulus};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// The character of a key that is text.
 pub fn is_text(key: &KeyEvent) -> Option<char> {
@@ -20,19 +19,34 @@ pub fn is_text(key: &KeyEvent) -> Option<char> {
 }
 
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    if onboarding::key(model, key, now, effects) || asking::key(model, key, now, effects) {
+        return;
+    }
     if model.panels.open().is_some_and(|panel| panel.words.is_some()) {
         return words_key(model, key, now, effects);
     }
+    if hunks::field_key(model, key, now, effects) {
+        return;
+    }
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     if let Some(letter) = is_text(&key) {
-        return stimulus(model, Stimulus::Letter(letter), now, effects);
+        if rewind::marks(model, letter, now) || hunks::marks(model, letter, now) || marks_part(model, letter, now) {
+            return;
+        }
+        let repeats = key.kind == KeyEventKind::Repeat;
+        return stimulus(model, if repeats { Stimulus::Repeat(letter) } else { Stimulus::Letter(letter) }, now, effects);
     }
     let navigation = match key.code {
+        // A key that is held confirms nothing.
+        KeyCode::Enter if key.kind == KeyEventKind::Repeat => return,
         KeyCode::Enter if key.modifiers.is_empty() => Stimulus::Enter,
         KeyCode::Up => Stimulus::Up,
         KeyCode::Down => Stimulus::Down,
         _ => Stimulus::Other,
     };
+    if navigation == Stimulus::Enter && opens_rule(model, now) {
+        return;
+    }
     stimulus(model, navigation, now, effects);
     let Some(panel) = model.panels.open_mut() else { return };
     let page = panel.shown.max(1) as isize;
@@ -47,44 +61,81 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Tab => model.panels.turn(true, model.keys.last_text),
         KeyCode::BackTab => model.panels.turn(false, model.keys.last_text),
         KeyCode::Esc if model.panels.close_always(Some(now)) => {}
+        KeyCode::Esc if rewind::leaves(model, now) => {}
+        KeyCode::Char('c') if ctrl && rewind::leaves(model, now) => {}
         KeyCode::Esc => model.panels.put_off(),
         KeyCode::Char('c') if ctrl => model.panels.put_off(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
+        KeyCode::Char('q') if ctrl => inbox::open(model, now),
+        KeyCode::Char('s') if ctrl => super::mouse::hand_over(model, now, effects),
         _ => {}
     }
 }
 
+/// Whether the letter went to another part of a command. It decides nothing; in a sentence it is a letter.
+fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
+    let forward = match letter {
+        ']' => true,
+        '[' => false,
+        _ => return false,
+    };
+    let Some(panel) = model.panels.open_mut() else { return false };
+    panel.has_parts() && panel.guard.mark(letter, now) && panel.mark_part(forward)
+}
+
+/// Whether Enter opened the rule of the part that is marked: only where no choice waits for it.
+fn opens_rule(model: &mut Model, now: u64) -> bool {
+    let Some(panel) = model.panels.open_mut() else { return false };
+    if panel.guard.is_held() || !panel.guard.is_armed(now) || panel.marked_part().is_none() {
+        return false;
+    }
+    // What was typed were marks.
+    panel.guard.step(Stimulus::Other, now);
+    model.panels.open_rule(Some(now))
+}
+
 /// Feeds the guard and does what it says.
 pub fn stimulus(model: &mut Model, stimulus: Stimulus, now: u64, effects: &mut Vec<Effect>) {
+    if model.panels.inbox().is_some() {
+        return inbox::stimulus(model, stimulus, now, effects);
+    }
     let Some(panel) = model.panels.open_mut() else { return };
     match panel.step(stimulus, now) {
         Outcome::Nothing => {}
         Outcome::Draft(text) => to_draft(model, &text, now),
-        Outcome::Decided(choice) => {
-            decided(model, choice, now, effects);
-            // A letter that came when time had already decided goes where the keyboard is now.
-            if let Stimulus::Letter(letter) = stimulus {
-                let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
-                super::on_input(model, Input::Key(key), now, effects);
-            }
-        }
+        Outcome::Decided(choice) => decided(model, choice, now, effects),
     }
 }
 
 pub fn paste(model: &mut Model, text: &str, now: u64) {
+    if onboarding::pasted(model, text, now) || asking::pasted(model, text) {
+        return;
+    }
     if let Some(field) = model.panels.open_mut().and_then(|panel| panel.words.as_mut()) {
         return field.insert(text);
     }
+    if hunks::pasted(model, text) {
+        return;
+    }
     model.search = None;
     model.said = None;
-    let held = model.panels.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default();
+    hunks::take_back(model, now);
+    model.panels.close();
+    let held = model.panels.settle(now);
     to_draft(model, &(held + text), now);
 }
 
 /// It was meant for the draft: the panel gives the keyboard back.
-fn to_draft(model: &mut Model, text: &str, now: u64) {
+pub fn to_draft(model: &mut Model, text: &str, now: u64) {
+    hunks::take_back(model, now);
     model.panels.close();
+    if super::sessions::typed(model, text) {
+        return;
+    }
+    // What is typed is to be seen.
+    model.rewind.list = None;
+    super::browse::leave(model);
     model.composer.insert(text);
     model.keys.last_key = Some(now);
     model.keys.last_text = Some(now);
@@ -101,20 +152,56 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
         Act::DenyWithWords => return panel.words = Some(Field::new()),
         Act::Always => {
             model.panels.open_always(Some(now));
-            return;
+            return ask_reach(model, effects);
         }
         Act::Look => return model.panels.look(Some(now)),
         Act::Back => {
             model.panels.close_always(Some(now));
             return;
         }
-        Act::Widen | Act::End | Act::Diff => return model.panels.turn_always(act, Some(now)),
-        Act::Approve | Act::Preview | Act::Keep(_) | Act::Deny | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => {}
+        Act::OpenFile => {
+            let file = match &panel.question {
+                Question::Reading(reading) => reading.file().map(str::to_owned),
+                _ => None,
+            };
+            return effects.extend(file.map(|file| Effect::Show(Shown::File(file))));
+        }
+        Act::ShowNew => return model.panels.show_new(Some(now)),
+        Act::Write => return model.panels.write_rule(),
+        Act::Widen | Act::End | Act::Diff | Act::Reach => {
+            model.panels.turn_always(act, Some(now));
+            return ask_reach(model, effects);
+        }
+        Act::Setup(pick) => return onboarding::picked(model, pick, now, effects),
+        Act::Asking(pick) => return asking::picked(model, pick, now, effects),
+        Act::Edit | Act::EditWhole | Act::View | Act::Wrap => {
+            hunks::decided(model, act, now, effects);
+            return;
+        }
+        Act::Approve
+        | Act::First
+        | Act::Offline
+        | Act::Preview
+        | Act::Keep(_)
+        | Act::Deny
+        | Act::Resolve(_)
+        | Act::Trust(_)
+        | Act::Mode(_)
+        | Act::Held(_)
+        | Act::Rewind(_)
+        | Act::Forget(_) => {}
     }
     answer(model, act, None, now, effects);
 }
 
-fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
+/// Of a wider rule it is said what it would have let through.
+fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
+    if let Some((approval_id, offer)) = model.panels.wants_reach() {
+        effects.push(Effect::Send(Command::AskRule { approval_id, asked: RuleAsked::Reach { offer } }));
+    }
+}
+
+pub fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
     let Some(answer) = model.panels.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
     model.said = None;
     model.panels.done(Some(now));
@@ -123,9 +210,15 @@ fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects
         Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
         Answer::Preview(approval_id) => Effect::Send(Command::Preview { approval_id }),
         Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),
+        Answer::Rewind { target, scope, overwrite } => {
+            rewind::begins(model, now);
+            Effect::Send(Command::Rewind { target, scope, overwrite })
+        }
         Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
-        Answer::ModeStays => return,
+        Answer::ModeStays | Answer::ForgetNot => return,
+        Answer::Forget(id) => return super::sessions::forget(id, effects),
         Answer::Trust(_, TrustAnswer::Quit) => return super::quit(model, effects),
+        Answer::Held(held, answer) => return super::held::answered(model, held, answer, effects),
         Answer::Trust(trust, answer) => {
             let words = match answer {
                 TrustAnswer::Yes => "this project is trusted: what it brings takes effect",
@@ -141,8 +234,21 @@ fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects
 
 fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.panels.open_mut() else { return };
+    let keeps = match &panel.question {
+        Question::Keep(keeping) => Some(keeping.about()),
+        _ => None,
+    };
     let Some(field) = &mut panel.words else { return };
     match key.code {
+        // A line end within what is pasted, or typed just before the screen changed, sends nothing.
+        KeyCode::Enter if key.kind == KeyEventKind::Repeat || !panel.guard.is_settled(now) => {}
+        KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => field.insert(" "),
+        KeyCode::Enter if keeps.is_some() => {
+            let rule = field.text().trim().to_owned();
+            let asked = keeps.map(|approval_id| Command::AskRule { approval_id, asked: RuleAsked::Written { rule } });
+            effects.extend(asked.map(Effect::Send));
+        }
+        KeyCode::Esc if keeps.is_some() => model.panels.turn_always(Act::Write, Some(now)),
         KeyCode::Enter => {
             let reason = field.text().trim().to_owned();
             answer(model, Act::DenyWithWords, Some(reason).filter(|reason| !reason.is_empty()), now, effects);
@@ -151,7 +257,7 @@ fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effec
             model.panels.open_current(Some(now));
         }
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.panels.put_off(),
-        KeyCode::Char(digit @ '1'..='9') if field.text().is_empty() => {
+        KeyCode::Char(digit @ '1'..='9') if keeps.is_none() && field.text().is_empty() => {
             let nth = digit as usize - '1' as usize;
             field.insert(REASONS.get(nth).map_or(digit.encode_utf8(&mut [0; 4]), |words| words));
         }

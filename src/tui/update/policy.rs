@@ -41,7 +41,9 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
             model.panels.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
             model.panels.add(Panel::mode(mode), false, last_text);
             // It was asked for just now; the guard holds back what is typed on.
-            model.panels.focus(model.panels.len() - 1, last_text);
+            if !model.is_too_small() {
+                model.panels.focus(model.panels.len() - 1, last_text);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use super::draft_changed;
 use super::keys::take;
 use crate::protocol::{Command, Waiting};
 use crate::text;
+use crate::tui::keymap::Focus;
 use crate::tui::model::{Effect, Model, Race, TakenBack};
 use crate::tui::transcript::{Kind, Tone};
 
@@ -56,8 +57,9 @@ fn list(model: &mut Model, now: u64) {
         return model.say("nothing waits", now);
     }
     let dot = model.glyphs.dot;
+    let back = model.keymap.called(Focus::Composer, "alt+up");
     let mut rows =
-        vec![format!("waiting {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} alt+up takes the last one back")];
+        vec![format!("waiting {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} {back} takes the last one back")];
     for waiting in &model.task.waiting {
         let when = if waiting.steer { "next step" } else { "after the task" };
         rows.push(format!("{:>3}  {when}: {}", waiting.id, line(&waiting.text)));

@@ -10,6 +10,8 @@ use crate::tui::model::{Activity, Effect, Model, Retry};
 const LONG_MS: u64 = 60_000;
 /// Below this width few words are made.
 const WIDE: u16 = 70;
+/// From here on there is room for what the provider asked for.
+const ROOMY: u16 = 92;
 /// Below this there is no room for the time of day.
 const NARROW: u16 = 50;
 
@@ -18,15 +20,17 @@ pub struct Failed {
     pub attempt: u32,
     pub max_attempts: u32,
     pub delay_ms: u64,
+    pub asked_ms: Option<u64>,
     pub kind: FailureKind,
     pub message: String,
     pub usage: Option<Usage>,
     pub cost_usd: Option<f64>,
     pub estimated: bool,
+    pub request_id: Option<String>,
 }
 
 pub fn begins(model: &mut Model, failed: Failed, now: u64) {
-    let Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated } = failed;
+    let Failed { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } = failed;
     let clock = model.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
         let after = jiff::SignedDuration::from_millis(i64::try_from(delay_ms).ok()?);
         Some(time.checked_add(after).ok()?.strftime("%H:%M UTC").to_string())
@@ -48,7 +52,9 @@ pub fn begins(model: &mut Model, failed: Failed, now: u64) {
         return;
     }
     let message = line(&message);
-    let retry = Retry { at: now + delay_ms, attempt, max_attempts, kind, message, wasted, clock };
+    let request_id = request_id.map(|id| line(&id));
+    let at = now + delay_ms;
+    let retry = Retry { at, attempt, max_attempts, kind, message, asked_ms, wasted, request_id, shows_id: false, clock };
     model.set_activity(Activity::Retrying(Box::new(retry)), now);
 }
 
@@ -67,7 +73,12 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
         (0, false) => format!("{long}: asking again, attempt {attempt} of {max_attempts}"),
         (_, true) => format!("{short}: in {count}, {attempt} of {max_attempts}{at}"),
         (_, false) if retry.kind == FailureKind::RateLimited => {
-            format!("{long}: continues in {count}{at}, attempt {attempt} of {max_attempts}")
+            let asked = retry
+                .asked_ms
+                .filter(|_| width >= ROOMY && at.is_empty())
+                .map(|asked| format!(" (asked for {} s)", asked.div_ceil(1000)));
+            let asked = asked.unwrap_or_default();
+            format!("{long}: continues in {count}{at}{asked}, attempt {attempt} of {max_attempts}")
         }
         (_, false) => format!("{long}: asks again in {count}{at}, attempt {attempt} of {max_attempts}"),
     }
@@ -78,8 +89,18 @@ pub fn details(retry: &Retry, dot: &str) -> Option<String> {
     // Where it says no more than the row itself, or the mark at the answer that was cut off, it is not said twice.
     let said = retry.kind == FailureKind::CutStream || what(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
-    let parts: Vec<String> = retry.wasted.iter().cloned().chain(message).collect();
+    let id = retry.request_id.as_ref();
+    let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x request id".to_owned() });
+    // Whoever asked for it wants to read all of it.
+    let wasted = retry.wasted.clone().filter(|_| !retry.shows_id);
+    let (first, last) = if retry.shows_id { (id, None) } else { (None, id) };
+    let parts: Vec<String> = first.into_iter().chain(wasted).chain(message).chain(last).collect();
     (!parts.is_empty()).then(|| parts.join(&format!(" {dot} ")))
+}
+
+/// Whether it is no fault of the request and passes by itself.
+pub fn is_passing(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::RateLimited | FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout)
 }
 
 /// What happened, in a sentence and in a word or two.
@@ -101,16 +122,24 @@ fn what(kind: FailureKind) -> (&'static str, &'static str) {
         | FailureKind::BudgetExceeded
         | FailureKind::MaxStepsExceeded
         | FailureKind::PolicyExpired
+        | FailureKind::NotSaved
+        | FailureKind::NotHeld
         | FailureKind::Internal => ("The request failed", "Failed"),
     }
 }
 
-/// An `r` in the empty draft: it counts once it has stood there alone, as a letter in a question does.
+/// An `r`, or an `x`, in the empty draft: it counts once it has stood there alone, as a letter in a question does.
 pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let shown = |since: u64| now.saturating_sub(since) >= ARMING_MS;
     let waits = matches!(&model.task.activity, Activity::Retrying(retry) if retry.left(now) > 0) && shown(model.task.since);
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);
-    if letter == 'r' && waits && alone && model.composer.is_empty() && model.panels.open().is_none() {
+    let has_id = matches!(&model.task.activity, Activity::Retrying(retry) if retry.request_id.is_some());
+    if (letter == 'r' || (letter == 'x' && has_id))
+        && waits
+        && alone
+        && model.composer.is_empty()
+        && model.panels.open().is_none()
+    {
         model.keys.retry_at = Some(now + ALONE_MS);
     }
 }
@@ -121,11 +150,18 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     model.keys.retry_at = None;
-    if !matches!(model.task.activity, Activity::Retrying(_)) || model.composer.text() != "r" {
+    let typed = model.composer.text();
+    let Activity::Retrying(retry) = &mut model.task.activity else { return };
+    if typed == "x" {
+        retry.shows_id = !retry.shows_id;
+    } else if typed != "r" {
         return;
     }
     model.composer.set("");
     super::draft_changed(model, now);
+    if typed == "x" {
+        return;
+    }
     effects.push(Effect::Send(Command::RetryNow));
     model.say("asking again now", now);
 }

@@ -1,24 +1,37 @@
 //! Commands that begin with `/`.
 
 use super::keys::take;
-use super::{artifacts, changes, commands, draft_changed, models, policy, queue, quit, spending, stats, window};
-use crate::protocol::{Command, Effort};
+use super::{
+    artifacts, attach, changes, colours, commands, copying, custom, editor, help, models, onboarding, policy, queue, quit,
+    rewind, servers, sessions, spending, standing, stats, tree, window,
+};
+use crate::protocol::{Command, CustomCommand, Effort, RewindTarget};
 use crate::text;
-use crate::tui::front::ThemeChoice;
+use crate::tui::menu::{Item, Then};
 use crate::tui::model::{Effect, Model};
-use crate::tui::theme::Theme;
 
 /// What there is, for the help and the menu.
 pub const COMMANDS: &[(&str, &str)] = &[
     ("/help", "keys and commands"),
     ("/continue", "go on with a paused or interrupted task"),
     ("/mode", "plan, ask, auto-edit or auto; a laxer one asks first"),
+    ("/plan", "mode plan: nothing is changed; /mode ask leaves it"),
     ("/policy", "what is in force, from which files"),
     ("/policy reload", "read the files again now"),
     ("/policy grants", "which rules are kept"),
     ("/policy undo", "take back the rule that was kept last"),
     ("/steer", "say it to the model with the step that runs: /steer TEXT"),
     ("/queue", "what waits; /queue edit 2, /queue drop 2"),
+    ("/new", "another session; this one can be resumed"),
+    ("/resume", "go on with another session: a list, or /resume ID"),
+    ("/fork", "go on in a copy of this session"),
+    ("/tree", "the branches of this session: copies of it, and what was gone back from"),
+    ("/rename", "another title for this session: /rename TITLE"),
+    ("/mcp", "MCP servers and how each stands; /mcp NAME, /mcp reconnect NAME"),
+    ("/status", "what runs where: session, model, policy, sandbox, files"),
+    ("/review", "a review of what is not committed; /review WHAT"),
+    ("/init", "the model writes AGENTS.md for this project"),
+    ("/editor", "the draft in your editor"),
     ("/model", "another model: choose it, or name it"),
     ("/effort", "how hard it thinks: off, low, medium, high, auto"),
     ("/context", "what fills the window of the model"),
@@ -27,27 +40,67 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/budget", "what may be used; /budget 10, /budget 2M tokens"),
     ("/cost", "tokens and money, of the session and the task"),
     ("/diff", "what changed since the session began"),
+    ("/rewind", "go back to before a prompt: conversation, files or both"),
+    ("/undo", "go back by one prompt; it asks first"),
+    ("/redo", "take the last rewind back"),
     ("/ps", "sessions and commands in the background"),
     ("/stop", "end one of them: /stop s1"),
     ("/stats", "how often each tool was used, and how long it took"),
     ("/artifacts", "what was kept whole; /artifacts 2 opens one"),
+    ("/copy", "the last answer; /copy code, /copy 2 for the one before"),
+    ("/paste", "the image in the clipboard becomes part of the draft"),
+    ("/export", "the session as a file: md, json or html, and its name"),
+    ("/setup", "choose model, policy and theme anew; the session goes on"),
+    ("/vim", "Vim's keys for the draft, and the usual ones again"),
     ("/theme", "other colours: a name, or auto"),
     ("/quit", "save and leave"),
 ];
 
 const THEME: &str = "/theme ";
 const EFFORT: &str = "/effort ";
+const MODE: &str = "/mode ";
+const WITH_NAMES: [&str; 3] = [THEME, EFFORT, MODE];
+/// Those that do nothing alone.
+const WANT_WORDS: [&str; 5] = ["/steer", "/rename", "/theme", "/effort", "/mode"];
+/// The keys that do the same.
+pub const KEYS: &[(&str, &str)] = &[
+    ("/help", "? f1"),
+    ("/model", "ctrl+l"),
+    ("/editor", "ctrl+g"),
+    ("/paste", "ctrl+v"),
+    ("/rewind", "esc esc"),
+    ("/quit", "ctrl+d"),
+    ("/steer", "ctrl+enter"),
+];
 /// Other names of commands, as people know them from elsewhere.
 const ALIASES: &[(&str, &str)] = &[
+    ("clear", "new"),
+    ("reset", "new"),
+    ("sessions", "resume"),
+    ("branch", "fork"),
+    ("permissions", "policy"),
+    ("approvals", "policy"),
+    ("keys", "help"),
+    ("keymap", "help"),
+    ("keybindings", "help"),
+    ("edit", "editor"),
     ("exit", "quit"),
     ("q", "quit"),
     ("changes", "diff"),
     ("bashes", "ps"),
     ("tasks", "ps"),
     ("models", "model"),
+    ("auth", "setup"),
+    ("login", "setup"),
     ("summarize", "compact"),
     ("compress", "compact"),
     ("usage", "cost"),
+    ("config", "status"),
+    ("settings", "status"),
+    ("image", "paste"),
+    ("branches", "tree"),
+    ("checkpoint", "rewind"),
+    ("restore", "rewind"),
 ];
 /// Those that may have several lines of words behind them.
 const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
@@ -60,40 +113,90 @@ pub fn typed(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// What the draft could become while a command is typed.
-pub fn candidates(draft: &str) -> Vec<(String, &'static str)> {
-    if let Some(start) = draft.strip_prefix(THEME) {
-        let names = std::iter::once("auto").chain(Theme::names());
-        return names.filter(|name| name.starts_with(start)).map(|name| (format!("{THEME}{name}"), "")).collect();
+/// What the draft could become while a command is typed, the likeliest first.
+/// `themes`: what may stand behind `/theme`.
+pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
+    let item = |text: String, words: &str, then: Then| {
+        let name = text::reveal(&text).into_owned();
+        let words = text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ");
+        Item { text, name, words, then }
+    };
+    for command in WITH_NAMES {
+        if let Some(start) = draft.strip_prefix(command) {
+            let names = if command == THEME { themes() } else { arguments(command) };
+            let names = names.into_iter().filter(|name| name.starts_with(start));
+            return names.map(|name| item(format!("{command}{name}"), "", Then::Run)).collect();
+        }
     }
-    if let Some(start) = draft.strip_prefix(EFFORT) {
-        let names = Effort::ALL.into_iter().map(Effort::as_str).chain(["auto"]);
-        return names.filter(|name| name.starts_with(start)).map(|name| (format!("{EFFORT}{name}"), "")).collect();
+    let then = |name: &str| if wants_words(name, own) { Then::Complete } else { Then::Run };
+    let built_in = COMMANDS.iter().map(|(name, words)| item((*name).to_owned(), words, then(name)));
+    let own_ones = own.iter().map(|command| {
+        let name = format!("/{}", command.name);
+        let hint = command.argument_hint.as_ref().map(|hint| format!("{hint}  ")).unwrap_or_default();
+        let then = then(&name);
+        item(name, &format!("{hint}{}", command.description), then)
+    });
+    let all: Vec<Item> = built_in.chain(own_ones).collect();
+    let alias = |(alias, name): &(&str, &str)| {
+        let (alias, name) = (format!("/{alias}"), format!("/{name}"));
+        let words = all.iter().find(|item| item.text == name).map(|item| format!("{name}: {}", item.words)).unwrap_or_default();
+        let then = then(&name);
+        (alias.starts_with(draft) && draft.len() > 1).then(|| item(alias, &words, then))
+    };
+    let (begin, others): (Vec<Item>, Vec<Item>) = all.iter().cloned().partition(|item| item.text.starts_with(draft));
+    let mut found: Vec<Item> = begin;
+    found.extend(ALIASES.iter().filter_map(alias));
+    // What is typed whole stands first, also where longer ones begin like it.
+    found.sort_by_key(|item| item.text != draft);
+    let letters = draft.strip_prefix('/').unwrap_or(draft);
+    if !letters.contains(char::is_whitespace) {
+        let mut fuzzy = text::Fuzzy::words(letters);
+        // A word that begins like none of them is a slip, or nobody's: its letters are not looked for somewhere in others.
+        let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
+        let alike = others.into_iter().filter(|item| !item.text.contains(' ') && begins(&item.text[1..]));
+        let mut near: Vec<(u32, Item)> = alike.filter_map(|item| Some((fuzzy.score(&item.text[1..])?, item))).collect();
+        near.sort_by_key(|(score, item)| (std::cmp::Reverse(*score), item.text.len()));
+        found.extend(near.into_iter().map(|(_, item)| item));
     }
-    if !draft.starts_with('/') {
-        return Vec::new();
-    }
-    COMMANDS.iter().filter(|(name, _)| name.starts_with(draft)).map(|(name, words)| ((*name).to_owned(), *words)).collect()
+    found
 }
 
-/// As far as it is clear what is meant; whether there is a menu at all.
-pub fn complete(model: &mut Model, now: u64) -> bool {
-    let draft = model.composer.text();
-    let found = candidates(&draft);
-    let Some((first, _)) = found.first() else { return false };
-    let mut end = first.len();
-    for (other, _) in &found {
-        end = end.min(first.bytes().zip(other.bytes()).take_while(|(one, two)| one == two).count());
+/// The names behind a command that are always the same.
+fn arguments(command: &str) -> Vec<String> {
+    let efforts = Effort::ALL.into_iter().map(Effort::as_str).chain(["auto"]);
+    let modes = ["plan", "ask", "auto-edit", "auto"];
+    let names: Vec<&str> = if command == EFFORT { efforts.collect() } else { modes.to_vec() };
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether the first word is a command as it stands.
+pub fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
+    let word = typed(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
+    is_built_in(word) || own.iter().any(|command| command.name == word)
+}
+
+/// Whether a name is one of aye's, or another name of one.
+pub fn is_built_in(name: &str) -> bool {
+    let first = |entry: &str| entry[1..].split(' ').next().is_some_and(|word| word == name);
+    COMMANDS.iter().any(|(entry, _)| first(entry)) || ALIASES.iter().any(|(alias, _)| *alias == name)
+}
+
+/// Whether nothing can be done before something stands behind it.
+pub fn wants_words(name: &str, own: &[CustomCommand]) -> bool {
+    let is_own = |command: &&CustomCommand| name.strip_prefix('/') == Some(command.name.as_str());
+    WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::wants_arguments)
+}
+
+/// The entry of the list that was meant by something that was typed: `/policy undo`, `/model` of `/model x`.
+pub fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
+    let typed = typed.trim();
+    let word = typed.split_whitespace().next().unwrap_or_default();
+    let is_entry = |name: &str| COMMANDS.iter().any(|(entry, _)| *entry == name);
+    if is_entry(typed) || own.iter().any(|command| format!("/{}", command.name) == word) {
+        return if is_entry(typed) { typed } else { word }.to_owned();
     }
-    let mut whole = first[..end].to_owned();
-    if found.len() == 1 && [THEME, EFFORT].iter().any(|command| whole == command.trim_end()) {
-        whole.push(' ');
-    }
-    if whole.len() > draft.len() {
-        model.composer.set(&whole);
-        draft_changed(model, now);
-    }
-    true
+    let alias = ALIASES.iter().find(|(alias, _)| Some(*alias) == word.strip_prefix('/'));
+    alias.map_or_else(|| word.to_owned(), |(_, name)| format!("/{name}"))
 }
 
 /// Runs exactly the word that was typed; an unknown one keeps the draft.
@@ -101,13 +204,29 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
     let word = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name);
     match (word, argument.trim()) {
-        ("help", "") => {
+        ("new", "") => sessions::new(model, now, effects),
+        ("resume", id) => sessions::named(model, id, now, effects),
+        ("fork", "") => sessions::fork(model, now, effects),
+        ("tree", "") => tree::open(model, now, effects),
+        ("rename", title) => sessions::rename(model, title, now, effects),
+        ("mcp", words) => servers::mcp(model, words, now, effects),
+        ("status", "") => standing::ask(model, now, effects),
+        ("plan", "") => policy::mode(model, "plan", now, effects),
+        ("editor", "") => {
             take(model, now, effects);
-            model.help = Some(0);
+            editor::open(model, effects);
+        }
+        ("help", words) => {
+            take(model, now, effects);
+            help::open(model, words, now, effects);
         }
         ("quit", "") => {
             take(model, now, effects);
             quit(model, effects);
+        }
+        ("setup", "") => {
+            take(model, now, effects);
+            onboarding::by_command(model, now, effects);
         }
         ("continue", "") => {
             take(model, now, effects);
@@ -132,28 +251,33 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("budget", words) => spending::budget(model, words, now, effects),
         ("cost", "") => spending::cost(model, now, effects),
         ("diff", "") => changes::ask(model, now, effects),
+        ("rewind", "") => rewind::open(model, now, effects),
+        ("undo", "") => rewind::step(model, RewindTarget::Last, now, effects),
+        ("redo", "") => rewind::step(model, RewindTarget::Redo, now, effects),
         ("ps", "") => commands::list(model, now, effects),
         ("stop", id) => commands::stop(model, id, now, effects),
         ("stats", "") => stats::show(model, now, effects),
         ("artifacts", which) => artifacts::artifacts(model, which, now, effects),
-        ("theme", name) => theme(model, name, now, effects),
+        ("copy", which) => copying::copy(model, which, now, effects),
+        ("paste", "") => {
+            take(model, now, effects);
+            attach::ask(model, now, effects);
+        }
+        ("export", words) => copying::export(model, words, now, effects),
+        ("vim", "") => {
+            take(model, now, effects);
+            let words = if model.composer.turn_vim() {
+                "Vim's keys for the draft; `[ui] vim = true` keeps them"
+            } else {
+                "the usual keys for the draft"
+            };
+            model.say(words, now);
+        }
+        ("theme", name) => colours::theme(model, name, now, effects),
+        _ if custom::run(model, word, argument, now, effects) => {}
         _ => {
             let typed = queue::line(typed);
             model.say(format!("there is no `/{}`; /help lists what there is", text::truncate(&typed, 24)), now);
         }
     }
-}
-
-fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
-    let choice = match (name, Theme::by_name(name)) {
-        ("auto", _) => ThemeChoice::Auto,
-        (_, Some(_)) => ThemeChoice::Named(name.to_owned()),
-        (_, None) => {
-            let name = text::truncate(name, 24);
-            return model.say(format!("there is no theme `{name}`; `/theme ` with nothing behind it lists them"), now);
-        }
-    };
-    take(model, now, effects);
-    model.options.theme = choice;
-    model.choose_theme();
 }

@@ -1,10 +1,34 @@
+mod always;
 mod artifacts;
+mod asking;
+mod attach;
+mod browse;
 mod commands;
+mod held;
+mod help;
+mod hunks;
+mod inbox;
+mod keymap;
+mod menu;
 mod models;
+mod older;
+mod onboarding;
+mod palette;
+mod parts;
+mod recovery;
+mod resize;
 mod retry;
+mod rewind;
+mod saving;
+mod servers;
+mod sessions;
 mod spending;
+mod terminal;
+mod typeahead;
+mod vim;
 mod waiting;
 mod window;
+mod worktree;
 
 use super::*;
 use crate::protocol::*;
@@ -40,6 +64,7 @@ fn keys(script: &str) -> Vec<Msg> {
                 "down" => press(KeyCode::Down, KeyModifiers::NONE),
                 "pgup" => press(KeyCode::PageUp, KeyModifiers::NONE),
                 "pgdn" => press(KeyCode::PageDown, KeyModifiers::NONE),
+                "home" => press(KeyCode::Home, KeyModifiers::NONE),
                 "end" => press(KeyCode::End, KeyModifiers::NONE),
                 ctrl => press(KeyCode::Char(ctrl.chars().last().unwrap()), KeyModifiers::CONTROL),
             });
@@ -84,10 +109,20 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
         Effect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
         Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
+        // Looked up beside what is typed.
+        Effect::Send(Command::LookUp(
+            LookUp::Commands | LookUp::Prompts | LookUp::Files { .. } | LookUp::Symbols { .. } | LookUp::Worktree,
+        )) => None,
         Effect::Send(command) => Some(format!("{command:?}").to_lowercase()),
         Effect::Trust(_, answer) => Some(format!("trust {answer:?}")),
-        Effect::PushKitty => Some("kitty".to_owned()),
+        Effect::Held(_, answer) => Some(format!("held {answer:?}")),
+        Effect::Copy(clip) => Some(format!("copy {:?} ({})", clip.text, clip.what)),
+        Effect::Show(shown) => Some(format!("show {shown:?}")),
+        Effect::Mouse(on) => Some(format!("mouse {on}")),
+        Effect::Push(what) => Some(format!("{what:?}").to_lowercase()),
+        Effect::Synchronise(_) | Effect::Write(_) => None,
         Effect::Suspend => Some("suspend".to_owned()),
+        Effect::EditFile(edit) => Some(format!("edit {} {:?}", edit.name, edit.text)),
         Effect::Exit(ended) => Some(format!("exit {ended:?}")),
     }
 }
@@ -421,6 +456,8 @@ fn an_interrupted_call_is_resolved_by_a_choice() {
             tool_name: "RunCommand".to_owned(),
             summary: "$ x".to_owned(),
             known,
+            last_output: None,
+            ran_ms: None,
         };
         tell(&mut model, kind, 5000);
         draw(&mut model, 5000);
@@ -566,10 +603,9 @@ fn no_question_takes_the_keyboard_from_a_search() {
 #[test]
 fn tab_completes_a_command_as_far_as_it_is_clear() {
     check("/he<tab>", &[], "/help");
-    check("/<tab>", &[], "/");
+    check("/<tab>", &[], "/help");
     check("/th<tab>li<tab>", &[], "/theme light");
     check("/theme colour<tab>", &[], "/theme colour-blind-");
-    check("/qu<enter>", &[], "/qu");
 }
 
 #[test]
@@ -594,8 +630,19 @@ fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
     play(&mut model, 6000, "/theme none<enter>");
     assert_eq!(model.composer.text(), "/theme none");
     assert!(draw(&mut model, 7500).contains("no theme `none`"));
-    play(&mut model, 8000, "<ctrl+c>/theme ");
-    assert!(draw(&mut model, 9900).contains("/theme colour-blind-dark"));
+    assert_eq!(play(&mut model, 7600, "<ctrl+c>/theme dark<enter>"), ["lookup(keeptheme { name: \"dark\" })"]);
+    let told = |kept| EventKind::LookedUp(LookedUp::ThemeKept { name: "dark".to_owned(), kept });
+    tell(&mut model, told(Ok("~/.config/aye/config.toml".to_owned())), 8000);
+    assert!(draw(&mut model, 8100).contains("theme dark, kept in ~/.config/aye/config.toml"));
+    tell(&mut model, told(Err("`config.toml` cannot be written: read-only".to_owned())), 8200);
+    assert!(draw(&mut model, 8300).contains("theme dark holds for this session only: `config.toml` cannot be written"));
+    play(&mut model, 9000, "<ctrl+c>/theme ");
+    assert!(draw(&mut model, 10_900).contains("/theme colour-blind-dark"));
+    let own = tempfile::TempDir::new().unwrap();
+    std::fs::write(own.path().join("mauve.toml"), "").unwrap();
+    model.options.themes = Some(own.path().to_owned());
+    play(&mut model, 11_000, "<ctrl+c>/theme mau<tab>");
+    assert_eq!(model.composer.text(), "/theme mauve");
 }
 
 #[test]
@@ -633,17 +680,6 @@ fn calls_at_the_same_time_are_counted() {
 }
 
 #[test]
-fn the_help_scrolls_and_another_key_closes_it() {
-    let mut model = model(40, 12);
-    assert!(play(&mut model, 1000, "?").is_empty());
-    assert!(draw(&mut model, 1100).contains("When aye asks you"));
-    play(&mut model, 2000, "<end>");
-    assert!(draw(&mut model, 2100).contains("/quit"));
-    play(&mut model, 3000, "a");
-    assert_eq!((model.help, model.composer.text()), (None, "a".to_owned()));
-}
-
-#[test]
 fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
     let mut model = model(80, 24);
     for n in 0..60 {
@@ -656,15 +692,6 @@ fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
     draw(&mut model, 1500);
     assert!(model.transcript.is_following());
     assert_eq!(play(&mut model, 2000, "<ctrl+d>"), ["quit", "exit Quit"]);
-}
-
-#[test]
-fn the_keys_of_a_question_stand_first_in_the_help() {
-    let mut model = model(80, 24);
-    play(&mut model, 1000, "?");
-    let screen = draw(&mut model, 1100);
-    let first: Vec<_> = screen.lines().take(8).map(|row| row.trim_start().split("  ").next().unwrap_or("").to_owned()).collect();
-    assert_eq!(first, ["When aye asks you", "y", "p", "a", "n", "N", "x", "esc"], "{screen}");
 }
 
 #[test]
@@ -799,6 +826,8 @@ fn how_to_go_on_is_said_once_and_never_beside_a_question() {
         tool_name: "RunCommand".to_owned(),
         summary: "$ x".to_owned(),
         known: "it ran".to_owned(),
+        last_output: None,
+        ran_ms: None,
     };
     tell(&mut model, kind, 5000);
     assert_eq!(said(&draw(&mut model, 5000)), 0);

@@ -1,32 +1,50 @@
-//! The commands that a draft beginning with `/` could become.
+//! What the word under the cursor could become, above the composer.
 
 use super::GUTTER;
+use crate::text;
+use crate::tui::menu::ROWS;
 use crate::tui::model::Model;
 use crate::tui::theme::Token;
-use crate::tui::update::candidates;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
-/// A command and what it does.
-pub type Row = (String, &'static str);
+/// Cells a name may have where something stands behind it.
+const NAME: usize = 48;
 
-pub fn rows(model: &Model, limit: u16) -> Vec<Row> {
+pub fn rows(model: &Model, limit: u16) -> u16 {
     if model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.search.is_some() {
-        return Vec::new();
+        return 0;
     }
-    let mut rows = candidates(&model.composer.text());
-    rows.truncate(limit.into());
-    rows
+    (model.menu.items().len() as u16).min(limit).min(ROWS)
 }
 
-pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
-    let names = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (y, (name, words)) in (area.y..area.bottom()).zip(rows) {
-        let line = Line::from(vec![
-            Span::styled(format!("{name:<names$}   "), model.theme.style(Token::Accent)),
-            Span::styled(*words, model.theme.style(Token::Muted)),
-        ]);
-        buffer.set_line(area.x + GUTTER, y, &line, area.width.saturating_sub(GUTTER));
+pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
+    if area.height == 0 {
+        return model.menu.note_hidden();
     }
+    let window = model.menu.window(area.height.into());
+    let width = usize::from(area.width.saturating_sub(GUTTER));
+    let items = &model.menu.items()[window.clone()];
+    let most = NAME.min(width * 2 / 3);
+    let names = items.iter().map(|item| text::width(&item.name)).max().unwrap_or(0).min(most);
+    for ((y, item), at) in (area.y..area.bottom()).zip(items).zip(window.clone()) {
+        let is_at = at == model.menu.place();
+        if is_at {
+            buffer.set_stringn(area.x, y, model.glyphs.user, GUTTER.into(), model.theme.style(Token::Accent));
+        }
+        let token = if is_at { Token::Heading } else { Token::Accent };
+        // Of a path its end tells most.
+        let name = text::truncate_middle(&item.name, if item.words.is_empty() { width } else { names });
+        buffer.set_stringn(area.x + GUTTER, y, &name, width, model.theme.style(token));
+        let column = names + 3;
+        if let Some(room) = width.checked_sub(column).filter(|room| *room > 0) {
+            let words = text::truncate(&item.words, room);
+            buffer.set_stringn(area.x + GUTTER + column as u16, y, &words, room, model.theme.style(Token::Muted));
+        }
+    }
+    if window.end < model.menu.items().len() {
+        let sign = model.glyphs.down;
+        buffer.set_stringn(area.right().saturating_sub(2), area.bottom() - 1, sign, 2, model.theme.style(Token::Faint));
+    }
+    model.menu.note_drawn(now);
 }

@@ -3,16 +3,21 @@
 mod help;
 mod menu;
 mod reading;
+mod sessions;
 mod strip;
 #[cfg(test)]
 mod tests;
 
 use super::approval::{self, Height};
 use super::display::{Drawn, Scroll};
+use super::front::ModelAccess;
 use super::glyphs::make_plain;
+use super::inbox::Inbox;
+use super::keymap::Focus;
 use super::model::{Model, SMALLEST};
 use super::status;
 use super::theme::Token;
+use crate::text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Color;
@@ -21,6 +26,9 @@ use ratatui::style::Color;
 const WIDE: u16 = 76;
 /// Below this few words are made.
 const NARROW: u16 = 52;
+
+/// From this width on a session is shown beside the list of them.
+pub use sessions::WIDE as SESSIONS_WIDE;
 
 /// The column of signs at the left of every band.
 pub const GUTTER: u16 = 2;
@@ -34,22 +42,27 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     }
     let [rest, hints] = split_bottom(area, 1);
     let [rest, bottom] = split_bottom(rest, 1);
-    let lower = lower_height(model, rest);
+    let helps = model.help.is_some();
+    let lower = if helps { 0 } else { lower_height(model, rest) };
     let [rest, lower] = split_bottom(rest, lower);
-    let commands = if has_no_composer(model) { Vec::new() } else { menu::rows(model, rest.height / 2) };
-    let [rest, menu] = split_bottom(rest, commands.len() as u16);
+    let choices = if helps || has_no_composer(model) { 0 } else { menu::rows(model, rest.height / 2) };
+    let [rest, menu] = split_bottom(rest, choices);
     let rows = strip::rows(model, area.width, rest.height / 3, now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
     let mut filter = None;
-    let scroll = if let Some(picker) = &mut model.picker {
-        filter = Some(picker.picker.draw(transcript, buffer, &model.theme, &model.glyphs));
+    let scroll = if helps {
+        filter = help::draw(model, transcript, buffer);
+        None
+    } else if model.sessions.is_some() {
+        filter = sessions::draw(model, transcript, buffer);
+        None
+    } else if model.has_list() {
+        let (theme, glyphs) = (model.theme.clone(), model.glyphs);
+        filter = model.list_mut().map(|list| list.draw(transcript, buffer, &theme, &glyphs));
         None
     } else if let Some(changes) = &mut model.changes {
         changes.draw(transcript, buffer, &model.theme, &model.glyphs);
-        None
-    } else if model.help.is_some() && !model.panels.is_open() {
-        help::draw(model, transcript, buffer);
         None
     } else if model.reading.is_some() && !model.panels.is_open() {
         reading::draw(model, transcript, buffer);
@@ -60,8 +73,10 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
         Some(Scroll { area: transcript, position })
     };
     strip::draw(model, &rows, strip, buffer);
-    menu::draw(model, &commands, menu, buffer);
-    let cursor = if model.panels.is_open() {
+    menu::draw(model, menu, buffer, now);
+    let cursor = if helps {
+        filter
+    } else if model.panels.is_open() {
         draw_panel(model, lower, buffer, now)
     } else if has_no_composer(model) {
         filter
@@ -100,11 +115,15 @@ fn first_line(draft: &str) -> &str {
 
 /// Whether a list has the keyboard, and the composer's place.
 fn has_no_composer(model: &Model) -> bool {
-    (model.changes.is_some() || model.picker.is_some()) && !model.panels.is_open()
+    (model.changes.is_some() || model.has_list()) && !model.panels.is_open()
 }
 
 /// The composer, or the panel in its place.
 fn lower_height(model: &Model, rest: Rect) -> u16 {
+    if model.panels.inbox().is_some() {
+        let limit = (model.size.height * 7 / 10).max(7).min(rest.height);
+        return Inbox::height(model.panels.len(), limit) + u16::from(!model.composer.is_empty() && limit > 7);
+    }
     match model.panels.open() {
         Some(panel) => {
             let limit = match panel.height {
@@ -126,6 +145,9 @@ fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> O
     let draft = model.composer.text();
     let place = (model.panels.place(), model.panels.len());
     let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft: first_line(&draft) };
+    if let Some((inbox, panels)) = model.panels.inbox_mut() {
+        return inbox.draw(panels, area, buffer, frame);
+    }
     approval::draw(model.panels.open_mut()?, area, buffer, frame)
 }
 
@@ -142,13 +164,18 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
     }
     if model.composer.is_empty() {
+        let read_only = match &model.access {
+            Some(ModelAccess::ReadOnly { holder }) => Some(format!("read-only: {}", text::clean(holder))),
+            _ => None,
+        };
         let words = match (model.is_running(), area.width >= WIDE, model.keys.kitty) {
-            (false, _, _) => "Ask, or describe a change",
+            (false, _, _) => read_only.as_deref().unwrap_or("Ask, or describe a change"),
             (true, true, true) => "Type ahead: enter queues it for after this task, ctrl+enter steers now",
             (true, true, false) => "Type ahead: enter queues it for after this task, /steer TEXT says it now",
             (true, false, _) if area.width >= NARROW => "Type ahead: enter queues it for after this task",
             (true, false, _) => "Type ahead: enter queues it",
         };
+        let words = model.keymap.sentence(Focus::Composer, words);
         // One cell is left to the cursor.
         buffer.set_stringn(inner.x + 1, inner.y, words, inner.width.saturating_sub(1).into(), faint);
     }

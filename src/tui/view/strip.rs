@@ -4,13 +4,15 @@ use super::GUTTER;
 use crate::protocol::Waiting;
 use crate::text;
 use crate::tui::approval;
+use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Model};
 use crate::tui::status;
 use crate::tui::theme::Token;
-use crate::tui::update::{commands, retry};
+use crate::tui::update::{commands, retry, saving};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use std::borrow::Cow;
 
 /// At least so many cells of what it says; what to press gives way.
 const WORDS: usize = 24;
@@ -21,6 +23,8 @@ pub struct Row {
     /// What to press, in so many words as there is room for.
     right: &'static [&'static str],
     token: Token,
+    /// It names what waits for the person.
+    asks: bool,
 }
 
 pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
@@ -30,21 +34,31 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some((new, below)) = transcript.unread(look) {
         let words = if new > 0 { status::counted(new, "new line") } else { format!("{} below", status::counted(below, "line")) };
         let words = format!("{words} {} end", glyphs.dot);
-        rows.push(Row { sign: glyphs.down, words, right: &[], token: Token::Accent });
+        rows.push(Row { sign: glyphs.down, words, right: &[], token: Token::Accent, asks: false });
     }
-    if let Some(words) = approval::strip_words(&model.panels, width, &glyphs) {
-        rows.push(Row { sign: glyphs.waits, words, right: &[], token: Token::Warn });
+    if let Some((words, right)) = approval::strip_words(&model.panels, width, &glyphs, now) {
+        rows.push(Row { sign: glyphs.waits, words, right, token: Token::Warn, asks: true });
     }
     rows.extend(prompts(model, width));
+    if let Some(words) = saving::words(model, usize::from(width.saturating_sub(GUTTER))) {
+        rows.push(Row { sign: glyphs.failed, words, right: &[], token: Token::Danger, asks: false });
+    }
     // The question comes first; what is queued says it too.
     let asks = !model.panels.is_empty() || !model.task.waiting.is_empty();
-    if let Some(words) = model.task.paused.filter(|_| !asks && !model.is_running()) {
-        let way = format!(" {} /continue goes on", glyphs.dot);
-        let words = if words.contains('/') { words.to_owned() } else { format!("{words}{way}") };
-        rows.push(Row { sign: glyphs.note, words, right: &[], token: Token::Warn });
+    if let Some(words) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running()) {
+        let whole = if words.contains('/') { words.clone() } else { format!("{words} {} /continue goes on", glyphs.dot) };
+        let fits = text::width(&whole) + usize::from(GUTTER) <= usize::from(width);
+        // What to type is never what is cut.
+        let (words, right): (String, &'static [&'static str]) = match whole.split_once(" /") {
+            Some((words, way)) if !fits && way.starts_with("continue") => {
+                (words.trim_end_matches(glyphs.dot).trim_end().to_owned(), &["/continue goes on", "/continue"])
+            }
+            _ => (whole, &[]),
+        };
+        rows.push(Row { sign: glyphs.note, words, right, token: Token::Warn, asks: false });
     }
     if let Some(words) = commands::words(model) {
-        rows.push(Row { sign: glyphs.running, words, right: &["/ps lists them"], token: Token::Muted });
+        rows.push(Row { sign: glyphs.running, words, right: &["/ps lists them"], token: Token::Muted, asks: false });
     }
     if let Some((sign, words, right)) = status::activity(model, now) {
         // A panel has the keyboard: Escape is its own.
@@ -52,21 +66,46 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         if let Activity::Retrying(retry) = &model.task.activity
             && let Some(words) = retry::details(retry, glyphs.dot)
         {
-            rows.push(Row { sign: glyphs.note, words, right: &[], token: Token::Muted });
+            rows.push(Row { sign: glyphs.note, words, right: &[], token: Token::Muted, asks: false });
         }
-        rows.push(Row { sign, words, right, token: Token::Muted });
+        rows.push(Row { sign, words, right, token: Token::Muted, asks: false });
     }
     if let Some((words, _)) = &model.said {
-        rows.push(Row { sign: "", words: words.clone(), right: &[], token: Token::Accent });
+        rows.push(Row { sign: "", words: words.clone(), right: &[], token: Token::Accent, asks: false });
+    }
+    if let (Some(browse), Some(query)) = (&model.browse, browsed_words(model)) {
+        let count = if query.is_empty() { String::new() } else { format!("  {}", browse.count()) };
+        let cursor = if browse.typing.is_some() { glyphs.cursor } else { "" };
+        let found = query.is_empty() || browse.found.count() > 0;
+        let words = format!("/{query}{cursor}{count}");
+        rows.push(Row { sign: "", words, right: &[], token: if found { Token::Accent } else { Token::Warn }, asks: false });
     }
     if let Some(search) = &model.search {
         let none = if search.found { String::new() } else { format!(" {} no more", glyphs.dash) };
         let words = format!("sent before: {}{}{none}", search.query, glyphs.cursor);
-        rows.push(Row { sign: "", words, right: &[], token: if search.found { Token::Accent } else { Token::Warn } });
+        rows.push(Row {
+            sign: "",
+            words,
+            right: &[],
+            token: if search.found { Token::Accent } else { Token::Warn },
+            asks: false,
+        });
     }
-    // The last ones matter most.
-    let limit = usize::from(limit.clamp(1, 4));
-    rows.split_off(rows.len().saturating_sub(limit))
+    // The last ones matter most; what waits for the person is said whatever else there is.
+    let limit = usize::from(limit.clamp(2, 4));
+    while rows.len() > limit {
+        let first = rows.iter().position(|row| !row.asks).unwrap_or(0);
+        rows.remove(first);
+    }
+    rows
+}
+
+/// What is looked for in the transcript.
+fn browsed_words(model: &Model) -> Option<String> {
+    let typed = model.browse.as_ref()?.typing.clone();
+    typed
+        .or_else(|| model.transcript.marks.query.as_ref().map(|query| query.words.clone()))
+        .map(|words| text::clean(&words).into_owned())
 }
 
 /// What was said and the model has not heard, and what makes it hear it.
@@ -77,7 +116,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
         let names: Vec<_> = prompts.iter().map(|prompt| text::truncate(&line(prompt), room).into_owned()).collect();
         names.join(&format!(" {} ", model.glyphs.separator))
     };
-    let row = |words, token| Row { sign: model.glyphs.note, words, right: &[], token };
+    let row = |words, token| Row { sign: model.glyphs.note, words, right: &[], token, asks: false };
     let mut rows = Vec::new();
     if !model.is_running() && !model.panels.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();
@@ -107,11 +146,15 @@ pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
         let fits = |right: &&&str| room >= right.len() + 2 + wide;
         let least = |right: &&str| room >= right.len() + 2 + WORDS.min(wide);
         let right = row.right.iter().find(fits).copied().or_else(|| row.right.last().copied().filter(least)).unwrap_or("");
+        let right = match model.keymap.hint(Focus::Composer, right) {
+            Some(Cow::Borrowed(right)) => model.keymap.sentence(Focus::Composer, right),
+            named => named.unwrap_or_default(),
+        };
         let room = if right.is_empty() { room } else { room - right.len() - 2 };
         buffer.set_stringn(area.x, y, row.sign, GUTTER.into(), style);
         let line = Line::from(Span::styled(text::truncate(&row.words, room), style));
         buffer.set_line(area.x + GUTTER, y, &line, room as u16);
         let x = area.right().saturating_sub(right.len() as u16);
-        buffer.set_stringn(x, y, right, right.len(), model.theme.style(Token::Faint));
+        buffer.set_stringn(x, y, &right, right.len(), model.theme.style(Token::Faint));
     }
 }

@@ -1,10 +1,14 @@
 use crate::protocol::*;
+use crate::tui::approval::{HunkMark, Writing, Written};
 use crate::tui::front::{ModelAccess, Options, Start};
+use crate::tui::help::Help;
+use crate::tui::input::Input;
+use crate::tui::keymap::Focus;
 use crate::tui::model::Model;
 use crate::tui::samples::*;
 use crate::tui::screen;
 use crate::tui::update::Msg;
-use crossterm::event::KeyCode;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
@@ -76,11 +80,93 @@ fn streaming_with_cards() {
 }
 
 #[test]
+fn browsing_with_words_looked_for() {
+    check("browse", |model| {
+        cards(model);
+        tell(model, text("\n## Plan\nThe line that matters is line 17, see\n\n```rust\nlet line = 17;\n```\n"), 9000);
+        for key in [
+            KeyCode::Char('t'),
+            KeyCode::Char('/'),
+            KeyCode::Char('l'),
+            KeyCode::Char('i'),
+            KeyCode::Char('n'),
+            KeyCode::Char('e'),
+        ] {
+            let modifiers = if key == KeyCode::Char('t') { KeyModifiers::CONTROL } else { KeyModifiers::NONE };
+            feed(model, Msg::Input(Input::Key(KeyEvent::new(key, modifiers))), 9100);
+        }
+    });
+}
+
+#[test]
 fn an_edit_to_approve() {
     check("edit", |model| {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
         tell(model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
+    });
+}
+
+#[test]
+fn hunks_to_approve() {
+    check("hunks", |model| {
+        cards(model);
+        tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
+        tell(model, EventKind::ApprovalRequested(hunks_approval("a")), 9500);
+        let panel = model.panels.open_mut().unwrap();
+        panel.mark_hunk(HunkMark::Next).unwrap();
+        panel.mark_hunk(HunkMark::Turn).unwrap();
+    });
+}
+
+#[test]
+fn a_hunk_that_is_edited() {
+    check("hunk-edited", |model| {
+        cards(model);
+        tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
+        tell(model, EventKind::ApprovalRequested(hunks_approval("a")), 9500);
+        let panel = model.panels.open_mut().unwrap();
+        panel.mark_hunk(HunkMark::Next).unwrap();
+        let lines = crate::tui::composer::Lines::new(panel.hunks.as_ref().unwrap().text().unwrap().trim_end());
+        panel.writing = Some(Writing { lines, what: Written::Hunk });
+    });
+}
+
+#[test]
+fn a_command_of_which_a_part_can_run() {
+    check("parts", |model| {
+        cards(model);
+        let line = "cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp".to_owned();
+        let amendable =
+            Amendable { command: Some(line.clone()), first: Some(FirstParts { count: 2, line }), ..Amendable::default() };
+        tell(model, EventKind::ApprovalRequested(Approval { amendable, ..command_approval("a") }), 9500);
+    });
+}
+
+#[test]
+fn a_change_that_was_made_anew() {
+    check("renewed", |model| {
+        cards(model);
+        let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
+        tell(model, EventKind::ApprovalRequested(Approval { amendable, ..hunks_approval("a") }), 9500);
+    });
+}
+
+#[test]
+fn a_change_that_was_made_anew_and_is_looked_at() {
+    check("renewed-shown", |model| {
+        cards(model);
+        let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
+        tell(model, EventKind::ApprovalRequested(Approval { amendable, ..hunks_approval("a") }), 9500);
+        model.panels.show_new(None);
+    });
+}
+
+#[test]
+fn a_question_whose_time_ends() {
+    check("countdown", |model| {
+        cards(model);
+        tell(model, EventKind::ApprovalRequested(Approval { timeout_ms: Some(42_000), ..edit_approval("a") }), 9500);
     });
 }
 
@@ -151,8 +237,8 @@ fn no_choice_is_cut_at_the_edge() {
         let mut model = model(width, height);
         tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
         for _ in 0..2 {
-            let letters: Vec<char> =
-                model.panels.current().unwrap().shown().choices.iter().map(|choice| choice.key.letter).collect();
+            let panel = model.panels.current().unwrap().shown();
+            let letters: Vec<char> = panel.choices[..panel.listed()].iter().map(|choice| choice.key.letter).collect();
             picture(&mut model, 20_000);
             let drawn = picture(&mut model, 20_000);
             let words: Vec<&str> = drawn.split_whitespace().collect();
@@ -260,6 +346,8 @@ fn an_interrupted_call() {
                 tool_name: "RunCommand".to_owned(),
                 summary: "$ cargo publish".to_owned(),
                 known: "it had been running for 12 s".to_owned(),
+                last_output: None,
+                ran_ms: None,
             },
             100,
         );
@@ -268,7 +356,7 @@ fn an_interrupted_call() {
 
 #[test]
 fn the_help() {
-    check("help", |model| model.help = Some(0));
+    check("help", |model| model.help = Some(Help::new(Focus::Composer, "")));
 }
 
 #[test]
@@ -492,4 +580,299 @@ fn a_summary_and_a_window_that_is_nearly_full() {
         model.tally.cost_usd = Some(4.1);
         tell(model, EventKind::CompactionStarted { trigger: CompactionTrigger::Threshold, messages: 61, tokens: 21_000 }, 9200);
     });
+}
+
+/// Two tasks were done.
+fn two_tasks(model: &mut Model) {
+    for (task, prompt, answer) in
+        [("task_1", "Explain the parser", "It reads tokens."), ("task_2", "Make greet() reject empty names", "Rejected.")]
+    {
+        tell_of(model, task, started(prompt), 100);
+        tell_of(model, task, text(answer), 110);
+        let usage = Usage::default();
+        tell_of(model, task, EventKind::TaskCompleted { text: answer.to_owned(), usage, cost_usd: None, step_count: 1 }, 120);
+    }
+}
+
+fn type_line(model: &mut Model, line: &str, now: u64) {
+    for key in line.chars().map(KeyCode::Char).chain([KeyCode::Enter]) {
+        feed(model, Msg::Input(Input::Key(key.into())), now);
+    }
+}
+
+#[test]
+fn the_prompts_to_go_back_to() {
+    check("rewind", |model| {
+        two_tasks(model);
+        type_line(model, "/rewind", 8000);
+        tell(model, EventKind::RewindPointsListed { points: rewind_points(), can_redo: true }, 9000);
+    });
+}
+
+#[test]
+fn what_a_rewind_would_do() {
+    check("rewind-plan", |model| {
+        two_tasks(model);
+        type_line(model, "/rewind", 8000);
+        tell(model, EventKind::RewindPointsListed { points: rewind_points(), can_redo: false }, 9000);
+        picture(model, 9001);
+        feed(model, Msg::Input(Input::Key(KeyCode::Down.into())), 9500);
+        picture(model, 9501);
+        feed(model, Msg::Input(Input::Key(KeyCode::Enter.into())), 9600);
+        tell(model, EventKind::RewindPlanned(rewind_plan()), 9700);
+        picture(model, 9701);
+        model.panels.take_fence(9702);
+    });
+}
+
+#[test]
+fn what_was_undone_is_marked() {
+    check("rewound", |model| {
+        two_tasks(model);
+        let target = RewindTarget::Before { task_id: TaskId::new("task_2"), step_id: None };
+        tell(model, rewound(target, RewindScope::Both, vec![rewind_plan().files[0].clone()]), 13_000);
+    });
+}
+
+#[test]
+fn a_session_that_another_process_has() {
+    for (width, height) in SIZES {
+        let mut model = Model::new(options(), None, Size::new(width, height));
+        let (held, _answered) = held(None, None);
+        feed(&mut model, Msg::Ahead(Box::new(crate::tui::front::Ahead::Held(held))), 1000);
+        picture(&mut model, 1001);
+        model.panels.take_fence(1002);
+        screen::check(&format!("ui-held-{width}x{height}"), &picture(&mut model, 20_000));
+    }
+}
+
+#[test]
+fn what_was_in_flight() {
+    for (width, height) in SIZES {
+        let mut model = Model::new(options(), None, Size::new(width, height));
+        let runs = EventKind::ToolStarted { tool_call_id: call("2"), rule: "user:1".to_owned() };
+        let history = vec![
+            started("Make greet() reject empty names"),
+            requested("1", "EditFile", "Edit src/main.rs"),
+            requested("2", "RunCommand", "$ cargo test --workspace"),
+            runs,
+        ];
+        let history = history.into_iter().map(event).collect();
+        feed(&mut model, Msg::Start(Box::new(Start { history, ..start() })), 1000);
+        tell(&mut model, EventKind::ApprovalRequested(Approval { tool_call_id: call("1"), ..edit_approval("a") }), 1200);
+        tell(&mut model, interrupted("2", "$ cargo test --workspace"), 1200);
+        tell(&mut model, EventKind::DraftRestored { text: "and the README".to_owned() }, 1200);
+        model.panels.put_off();
+        screen::check(&format!("ui-recovered-{width}x{height}"), &picture(&mut model, 20_000));
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_saved() {
+    check("unsaved", |model| {
+        tell(model, started("Make greet() reject empty names"), 100);
+        tell(model, not_saved(), 200);
+    });
+}
+
+fn typed(model: &mut Model, words: &str) {
+    for letter in words.chars() {
+        key(model, KeyCode::Char(letter));
+    }
+}
+
+#[test]
+fn commands_behind_a_slash() {
+    check("slash", |model| {
+        cards(model);
+        let fix = own_command("fix", "---\ndescription: Fix an issue\nargument-hint: <number>\n---\nFix $1");
+        tell(model, EventKind::LookedUp(LookedUp::Commands { commands: vec![fix], notices: Vec::new() }), 9000);
+        typed(model, "/f");
+        key(model, KeyCode::Down);
+    });
+}
+
+#[test]
+fn files_behind_an_at_sign() {
+    check("files", |model| {
+        typed(model, "compare @gr");
+        let file = |path: &str, tokens| FoundFile { path: path.to_owned(), tokens };
+        let files = vec![
+            file("src/greeter.rs", Some(840)),
+            file("docs/größe.md", Some(12_400)),
+            file("gr/", None),
+            file("a/very/long/path/that/does/not/fit/on/a/narrow/screen/with/all/its/folders/greeting.rs", Some(3)),
+            file("my notes/\u{202e}green.md", Some(12)),
+        ];
+        tell(model, EventKind::LookedUp(LookedUp::Files { words: "gr".to_owned(), files }), 9000);
+    });
+}
+
+fn control(model: &mut Model, letter: char) {
+    let key = crossterm::event::KeyEvent::new(KeyCode::Char(letter), crossterm::event::KeyModifiers::CONTROL);
+    feed(model, Msg::Input(crate::tui::input::Input::Key(key)), 9000);
+}
+
+#[test]
+fn the_palette() {
+    check("palette", |model| {
+        cards(model);
+        control(model, 'p');
+        typed(model, "mo");
+    });
+}
+
+fn sessions(model: &mut Model) {
+    typed(model, "/resume");
+    key(model, KeyCode::Enter);
+    let sessions = listed_sessions();
+    let told = LookedUp::Sessions {
+        words: String::new(),
+        all: false,
+        archived: false,
+        sessions,
+        here: 3,
+        everywhere: 57,
+        looks_on: false,
+    };
+    feed(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), 9000);
+    tell(model, EventKind::LookedUp(LookedUp::Session(looked_at("a1b2c3d4"))), 9000);
+}
+
+#[test]
+fn the_sessions_to_go_on_with() {
+    check("sessions", sessions);
+}
+
+#[test]
+fn the_branches_of_a_session() {
+    check("tree", |model| {
+        tell(model, started("Validate the name"), 8000);
+        tell(
+            model,
+            EventKind::TaskCompleted { text: "done".to_owned(), usage: Usage::default(), cost_usd: None, step_count: 1 },
+            8100,
+        );
+        typed(model, "/tree");
+        key(model, KeyCode::Enter);
+        let branch = |id: &str, records, depth, title: &str, after| Branch {
+            session_id: SessionId::new(id),
+            records,
+            depth,
+            title: Some(title.to_owned()),
+            prompts: 2,
+            after,
+            age: "2 h".to_owned(),
+            archived: depth == 2,
+        };
+        let here = model.session.as_ref().map(ToString::to_string).unwrap_or_default();
+        let branches = vec![
+            branch(&here, None, 0, "Validate the name", None),
+            branch("b1b2c3d4", None, 1, "Validate the name (fork)", Some(1)),
+            branch("c1b2c3d4", None, 2, "A third \u{1b}way", Some(2)),
+            branch(&here, Some(40), 1, "Without a library", Some(0)),
+        ];
+        tell(model, EventKind::LookedUp(LookedUp::Branches { branches }), 9000);
+        key(model, KeyCode::End);
+    });
+}
+
+#[test]
+fn the_servers_and_what_they_ask() {
+    let list = |model: &mut Model| {
+        tell(model, EventKind::ServersChanged { servers: servers() }, 8000);
+        typed(model, "/mcp");
+        key(model, KeyCode::Enter);
+    };
+    check("mcp", list);
+    check("mcp-server", |model| {
+        list(model);
+        key(model, KeyCode::Down);
+        picture(model, 20_000);
+        key(model, KeyCode::Down);
+        picture(model, 20_000);
+        key(model, KeyCode::Enter);
+    });
+    check("form", |model| tell(model, EventKind::ElicitationRequested(form("e")), 9000));
+    let filling = |model: &mut Model, steps: usize| {
+        tell(model, EventKind::ElicitationRequested(form("e")), 9000);
+        picture(model, 9000);
+        model.panels.open_current(None);
+        crate::tui::update::pick_asking(model, crate::tui::asking::Pick::Fill, 9000, &mut Vec::new());
+        picture(model, 9100);
+        for _ in 0..steps {
+            key(model, KeyCode::Tab);
+        }
+    };
+    check("form-filling", |model| {
+        filling(model, 0);
+        typed(model, "nobody");
+    });
+    check("form-choices", |model| filling(model, 4));
+    check("form-secret", |model| filling(model, 5));
+    check("visit", |model| {
+        let url = "https://github.com@login.example.org/oauth/authorize?client_id=1234567890&scope=repo,user&state=abcdefghijklmnopqrstuvwxyz0123456789";
+        tell(model, EventKind::ElicitationRequested(visit("e", url)), 9000);
+    });
+}
+
+#[test]
+fn a_session_looked_at_on_a_narrow_screen() {
+    check("sessions-look", |model| {
+        sessions(model);
+        key(model, KeyCode::Char(' '));
+    });
+}
+
+#[test]
+fn a_session_to_delete() {
+    check("sessions-delete", |model| {
+        sessions(model);
+        control(model, 'x');
+    });
+}
+
+#[test]
+fn what_runs_where() {
+    check("status", |model| {
+        let rows = vec![("settings".to_owned(), "~/.config/aye/config.toml".to_owned())];
+        tell(model, EventKind::LookedUp(LookedUp::Places { rows }), 9000);
+    });
+}
+
+/// The first questions, with nothing chosen; then as this page.
+fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
+    tell(model, EventKind::LookedUp(LookedUp::Setup(SetupTold::Found(setup_found()))), 9000);
+    for input in inputs {
+        let Some(panel) = model.panels.setup() else { panic!() };
+        let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };
+        setup.step(input.clone());
+    }
+    model.panels.show_setup(None);
+    model.panels.focus_setup(None);
+}
+
+#[test]
+fn the_first_questions() {
+    use crate::tui::onboarding::{Input, Pick};
+    let key = Input::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
+    check("setup-model", |model| setup(model, &[]));
+    check("setup-key", |model| setup(model, std::slice::from_ref(&key)));
+    check("setup-address", |model| {
+        setup(model, &[Input::Pick(Pick::Address), Input::Pasted("http://localhost:8000/v1 my-model")]);
+    });
+    check("setup-chosen", |model| setup(model, &[key.clone(), Input::Enter]));
+    let failed =
+        TestOutcome::Failed { message: "the key was refused (401): invalid x-api-key\nlook at ANTHROPIC_API_KEY".to_owned() };
+    check("setup-tested", |model| {
+        let told = Input::Told(SetupTold::Tested { number: 3, outcome: failed.clone() });
+        setup(model, &[key.clone(), Input::Enter, Input::Pick(Pick::Test), told]);
+    });
+    check("setup-policy", |model| setup(model, &[Input::Escape]));
+    let mut model = model(60, 20);
+    model.options.ascii = true;
+    model.glyphs = crate::tui::glyphs::ASCII;
+    setup(&mut model, &[Input::Escape]);
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.is_ascii(), "{drawn}");
 }

@@ -5,6 +5,7 @@ use super::super::super::limits::{
     COMPACT_GROWTH_PERCENT, COMPACT_LATEST_PERCENT, COMPACT_LEAST_TOKENS, HOPELESS_PERCENT, RECENT_PERCENT, RESERVED_PERCENT,
 };
 use super::super::Machine;
+use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Failure, FailureKind, Role, Usage};
 
 impl Machine {
@@ -116,11 +117,27 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn drop_to(&mut self, budget: u64) -> bool {
-        let Some(removed) = self.thread.fit(budget) else { return false };
+    /// The provider found it too long, and there is no summary: the older half is left out, also in what another process sends.
+    pub(super) fn drop_half(&mut self) -> bool {
+        let tokens = self.thread.tokens() / 2;
+        let Some(removed) = self.drop_to(tokens) else { return false };
+        self.note(Record::Truncated { tokens, removed });
+        self.commit(Durability::Process);
+        true
+    }
+
+    /// Brings the thread of a journal to what it was after that.
+    pub(in crate::agent::turn) fn fit_again(&mut self, tokens: u64) {
+        if self.thread.fit(tokens).is_some() {
+            self.room.counting.counted = 0;
+        }
+    }
+
+    pub(super) fn drop_to(&mut self, budget: u64) -> Option<u64> {
+        let removed = self.thread.fit(budget)?;
         self.room.counting.counted = 0;
         self.emit(EventKind::ContextTruncated { removed });
-        true
+        Some(removed)
     }
 
     /// Brings the thread of a journal to what it was when this answer was given.

@@ -27,7 +27,7 @@ impl Machine {
         if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
             return true;
         }
-        let shorter = self.drop_to(self.thread.tokens() / 2);
+        let shorter = self.drop_half();
         if shorter {
             self.request(0, at);
         }

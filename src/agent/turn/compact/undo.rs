@@ -9,6 +9,9 @@ impl Machine {
         if self.is_compacting() {
             return self.notice("a summary is being made; esc stops that");
         }
+        if self.is_rewinding() {
+            return self.notice("files are being put back; say it again in a moment");
+        }
         if !self.thread.has_summary() {
             return self.notice("nothing to undo: no summary stands in the place of messages");
         }

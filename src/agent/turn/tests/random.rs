@@ -1,8 +1,8 @@
 //! Whatever happens in whatever order, and wherever the process dies: the promises of the machine, against a plain model of the world.
 
 use super::*;
-use crate::ports::Saved;
-use crate::protocol::{CountedEffects, GrantRule, PreviewOffer};
+use crate::ports::{FileRewind, FilesRewound, Saved};
+use crate::protocol::{CountedEffects, GrantRule, PreviewOffer, RewindScope, RewindTarget};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -62,6 +62,8 @@ struct World {
     /// Which of the policies is in the file.
     policy: usize,
     /// The person's own file, and what is to be done to it. Who dies in between may have done it or not.
+    /// Files that are being put back.
+    rewinding: Option<FileRewind>,
     rules: Vec<GrantRule>,
     keeping: Vec<Effect>,
 }
@@ -99,6 +101,7 @@ fn world(person: bool) -> World {
         drafts: BTreeSet::new(),
         answers: 0,
         policy: 0,
+        rewinding: None,
         rules: Vec::new(),
         keeping: Vec::new(),
     }
@@ -144,7 +147,7 @@ impl World {
         }
         self.keeping.clear();
         self.machine.policy.put(self.layer(), GrantScope::Project);
-        (self.streaming, self.ended) = (false, false);
+        (self.streaming, self.ended, self.rewinding) = (false, false, None);
         self.plans.clear();
         self.previews.clear();
         // Recovery finishes what was being kept, and knows what came of it.
@@ -233,7 +236,8 @@ impl World {
                 Effect::Plan(calls) => {
                     self.plans.push(calls.into_iter().map(|(index, call)| (index, call, Vec::new())).collect());
                 }
-                Effect::PlanOpened { index, call, opens } => self.plans.push(vec![(index, call, opens)]),
+                Effect::PlanOpened { index, call, opens, .. } => self.plans.push(vec![(index, call, opens)]),
+                Effect::Amend { index, plan, .. } => self.plans.push(vec![(index, plan.call, plan.opens)]),
                 Effect::Preview { index, plan, permit, ticket } => {
                     assert!(permit.covers(&plan.actions));
                     let id = &plan.call.tool_call_id;
@@ -255,13 +259,26 @@ impl World {
                     self.keeping.push(effect);
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
-                Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
+                Effect::Recent { .. }
+                | Effect::KillTools
+                | Effect::ReloadPolicy
+                | Effect::Background { .. }
+                | Effect::StopCommand { .. } => {}
                 Effect::StopPreview { .. } | Effect::UseModel { .. } | Effect::ListModels { .. } => {}
-                Effect::OpenModel { name } => self.opening = Some(name),
+                Effect::OpenModel { name, .. } => self.opening = Some(name),
                 Effect::PlanMentions { ticket, calls } => self.mentioned = Some((ticket, calls)),
-                Effect::ReadMentions { ticket, runs } => {
+                Effect::ReadMentions { ticket, runs, .. } => {
                     assert!(runs.iter().all(|(plan, permit)| permit.covers(&plan.actions)));
                     self.planned_mentions = Some((ticket, runs.len()));
+                }
+                Effect::TellRewindPoints { .. } | Effect::PlanRewind { .. } => {}
+                Effect::Rewind(rewind) => {
+                    let id = FileRewind::id_of(rewind.number).to_string();
+                    let begun = |record: &Record| matches!(record, Record::RewindStarted { rewind_id, .. } if *rewind_id == id);
+                    assert!(self.journal.iter().any(begun), "{id} is begun without its record");
+                    let done = |record: &Record| matches!(record, Record::Rewound { rewind_id, .. } if *rewind_id == id);
+                    assert!(!self.journal.iter().any(done), "{id} is done twice");
+                    self.rewinding = Some(rewind);
                 }
                 Effect::End => self.ended = true,
             }
@@ -404,7 +421,7 @@ impl World {
         let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
         // Every fourth time the process dies in the middle of what follows.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
-        let input = match what % 34 {
+        let input = match what % 37 {
             0 => {
                 let mut text = self.new_words("prompt");
                 if how.is_multiple_of(3) {
@@ -424,6 +441,8 @@ impl World {
                     [FailureKind::Network, FailureKind::CutStream, FailureKind::InvalidRequest, FailureKind::ContextTooLong];
                 Input::ModelFailed(ModelError::from(Failure::new(kinds[usize::from(which) % 4], "failed", "hint")))
             }
+            1..=6 if self.rewinding.is_some() => self.put_back(how),
+            34..=36 => self.rewind(what, which, how),
             1..=3 if !self.wakes.is_empty() => Input::Woken { ticket: self.wakes.remove(0) },
             1..=9 if self.mentioned.is_some() || self.planned_mentions.is_some() => self.mention(how),
             7..=12 if self.opening.is_some() => self.opened(how),
@@ -485,6 +504,38 @@ impl World {
         };
         self.give(input, survived, unfinished);
         self.prompts_are_kept();
+    }
+
+    /// Back, or forth again.
+    fn rewind(&self, what: u8, which: u8, how: u8) -> Input {
+        let scope = [RewindScope::Both, RewindScope::Conversation, RewindScope::Files][usize::from(how / 3) % 3];
+        let tasks = self.journal.iter().filter(|record| matches!(record, Record::TaskStarted { .. })).count().max(1);
+        let task_id = TaskId::new(format!("task_{:03}", usize::from(which) % tasks + 1));
+        let mut steps = self.journal.iter().filter_map(|record| match record {
+            Record::StepStarted { task_id: of, step_id, .. } if *of == task_id => Some(step_id.clone()),
+            _ => None,
+        });
+        let step_id = steps.next_back().filter(|_| how.is_multiple_of(5));
+        let target = match what % 3 {
+            0 => RewindTarget::Redo,
+            1 => RewindTarget::Last,
+            _ => RewindTarget::Before { task_id, step_id },
+        };
+        Input::Command(match how % 7 {
+            0 => Command::ListRewindPoints,
+            1 => Command::PlanRewind { target, scope },
+            _ => Command::Rewind { target, scope, overwrite: Vec::new() },
+        })
+    }
+
+    /// The tools are done with the files.
+    fn put_back(&mut self, how: u8) -> Input {
+        let number = self.rewinding.take().map_or(0, |rewind| rewind.number);
+        let outcome = match how % 4 {
+            0 => Err("the disk is full".to_owned()),
+            _ => Ok(FilesRewound { restored: u64::from(how % 3), kept: Vec::new() }),
+        };
+        Input::FilesRewound { number, outcome }
     }
 
     /// Files that a prompt names are looked at, or read.
@@ -609,6 +660,10 @@ impl World {
 
     /// From here on all goes well and the person says go on; then everything comes to its end.
     fn comes_to_an_end(&mut self) {
+        // One that is ending takes nothing in any more.
+        if self.machine.quitting {
+            self.give(Input::Command(Command::Quit), None, Unfinished::Wait);
+        }
         let usual = self.change(0);
         self.give(usual, None, Unfinished::Wait);
         for command in plenty() {
@@ -618,6 +673,8 @@ impl World {
             let input = if !self.keeping.is_empty() {
                 let effect = self.keeping.remove(0);
                 Input::Kept(self.keep(effect, true))
+            } else if self.rewinding.is_some() {
+                self.put_back(1)
             } else if self.mentioned.is_some() || self.planned_mentions.is_some() {
                 self.mention(0)
             } else if let Some(calls) = self.plans.pop() {
@@ -682,12 +739,14 @@ fn plan_of(call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
         changes: verb != "read",
         proposal: None,
         actions: Some(action).into_iter().chain(opens.iter().filter_map(fetched)).collect(),
+        places: Vec::new(),
         runs: Vec::new(),
         preview: if verb == "exec" { PreviewOffer::Possible } else { PreviewOffer::None },
         effects: None,
         opens,
         timeout_seconds: 300,
         sandbox: None,
+        amends: Amends::default(),
         payload: Box::new(()),
     })
 }
@@ -765,6 +824,14 @@ proptest! {
         let mut machine = small(Approver::Nobody);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
         prop_assert_eq!(machine.states.refused, 0);
+        // Files that were being put back are.
+        let begun = effects.iter().find_map(|effect| match effect {
+            Effect::Rewind(rewind) => Some(rewind.number),
+            _ => None,
+        });
+        if let Some(number) = begun {
+            effects.extend(machine.handle(Input::FilesRewound { number, outcome: Ok(FilesRewound::default()) }, at));
+        }
         for command in plenty() {
             effects.extend(machine.handle(Input::Command(command), at));
         }
@@ -782,4 +849,17 @@ proptest! {
         }
         prop_assert!(asked > 0 && !machine.is_compacting());
     }
+}
+
+/// What random runs found once, by name.
+#[test]
+fn what_a_replaced_task_wants_outlives_a_summary_and_the_process_after_it() {
+    let happenings =
+        [[61, 56, 9], [37, 0, 190], [38, 11, 110], [98, 69, 0], [0, 20, 76], [0, 108, 188], [176, 9, 0], [223, 1, 4], [0, 4, 72]];
+    let mut world = world(false);
+    world.happen([0, 1, 0]);
+    for happening in happenings {
+        world.happen(happening);
+    }
+    world.comes_to_an_end();
 }

@@ -41,8 +41,11 @@ pub(super) fn show(kind: &EventKind) -> String {
             });
             let opens: Vec<_> = approval.opens.iter().map(|opened| format!(", opens {opened}: {}", approval.reason)).collect();
             let opens = opens.concat();
+            let marks = [(approval.amendable.edited, ", edited"), (approval.amendable.renewed, ", made anew")];
+            let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, words)| *words).collect();
+            let first = approval.amendable.first.as_ref().map_or_else(String::new, |first| format!(", first {}", first.line));
             let Approval { approval_id, action_summary, tool_call_id, .. } = approval;
-            format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}")
+            format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}{marks}{first}")
         }
         EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
         EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),
@@ -58,18 +61,32 @@ pub(super) fn show(kind: &EventKind) -> String {
             format!("{attempt} of {max_attempts} in {delay_ms} ms{used}")
         }
         EventKind::LlmRequestCompleted { estimated: true, usage, .. } => format!("{} estimated", usage.input_tokens),
+        EventKind::RuleTold { told, .. } => format!("{told:?}"),
         EventKind::BudgetShown { budgets } => budgets.iter().map(told).collect::<Vec<_>>().join(", "),
         EventKind::AnswerDiscarded { reason } => reason.clone(),
-        EventKind::ToolInterrupted { summary, known, .. } => format!("{summary}: {known}"),
+        EventKind::ToolInterrupted { summary, known, last_output, ran_ms, .. } => {
+            let ran = ran_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
+            let printed = last_output.as_ref().map_or_else(String::new, |text| format!(", printed {text}"));
+            format!("{summary}: {known}{ran}{printed}")
+        }
         EventKind::SandboxInForce { tier, .. } => tier.as_str().to_owned(),
         EventKind::PreviewStarted { tool_call_id, .. } => tool_call_id.to_string(),
+        EventKind::RewindPointsListed { points, .. } => points.len().to_string(),
+        EventKind::RewindPlanned(plan) => format!("{} files, {} messages", plan.files.len(), plan.messages),
+        EventKind::Rewound(done) => done.message.clone(),
         EventKind::ArtifactsListed { artifacts } => artifacts.len().to_string(),
         EventKind::ArtifactRead { artifact, .. } => artifact.uri.clone(),
+        EventKind::ProposedShown { text, .. } => text.clone(),
         EventKind::CommandsRunning { commands } => commands.len().to_string(),
+        EventKind::ServersChanged { servers } => servers.len().to_string(),
+        EventKind::ElicitationRequested(asked) => asked.server.clone(),
+        EventKind::ElicitationEnded { outcome, .. } => format!("{outcome:?}"),
         EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
         EventKind::TaskStarted { prompt, .. } => prompt.replace('\n', "␤"),
         EventKind::QueueChanged { waiting } => waiting.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" │ "),
+        EventKind::OwnCommandStarted { line, shared, .. } => format!("{line}{}", if *shared { "" } else { ", not shared" }),
+        EventKind::OwnCommandEnded { shared, .. } => if *shared { "shared" } else { "not shared" }.to_owned(),
         EventKind::Steered { text } => text.replace('\n', "␤"),
         EventKind::StateChanged { session_status, task } => {
             let task = task.as_ref().map_or_else(String::new, |task| {
@@ -100,9 +117,13 @@ pub(super) fn show(kind: &EventKind) -> String {
         }
         EventKind::CompactionUndone { tokens } => tokens.to_string(),
         EventKind::ContextTruncated { removed } => removed.to_string(),
+        EventKind::SavingChanged { message, .. } => message.clone(),
         EventKind::BudgetApproaching { budget } => told(budget),
         EventKind::SessionStarted { .. }
         | EventKind::DraftRestored { .. }
+        | EventKind::HistoryLoaded { .. }
+        | EventKind::LookedUp(_)
+        | EventKind::HistorySummed(_)
         | EventKind::ModelsListed { .. }
         | EventKind::LlmRequestStarted { .. }
         | EventKind::ReasoningChunk { .. }

@@ -76,8 +76,20 @@ fn what_failed_is_counted_too_and_what_nobody_knows_the_price_of_makes_the_sum_u
 fn what_was_streamed_when_the_person_stopped_it_is_counted() {
     let words = "words ".repeat(20);
     let mut sim = Sim::new(Approver::Person, 50);
-    played(&mut sim, &["prompt one", &format!("text {words}"), "cancel"]);
+    let last = played(&mut sim, &["prompt one", &format!("text {words}"), "cancel"]);
+    let told = last.iter().position(|effect| {
+        matches!(effect, Effect::Emit { kind: EventKind::LlmRequestCompleted { stop_reason: StopReason::Cancelled, cost_usd, .. }, .. }
+            if cost_usd.is_some())
+    });
+    let ends = last.iter().position(|effect| matches!(effect, Effect::Emit { kind: EventKind::TaskCancelled { .. }, .. }));
+    assert!(told.is_some() && told < ends, "what it cost is said at once");
     assert!(sim.records.iter().any(|record| matches!(record, Record::Wasted { usage, .. } if usage.output_tokens > 20)));
+    let mut sim = Sim::new(Approver::Person, 50);
+    let last = played(&mut sim, &["prompt one", &format!("text {words}"), "fail invalid_request no"]);
+    let told = |effect: &Effect| {
+        matches!(effect, Effect::Emit { kind: EventKind::LlmRequestCompleted { stop_reason: StopReason::Error, .. }, .. })
+    };
+    assert_eq!(last.iter().filter(|effect| told(effect)).count(), 1);
     let mut sim = Sim::new(Approver::Person, 50);
     played(&mut sim, &["prompt one", "cancel"]);
     assert_eq!(sim.machine.totals().1, 0, "nothing came, so nothing is known to be used");

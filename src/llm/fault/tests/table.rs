@@ -365,17 +365,32 @@ fn what_a_server_behind_the_server_says_stands_in_the_hint() {
 fn only_what_can_be_mended_by_waiting_is_asked_again() {
     let of = |status, body: &str, asked| speaker().refused(status, "status", body.as_bytes(), asked);
     let wait = Some(std::time::Duration::from_secs(5));
-    let asked = Asked { wait, limits: None, again: None };
-    assert_eq!(of(429, "", asked).retry_after, wait);
-    assert_eq!(of(400, r#"{"error":"bad"}"#, asked).retry_after, None);
-    let refused = of(429, "", Asked { again: Some(false), ..asked });
+    let asked = Asked { wait, limits: None, again: None, request_id: None };
+    assert_eq!(of(429, "", asked.clone()).retry_after, wait);
+    assert_eq!(of(400, r#"{"error":"bad"}"#, asked.clone()).retry_after, None);
+    let refused = of(429, "", Asked { again: Some(false), ..asked.clone() });
     assert_eq!((refused.failure.retryable, refused.retry_after), (false, None));
-    assert!(of(400, r#"{"error":"bad"}"#, Asked { again: Some(true), ..asked }).failure.retryable);
-    assert!(!of(401, "", Asked { again: Some(true), ..asked }).failure.retryable);
+    assert!(of(400, r#"{"error":"bad"}"#, Asked { again: Some(true), ..asked.clone() }).failure.retryable);
+    assert!(!of(401, "", Asked { again: Some(true), ..asked.clone() }).failure.retryable);
     let limits = Asked { limits: wait, ..Asked::default() };
-    assert_eq!((of(429, "", limits).retry_after, of(529, "", limits).retry_after), (wait, None));
+    assert_eq!((of(429, "", limits.clone()).retry_after, of(529, "", limits.clone()).retry_after), (wait, None));
     assert_eq!(
         of(429, r#"{"error":{"message":"Please try again in 2s"}}"#, limits).retry_after.map(|wait| wait.as_secs()),
         Some(2)
     );
+}
+
+#[test]
+fn what_the_provider_calls_the_request_is_kept_where_it_is_a_word() {
+    let named = |headers: &[(&str, &'static str)], body: &str| {
+        let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        let asked = crate::llm::fault::asked(header, std::time::SystemTime::UNIX_EPOCH);
+        speaker().refused(529, "status", body.as_bytes(), asked).failure.request_id
+    };
+    let body = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_body"}"#;
+    assert_eq!(named(&[("request-id", " req_011 ")], body).as_deref(), Some("req_011"));
+    assert_eq!(named(&[("x-request-id", "abc-1")], "").as_deref(), Some("abc-1"));
+    assert_eq!(named(&[], body).as_deref(), Some("req_body"));
+    assert_eq!(named(&[("request-id", "two words")], ""), None);
+    assert_eq!(speaker().error_event(body).failure.request_id.as_deref(), Some("req_body"));
 }

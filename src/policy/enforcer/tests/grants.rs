@@ -136,7 +136,7 @@ fn what_is_risky_is_never_kept_and_says_why() {
         ("bash -c 'cargo test'", "it is a wrapper or an interpreter, which runs whatever it is given"),
         ("python3 x.py", "it is a wrapper or an interpreter, which runs whatever it is given"),
         ("npm install x", "it fetches, publishes or throws changes away"),
-        ("git reset --hard", "it fetches, publishes or throws changes away"),
+        ("git reset --hard", "it throws away work that no commit has"),
         ("cargo test > log", "it writes to a file"),
         ("timeout 5 cargo test", "it is not plain: it starts another program"),
         ("touch $HOME/x", "it is not plain: what the line expands to is known only when it runs"),
@@ -283,4 +283,103 @@ fn no_offer_ever_widens_beyond_its_own_words() {
         }
     }
     println!("{offered} of {} lines have an offer", lines.len());
+}
+
+/// What comes of a rule that the person wrote for a question: what it is, or why not.
+fn written(enforcer: &Enforcer, actions: &[Action], line: &str) -> String {
+    let offers = enforcer.always(actions, now()).offers;
+    match enforcer.offer_written(actions, &offers, line, now()) {
+        Ok(offer) => {
+            let rules = |rules: &[GrantRule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            assert!(offer.written);
+            if offer.rules == offer.everywhere {
+                rules(&offer.rules)
+            } else {
+                format!("{} | {}", rules(&offer.rules), rules(&offer.everywhere))
+            }
+        }
+        Err(why) => format!("no: {why}"),
+    }
+}
+
+#[test]
+fn a_rule_in_the_persons_words_is_taken_within_what_is_offered() {
+    let enforcer = with(Sandbox::Present, "");
+    let clippy = exec("cargo clippy --all");
+    for (line, taken) in [
+        ("command = [\"cargo\", \"clippy\"]", true),
+        (" command = ['cargo', 'clippy', '--all'] ", true),
+        ("command = [\"cargo\", \"clippy\", \"--all\"], exact = true", true),
+        ("command = [\"cargo\"]", false),
+        ("command = [\"cargo\", \"test\"]", false),
+        ("command = [\"cargo\", \"clip*\"]", false),
+        ("command = [\"*\"]", false),
+        ("command = []", false),
+        ("command = [\"cargo\", \"clippy\", \"-q\"]", false),
+        ("command = [\"cargo\", \"clippy\"], decision = \"allow\"", false),
+        ("command = [\"cargo\", \"clippy\"]; command = [\"sudo\"]", false),
+        ("command = [\"cargo\", \"clippy\"]; paths = [\"/\"]", false),
+        ("paths = [\"${workspace}\"]", false),
+        ("command = [\"cargo\", \"clippy\"] }\n[capabilities]", false),
+        ("command = [\"cargo\", \"clippy\"] } , x = { a = 1", false),
+        ("tools = [\"x\"], fingerprint = \"y\"", false),
+        ("[\"cargo\"", false),
+        ("", false),
+    ] {
+        let told = written(&enforcer, &clippy, line);
+        assert_eq!(!told.starts_with("no: "), taken, "{line}: {told}");
+    }
+    let further = written(&enforcer, &clippy, "command = [\"cargo\"]");
+    assert_eq!(
+        further,
+        "no: `command = [\"cargo\"]` reaches further than the widest that is offered: command = [\"cargo\", \"clippy\"]"
+    );
+    assert!(written(&enforcer, &clippy, "command = [\"cargo\", \"clippy\", \"-q\"]").contains("would not help"));
+    let two = exec("cargo build && npm run lint");
+    let line = "command = [\"cargo\", \"build\"]; command = [\"npm\", \"run\", \"lint\"], exact = true";
+    assert_eq!(written(&enforcer, &two, line), line);
+}
+
+#[test]
+fn a_path_in_the_persons_words_stays_within_the_folder_that_is_offered() {
+    let enforcer = with(Sandbox::Present, "");
+    let edit = write("src/a/b.rs");
+    for (path, taken) in [
+        ("${workspace}/src/a/b.rs", true),
+        ("${workspace}/src/a/*.rs", true),
+        ("${workspace}/src/a/**/*.rs", true),
+        ("${workspace}/src/a", true),
+        ("${workspace}/src/a/", true),
+        ("${workspace}/src/ab", false),
+        ("${workspace}/src", false),
+        ("${workspace}/src/a/../../x", false),
+        ("${workspace}/src/a/{b.rs,../c}", false),
+        ("${workspace}/src/a/../../../etc", false),
+        ("${workspace}/**", false),
+        ("**", false),
+        ("/", false),
+        ("${workspace}/src/a/c.rs", false),
+        ("${workspace}/src/a/\u{202e}b", false),
+    ] {
+        let told = written(&enforcer, &edit, &format!("paths = [{}]", toml::Value::from(path)));
+        assert_eq!(!told.starts_with("no: "), taken, "{path}: {told}");
+    }
+    let told = written(&enforcer, &edit, "paths = [\"${workspace}/src/a/*.rs\"]");
+    assert_eq!(told, format!("paths = [\"${{workspace}}/src/a/*.rs\"] | paths = [\"{ROOT}/src/a/*.rs\"]"));
+    assert!(!written(&enforcer, &edit, "paths = [\"${workspace}/src/a\", \"/etc\"]").contains("| "));
+}
+
+#[test]
+fn what_a_rule_would_have_let_through_is_what_asks_without_it() {
+    let enforcer = with(Sandbox::Present, "");
+    let cwd = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
+    let lines = ["cargo clippy -q", "cargo test", "cargo clippy; rm x", "ls", "cargo clippy --fix", "sudo cargo clippy"]
+        .map(str::to_owned);
+    let rule =
+        |words: &[&str]| vec![GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact: false }];
+    assert_eq!(
+        enforcer.lets_through(&rule(&["cargo", "clippy"]), &lines, &cwd, now()),
+        ["cargo clippy -q", "cargo clippy --fix"]
+    );
+    assert_eq!(enforcer.lets_through(&rule(&["make"]), &lines, &cwd, now()), Vec::<String>::new());
 }

@@ -24,7 +24,7 @@ fn delete(path: &str) -> Action {
 }
 
 fn invoke(server: &str, tool: &str, fingerprint: &str) -> Action {
-    Action::Invoke { server: server.to_owned(), tool: tool.to_owned(), fingerprint: fingerprint.to_owned() }
+    Action::Invoke { server: server.to_owned(), tool: tool.to_owned(), fingerprint: fingerprint.to_owned(), changed: false }
 }
 
 fn told(enforcer: &Enforcer, action: Action) -> (VerdictKind, String) {

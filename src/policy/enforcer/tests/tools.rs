@@ -3,7 +3,7 @@
 use super::*;
 
 fn invoke(server: &str, tool: &str, fingerprint: &str) -> Vec<Action> {
-    vec![Action::Invoke { server: server.to_owned(), tool: tool.to_owned(), fingerprint: fingerprint.to_owned() }]
+    vec![Action::Invoke { server: server.to_owned(), tool: tool.to_owned(), fingerprint: fingerprint.to_owned(), changed: false }]
 }
 
 fn under(text: &str) -> Enforcer {
@@ -82,9 +82,62 @@ fn a_disabled_mcp_tool_is_denied_by_any_layer() {
 }
 
 #[test]
-fn a_use_of_an_mcp_tool_is_not_kept_for_always() {
-    let always = under(SEARCH).always(&invoke("docs", "read", ""), now());
-    assert!(always.offers.is_empty() && !always.never.is_empty(), "{always:?}");
+fn always_allow_keeps_an_mcp_tool_with_exactly_its_description_and_schema() {
+    let mut enforcer = under(SEARCH);
+    let always = enforcer.always(&invoke("docs", "read", "f7"), now());
+    let [offer] = always.offers.as_slice() else { panic!("{always:?}") };
+    let rule = offer.rules[0].to_string();
+    assert_eq!((rule.as_str(), offer.rules[0].capability()), ("tools = [\"docs/read\"], fingerprint = \"f7\"", "Mcp.Invoke"));
+    enforcer.keep(&offer.rules, None).expect("a rule");
+    assert_eq!(said(&enforcer, "docs", "read", "f7").0, VerdictKind::Allow);
+    assert_eq!(said(&enforcer, "docs", "read", "f8").0, VerdictKind::Ask);
+    // What the list has not is not offered, and no name reaches further than itself.
+    assert!(under(SEARCH).always(&invoke("web", "get", "f"), now()).offers.is_empty());
+    assert!(under(SEARCH).always(&invoke("docs", "*", "f"), now()).offers.is_empty());
+}
+
+#[test]
+fn a_tool_that_changed_since_it_was_let_through_asks_in_every_mode_whatever_rule_allows_it() {
+    let changed = |fingerprint: &str| {
+        let (server, tool) = ("docs".to_owned(), "search".to_owned());
+        vec![Action::Invoke { server, tool, fingerprint: fingerprint.to_owned(), changed: true }]
+    };
+    let open = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"]\n";
+    let rule = "[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"docs/*\"]\ndecision = \"allow\"\n";
+    for bundle in [open.to_owned(), format!("{open}{rule}"), format!("{open}requires_approval = true\n{rule}"), SEARCH.to_owned()]
+    {
+        for mode in [Mode::Ask, Mode::AutoEdit, Mode::Auto] {
+            let mut enforcer = under(&bundle);
+            enforcer.context.mode = mode;
+            let told = enforcer.explain(&changed("f2"), now());
+            assert_eq!((told.verdict, told.reason.contains("changed")), (VerdictKind::Ask, true), "{mode:?}: {bundle}");
+        }
+    }
+    // A rule with this very fingerprint is a yes to it.
+    assert_eq!(under(SEARCH).explain(&changed("f1"), now()).verdict, VerdictKind::Allow);
+    let mut auto = under(SEARCH);
+    auto.context.mode = Mode::Auto;
+    assert_eq!(auto.explain(&invoke("docs", "search", "f2"), now()).verdict, VerdictKind::Ask, "another one than the rule names");
+}
+
+#[test]
+fn a_tool_is_told_of_where_every_layer_lists_it() {
+    let lists = |enforcer: &Enforcer, server: &str, tool: &str| enforcer.lists(server, tool, now()).is_ok();
+    let mut enforcer = under(SEARCH);
+    assert!(lists(&enforcer, "docs", "search") && lists(&enforcer, "docs", "read"));
+    assert!(!lists(&enforcer, "web", "get") && !lists(&built_in(), "docs", "read"));
+    enforcer.context.mode = Mode::Plan;
+    assert!(lists(&enforcer, "docs", "search"), "a mode takes no tool off the list");
+    assert!(enforcer.lists_any("docs") && !enforcer.lists_any("web") && !built_in().lists_any("docs"));
+    let project = |text: &str| {
+        let layer = |scope, text: &str| Layer::new(scope, parsed(&format!("schema_version = 1\n{text}")));
+        Enforcer::new(vec![layer(Scope::User, SEARCH), layer(Scope::Project, text)], context())
+    };
+    let tighter = project("[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/read\"]");
+    assert!(lists(&tighter, "docs", "read") && !lists(&tighter, "docs", "search") && tighter.lists_any("docs"));
+    assert!(!lists(&project("[tools]\ndisabled = [\"Mcp.docs/*\"]"), "docs", "read"));
+    let (_, reason) = said(&under(SEARCH), "web", "get", "");
+    assert!(reason.contains("`web/get` is not in `allowed_tools`"), "{reason}");
 }
 
 fn custom(name: &str, fingerprint: &str, known: bool) -> Vec<Action> {

@@ -3,7 +3,7 @@ use crate::ports::{Differences, Owner};
 use crate::protocol::{ChangedBy, SessionId};
 
 fn owner() -> Owner {
-    Owner { session: SessionId::new("s"), task: None }
+    Owner { session: SessionId::new("s"), task: None, step: 0 }
 }
 
 impl Bench {
@@ -81,7 +81,7 @@ fn an_index_of_before_goes_on_with_all_it_has() {
     let taken = bench.take();
     let Bench { data, tree, .. } = bench;
     let index = rusqlite::Connection::open(data.path().join("snapshots/index.db")).unwrap();
-    index.execute_batch("DROP TABLE baselines; DROP TABLE spans; DROP TABLE tracked; PRAGMA user_version = 1").unwrap();
+    index.execute_batch("DROP TABLE baselines; DROP TABLE spans; DROP TABLE tracked; DROP TABLE directories; DROP TABLE gaps; PRAGMA user_version = 1").unwrap();
     drop(index);
     let snapshots = Snapshots::new(data.path());
     let bench = Bench { data, tree, snapshots };

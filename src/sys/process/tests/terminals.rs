@@ -115,19 +115,26 @@ async fn a_helper_that_sends_what_it_does_not_say_is_refused() {
     let quiet = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let everywhere = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let (quiet, everywhere) = (quiet.as_fd().as_raw_fd(), everywhere.as_fd().as_raw_fd());
+    let pipe = nix::unistd::pipe().unwrap();
+    let (reads, writes) = (pipe.0.as_raw_fd(), pipe.1.as_raw_fd());
     let many = vec![raw; 253];
     let cases: &[(&str, &[i32], bool)] = &[
-        (r#"{"Ready":{"proxy":false,"terminal":false}}"#, &[], true),
-        (r#"{"Ready":{"proxy":true,"terminal":false}}"#, &[quiet], true),
-        (r#"{"Ready":{"proxy":true,"terminal":false}}"#, &[everywhere], false),
-        (r#"{"Ready":{"proxy":true,"terminal":false}}"#, &[], false),
-        (r#"{"Ready":{"proxy":true,"terminal":false}}"#, &[raw], false),
-        (r#"{"Ready":{"proxy":false,"terminal":true}}"#, &[raw], false),
-        (r#"{"Ready":{"proxy":false,"terminal":true}}"#, &[quiet], false),
-        (r#"{"Ready":{"proxy":true,"terminal":true}}"#, &[quiet], false),
-        (r#"{"Ready":{"proxy":false,"terminal":false}}"#, &[raw], false),
-        (r#"{"Ready":{"proxy":true,"terminal":false}}"#, &[quiet, quiet], false),
-        (r#"{"Ready":{"proxy":true,"terminal":true}}"#, &many, false),
+        (r#"{"Ready":{"proxy":false,"terminal":false,"input":false}}"#, &[], true),
+        (r#"{"Ready":{"proxy":true,"terminal":false,"input":false}}"#, &[quiet], true),
+        (r#"{"Ready":{"proxy":true,"terminal":false,"input":false}}"#, &[everywhere], false),
+        (r#"{"Ready":{"proxy":true,"terminal":false,"input":false}}"#, &[], false),
+        (r#"{"Ready":{"proxy":true,"terminal":false,"input":false}}"#, &[raw], false),
+        (r#"{"Ready":{"proxy":false,"terminal":true,"input":false}}"#, &[raw], false),
+        (r#"{"Ready":{"proxy":false,"terminal":true,"input":false}}"#, &[quiet], false),
+        (r#"{"Ready":{"proxy":true,"terminal":true,"input":false}}"#, &[quiet], false),
+        (r#"{"Ready":{"proxy":false,"terminal":false,"input":false}}"#, &[raw], false),
+        (r#"{"Ready":{"proxy":true,"terminal":false,"input":false}}"#, &[quiet, quiet], false),
+        (r#"{"Ready":{"proxy":true,"terminal":true,"input":false}}"#, &many, false),
+        (r#"{"Ready":{"proxy":false,"terminal":false,"input":true}}"#, &[writes], true),
+        (r#"{"Ready":{"proxy":false,"terminal":false,"input":true}}"#, &[reads], false),
+        (r#"{"Ready":{"proxy":false,"terminal":false,"input":true}}"#, &[raw], false),
+        (r#"{"Ready":{"proxy":false,"terminal":false,"input":true}}"#, &[quiet], false),
+        (r#"{"Ready":{"proxy":false,"terminal":false,"input":true}}"#, &[], false),
         (r#"{"Exited":0}"#, &[raw], false),
         ("{", &[], false),
         ("nonsense", &[raw], false),

@@ -1,7 +1,7 @@
 //! Images: kept whole, and shown to models that take them.
 
 use crate::ports::Artifacts;
-use crate::protocol::{Image, Target};
+use crate::protocol::Image;
 use crate::tools::output::keep_image;
 use crate::tools::tool::Told;
 use std::fmt::Write as _;
@@ -11,8 +11,13 @@ const MOST_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 /// On its longer side.
 const MOST_PIXELS: usize = 8_000;
 
-/// What a file tells that is such an image; nothing where its size cannot be read from it.
-pub(super) fn told(media_type: &'static str, bytes: &[u8], target: &Target, artifacts: Option<&dyn Artifacts>) -> Option<Told> {
+/// What is told of such an image; nothing where its size cannot be read from it.
+pub(in crate::tools) fn told(
+    media_type: &'static str,
+    bytes: &[u8],
+    name: &str,
+    artifacts: Option<&dyn Artifacts>,
+) -> Option<Told> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0)?;
     let kind = media_type.trim_start_matches("image/");
     let mut text = format!("Image, {}x{} {kind}, {} bytes", size.width, size.height, bytes.len());
@@ -25,7 +30,7 @@ pub(super) fn told(media_type: &'static str, bytes: &[u8], target: &Target, arti
         return Some(text.into());
     }
     let Some(artifacts) = artifacts else { return Some(text.into()) };
-    match keep_image(artifacts, bytes, &target.given, media_type) {
+    match keep_image(artifacts, bytes, name, media_type) {
         Ok(kept) => {
             let image = Image {
                 uri: kept.uri.clone(),

@@ -37,7 +37,7 @@ pub(super) struct Call {
 pub(super) struct View {
     path: PathBuf,
     /// What it takes to know a left-over: a process that died holds it no more.
-    _held: File,
+    held: File,
     /// Whether it outlives this.
     stays: bool,
 }
@@ -55,7 +55,7 @@ impl View {
         private().create(&path)?;
         let held = open_lock(&path)?;
         held.lock()?;
-        let view = Self { path, _held: held, stays: false };
+        let view = Self { path, held, stays: false };
         // After a power failure there is no command either.
         view.write(CALL, call, false)?;
         Ok(view)
@@ -69,7 +69,7 @@ impl View {
         }
         let held = open_lock(path)?;
         match held.try_lock() {
-            Ok(()) => Ok(Some(Self { path: path.to_owned(), _held: held, stays: true })),
+            Ok(()) => Ok(Some(Self { path: path.to_owned(), held, stays: true })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -163,6 +163,10 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         if self.stays {
+            // A process that is just being started has this file too, until it is another program.
+            if let Err(error) = self.held.unlock() {
+                tracing::debug!(%error, path = %self.path.display(), "the lock of a preview");
+            }
             return;
         }
         let mut path = std::mem::take(&mut self.path);

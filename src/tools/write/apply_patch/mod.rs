@@ -1,5 +1,6 @@
 //! ApplyPatch: changes of several files in one text, all of them or none.
 
+mod amended;
 mod apply;
 mod choose;
 mod explain;
@@ -12,17 +13,20 @@ mod tree;
 
 use self::parse::{Section, What, parse};
 use self::shown::Shown;
-use self::tree::{Fault, Steps, Tree};
+use self::tree::{Fault, File, Steps, Tree};
 use super::file_change::{not_written, unfit};
 use super::move_path;
 use super::repository::{Written, guard_all, guarded};
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ToolError};
-use crate::sys::file::several::{Failure, commit};
+use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Standing, ToolError};
+use crate::sys::file::PreImage;
+use crate::sys::file::several::{self as file, Failure, Step, Was, commit};
 use crate::tools::alias::Alias;
+use crate::tools::diff::cuts::Cut;
+use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid, not_amended};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -48,8 +52,12 @@ pub(in crate::tools) enum Work {
 }
 
 pub(in crate::tools) struct Changes {
+    files: Vec<File>,
     steps: Steps,
     done: String,
+    /// Of each part that is shown, its place among the files, and its hunks.
+    cuts: Vec<(usize, Vec<Cut>)>,
+    actions: Vec<Action>,
 }
 
 impl Tool for ApplyPatch {
@@ -80,9 +88,29 @@ impl Tool for ApplyPatch {
             }
         }
         guard_all(&tree.written())?;
-        let Shown { proposal, done } = shown::shown(&tree, settings);
-        let steps = tree.steps();
-        Ok(Draft::changes(actions, proposal, Work::Apply(Changes { steps, done })))
+        let (proposal, changes) = changes(tree.files, actions, settings);
+        Ok(Draft::changes(changes.actions.clone(), proposal, Work::Apply(changes)))
+    }
+
+    fn places(work: &Work) -> Vec<PlaceChange> {
+        match work {
+            Work::Apply(changes) => changes.steps.steps.iter().map(place).collect(),
+            Work::Explain(_) => Vec::new(),
+        }
+    }
+
+    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+        match work {
+            Work::Apply(changes) => amended::amendable(changes, settings),
+            Work::Explain(_) => (Amendable::default(), Vec::new()),
+        }
+    }
+
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+        match work {
+            Work::Apply(changes) => amended::amend(changes, amendment, settings),
+            Work::Explain(_) => Err(not_amended()),
+        }
     }
 
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
@@ -99,6 +127,12 @@ impl Tool for ApplyPatch {
             Work::Explain(error) => Err(error.into()),
         })
     }
+}
+
+fn changes(files: Vec<File>, actions: Vec<Action>, settings: &Settings) -> (Proposal, Changes) {
+    let Shown { proposal, done, cuts } = shown::shown(&files, settings);
+    let steps = tree::steps(&files);
+    (proposal, Changes { files, steps, done, cuts, actions })
 }
 
 fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
@@ -143,6 +177,16 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
         }
     }
     Ok(actions)
+}
+
+/// What stands at the place of a step, before and after.
+fn place(step: &Step) -> PlaceChange {
+    let (before, after) = match &step.what {
+        file::What::Write { content, before, .. } => (outcome::content(before), outcome::content(&PreImage::of(content))),
+        file::What::Remove { before: Was::Content(before) } => (outcome::content(before), Standing::Nothing),
+        file::What::Remove { before: Was::Entry(survey) } => (outcome::entry(survey), Standing::Nothing),
+    };
+    PlaceChange { path: step.real.clone(), before, after: Some(after) }
 }
 
 fn refused(changes: &Changes, failure: Failure) -> ToolError {

@@ -1,8 +1,9 @@
 //! A patch as it is shown before it is applied, and told when it is.
 
-use super::tree::{File, Now, Stood, Tree};
+use super::tree::{File, Now, Stood};
 use crate::protocol::Proposal;
-use crate::tools::diff::{plain, unified};
+use crate::tools::diff::cuts::Cut;
+use crate::tools::diff::{plain, unified_with_cuts};
 use crate::tools::paths::{listed, shown_in_one_line};
 use crate::tools::tool::Settings;
 use crate::tools::write::document::Document;
@@ -13,6 +14,8 @@ pub(super) struct Shown {
     pub proposal: Proposal,
     /// What the model is told when it is done.
     pub done: String,
+    /// Of each part, its place among the files, and its hunks.
+    pub cuts: Vec<(usize, Vec<Cut>)>,
 }
 
 /// What becomes of one file, in a line and as a diff.
@@ -24,6 +27,8 @@ struct Part {
     added: usize,
     removed: usize,
     notes: Vec<String>,
+    file: usize,
+    cuts: Vec<Cut>,
 }
 
 impl Part {
@@ -38,8 +43,8 @@ impl Part {
     }
 }
 
-pub(super) fn shown(tree: &Tree<'_>, settings: &Settings) -> Shown {
-    let parts: Vec<Part> = tree.files.iter().filter_map(|file| part(file, tree, settings)).collect();
+pub(super) fn shown(files: &[File], settings: &Settings) -> Shown {
+    let parts: Vec<Part> = (0..files.len()).filter_map(|at| part(at, files, settings)).collect();
     let (added, removed) =
         (parts.iter().map(|part| part.added).sum::<usize>(), parts.iter().map(|part| part.removed).sum::<usize>());
     let summary = match parts.as_slice() {
@@ -62,8 +67,8 @@ pub(super) fn shown(tree: &Tree<'_>, settings: &Settings) -> Shown {
     if parts.is_empty() {
         done.push_str("the patch changes nothing: the files are already as it would make them");
     }
-    let touched = tree.files.iter().filter(|file| !(file.is_new() && matches!(file.now, Now::Absent)));
-    let bytes = tree.files.iter().map(|file| match &file.now {
+    let touched = files.iter().filter(|file| !(file.is_new() && matches!(file.now, Now::Absent)));
+    let bytes = files.iter().map(|file| match &file.now {
         Now::Absent => 0,
         Now::Text(document) => document.form.encode(&document.text).map_or(0, |bytes| bytes.len() as u64),
         Now::Bytes(bytes) => bytes.len() as u64,
@@ -75,18 +80,20 @@ pub(super) fn shown(tree: &Tree<'_>, settings: &Settings) -> Shown {
         bytes: if parts.is_empty() { 0 } else { bytes.sum() },
         notes,
     };
-    Shown { proposal, done: done.trim_end().to_owned() }
+    let cuts = parts.into_iter().map(|part| (part.file, part.cuts)).collect();
+    Shown { proposal, done: done.trim_end().to_owned(), cuts }
 }
 
 /// None where nothing becomes of it, and of what was moved: that is told where it went.
-fn part(file: &File, tree: &Tree<'_>, settings: &Settings) -> Option<Part> {
+fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
+    let file = &files[at];
     let name = shown_in_one_line(&file.target.real, settings);
     let mut notes = file.notes.clone();
     if let Now::Absent = file.now {
-        let moved = tree.files.iter().any(|other| other.moved_from.as_deref().is_some_and(|from| file.is_at(from)));
-        return if moved || file.is_new() { None } else { Some(deleted(file, name, settings)) };
+        let moved = files.iter().any(|other| other.moved_from.as_deref().is_some_and(|from| file.is_at(from)));
+        return if moved || file.is_new() { None } else { Some(deleted(at, file, name, settings)) };
     }
-    let source = file.moved_from.as_deref().and_then(|from| tree.files.iter().find(|other| other.is_at(from)));
+    let source = file.moved_from.as_deref().and_then(|from| files.iter().find(|other| other.is_at(from)));
     let old = source.unwrap_or(file);
     let old_name = shown_in_one_line(&old.target.real, settings);
     let mut diff = format!("diff --git a/{old_name} b/{name}\n");
@@ -102,9 +109,9 @@ fn part(file: &File, tree: &Tree<'_>, settings: &Settings) -> Option<Part> {
         (None, false) => ("Edit", "Edited"),
     };
     let shown_name = if source.is_some() { format!("{old_name} to {name}") } else { name.clone() };
-    let (added, removed) = match (&file.now, old.text_before()) {
+    let (added, removed, cuts) = match (&file.now, old.text_before()) {
         (Now::Text(new), before) => {
-            let (text, added, removed) = text_diff(old, new, (&old_name, &name), settings);
+            let (text, added, removed, cuts) = text_diff(old, new, (&old_name, &name), settings);
             if text.is_empty() && source.is_none() && !file.is_new() && before.is_some_and(|before| before == new) {
                 return None;
             }
@@ -116,27 +123,35 @@ fn part(file: &File, tree: &Tree<'_>, settings: &Settings) -> Option<Part> {
                 notes.push("only line endings or bytes that are not shown change".to_owned());
             }
             diff.push_str(&text);
-            (added, removed)
+            (added, removed, cuts)
         }
-        _ => (0, 0),
+        _ => (0, 0, Vec::new()),
     };
-    Some(Part { verb, past, name: shown_name, diff, added, removed, notes })
+    Some(Part { verb, past, name: shown_name, diff, added, removed, notes, file: at, cuts })
 }
 
-fn text_diff(old: &File, new: &Document, (old_name, name): (&str, &str), settings: &Settings) -> (String, usize, usize) {
+fn text_diff(
+    old: &File,
+    new: &Document,
+    (old_name, name): (&str, &str),
+    settings: &Settings,
+) -> (String, usize, usize, Vec<Cut>) {
     let before = old.text_before().map_or(String::new(), |document| plain(&document.text, settings));
     let old_name = if old.is_new() { "/dev/null".to_owned() } else { format!("a/{old_name}") };
-    unified(&before, &plain(&new.text, settings), &old_name, &format!("b/{name}"))
+    unified_with_cuts(&before, &plain(&new.text, settings), &old_name, &format!("b/{name}"))
 }
 
-fn deleted(file: &File, name: String, settings: &Settings) -> Part {
+fn deleted(at: usize, file: &File, name: String, settings: &Settings) -> Part {
     let mut notes = file.notes.clone();
     let mut diff = format!("diff --git a/{name} b/{name}\ndeleted file mode 100644\n");
     let mut removed = 0;
+    let mut cuts = Vec::new();
     match removal(&file.target, settings) {
         Some((text, lines)) => {
             diff.push_str(&text);
             removed = lines;
+            // One hunk, which goes with the file.
+            cuts.push(Cut { old: 0..lines, new: 0..0, name: None });
         }
         None => {
             if let Stood::Entry(survey) = &file.was {
@@ -144,5 +159,5 @@ fn deleted(file: &File, name: String, settings: &Settings) -> Part {
             }
         }
     }
-    Part { verb: "Delete", past: "Deleted", name, diff, added: 0, removed, notes }
+    Part { verb: "Delete", past: "Deleted", name, diff, added: 0, removed, notes, file: at, cuts }
 }

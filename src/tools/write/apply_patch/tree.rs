@@ -263,37 +263,37 @@ impl<'a> Tree<'a> {
         let there = self.files.iter().filter(|file| !matches!(file.now, Now::Absent));
         there.map(|file| (file.target.real.as_path(), file.target.given.as_str())).collect()
     }
+}
 
-    /// What is to be done, removals of what was moved included, and the path that each was written as.
-    pub fn steps(self) -> Steps {
-        let mut steps = Vec::new();
-        let mut given = Vec::new();
-        for file in self.files {
-            let before = match &file.was {
-                Stood::File(before) => before.image(),
-                Stood::Entry(_) => PreImage::Absent,
-            };
-            let what = match (file.was, file.now) {
-                (Stood::File(Before::Absent), Now::Absent) => continue,
-                (Stood::Entry(survey), Now::Absent) => several::What::Remove { before: Was::Entry(survey) },
-                (Stood::File(_), Now::Absent) => several::What::Remove { before: Was::Content(before) },
-                (_, now) => {
-                    let content = match now {
-                        Now::Text(Document { text, form }) => form.encode(&text).unwrap_or_else(|| text.into_bytes()),
-                        Now::Bytes(bytes) => bytes,
-                        Now::Absent => continue,
-                    };
-                    if file.moved_from.is_none() && before == PreImage::of(&content) {
-                        continue;
-                    }
-                    several::What::Write { content, before, like: file.moved_from }
+/// What is to be done, removals of what was moved included, and the path that each was written as.
+pub(super) fn steps(files: &[File]) -> Steps {
+    let mut steps = Vec::new();
+    let mut given = Vec::new();
+    for file in files {
+        let before = match &file.was {
+            Stood::File(before) => before.image(),
+            Stood::Entry(_) => PreImage::Absent,
+        };
+        let what = match (&file.was, &file.now) {
+            (Stood::File(Before::Absent), Now::Absent) => continue,
+            (Stood::Entry(survey), Now::Absent) => several::What::Remove { before: Was::Entry(survey.clone()) },
+            (Stood::File(_), Now::Absent) => several::What::Remove { before: Was::Content(before) },
+            (_, now) => {
+                let content = match now {
+                    Now::Text(Document { text, form }) => form.encode(text).unwrap_or_else(|| text.clone().into_bytes()),
+                    Now::Bytes(bytes) => bytes.clone(),
+                    Now::Absent => continue,
+                };
+                if file.moved_from.is_none() && before == PreImage::of(&content) {
+                    continue;
                 }
-            };
-            given.push((file.target.given, before));
-            steps.push(Step { real: file.target.real, what });
-        }
-        Steps { steps, given }
+                several::What::Write { content, before, like: file.moved_from.clone() }
+            }
+        };
+        given.push((file.target.given.clone(), before));
+        steps.push(Step { real: file.target.real.clone(), what });
     }
+    Steps { steps, given }
 }
 
 impl File {

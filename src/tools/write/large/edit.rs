@@ -4,10 +4,11 @@ use super::Large;
 use super::pieces::{Part, Pieces};
 use super::shown::proposal;
 use crate::policy::redact::has_marker;
-use crate::protocol::{Proposal, Target, ToolError};
+use crate::protocol::{PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{Fingerprint, Parents, PreImage, WriteError, replace_with};
 use crate::sys::path::open_file;
 use crate::tools::markers::hidden_would_open;
+use crate::tools::outcome;
 use crate::tools::paths::open_error;
 use crate::tools::seen::Seen;
 use crate::tools::tool::{Failed, Settings, invalid};
@@ -33,6 +34,13 @@ pub(in crate::tools) struct Splice {
     parts: Vec<Part>,
     before: PreImage,
     pub done: String,
+}
+
+impl Splice {
+    /// What it was; what it becomes nobody knows before all of it was written.
+    pub(in crate::tools::write) fn places(&self) -> Vec<PlaceChange> {
+        vec![PlaceChange { path: self.target.real.clone(), before: outcome::content(&self.before), after: None }]
+    }
 }
 
 /// The change and how it is shown.

@@ -43,6 +43,7 @@ fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
     more.push(ListedModel {
         facts: ModelFacts::of_test("local/evil\u{1b}]0;x\u{7}\nname\u{202e}", 8000, None),
         lacks: None,
+        key_of: None,
         source: "asked at http://localhost:11434/v1".to_owned(),
     });
     let notices = vec!["`acme` could not be asked".to_owned()];
@@ -54,11 +55,22 @@ fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
 }
 
 #[test]
-fn a_model_without_a_key_says_what_is_missing_and_is_not_taken() {
+fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows() {
     let mut model = opened();
-    assert_eq!(play(&mut model, 3000, "gpt<enter>"), [""; 0]);
-    assert!(model.picker.is_some());
+    play(&mut model, 3000, "gpt");
+    assert!(draw(&mut model, 3100).contains("enter adds its key"));
+    assert_eq!(play(&mut model, 3200, "<enter><enter>"), [""; 0], "an empty key is none");
     assert!(draw(&mut model, 3500).contains("set OPENAI_API_KEY or aye auth login openai"));
+    update(&mut model, Msg::Input(Input::Paste(" sk-hush-4711\n".to_owned())), 3600);
+    let screen = draw(&mut model, 3700);
+    assert!(screen.contains("key of openai: ************") && !screen.contains("hush"), "{screen}");
+    assert!(!format!("{:?}", update(&mut model, Msg::Time, 3700)).contains("hush"));
+    assert_eq!(play(&mut model, 3800, "<esc>"), [""; 0]);
+    assert!(draw(&mut model, 3900).contains("filter: gpt"));
+    assert_eq!(play(&mut model, 4000, "<enter>sk-1x<backspace><enter>"), ["addkey { name: \"openai/gpt-6\", key: keytext }"]);
+    assert!(model.picker.is_none() && model.composer.is_empty());
+    let mut model = opened();
+    draw(&mut model, 3900);
     assert_eq!(play(&mut model, 4000, "<ctrl+u>nothing like it<enter>"), [""; 0]);
     assert!(draw(&mut model, 7000).contains("nothing has these words"));
 }
@@ -110,4 +122,30 @@ fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
     };
     tell(&mut model, start, 2000);
     assert!(draw(&mut model, 2100).contains("76k/50k /compact"), "{}", draw(&mut model, 2100));
+}
+
+#[test]
+fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_ready() {
+    let mut model = model(100, 24);
+    model.access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned() });
+    assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
+    assert!(draw(&mut model, 1100).contains("no key was found · enter adds one"));
+    assert_eq!(play(&mut model, 2000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
+    tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2100);
+    draw(&mut model, 2100);
+    assert_eq!(play(&mut model, 2200, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
+    assert!(matches!(model.access, Some(ModelAccess::NoKey { .. })), "nobody has said that it is there");
+    let facts = ModelFacts::of_test("anthropic/opus-5", 200_000, None);
+    tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2300);
+    assert_eq!(model.composer.text(), "hello");
+    assert!(play(&mut model, 3000, "<enter>").iter().any(|sent| sent.starts_with("prompt")));
+}
+
+#[test]
+fn while_a_session_starts_the_list_waits_for_it() {
+    let mut model = Model::new(crate::tui::samples::options(), None, ratatui::layout::Size::new(100, 24));
+    assert_eq!(play(&mut model, 100, "<ctrl+l>"), [""; 0]);
+    assert!(draw(&mut model, 200).contains("the list of models opens as soon as"));
+    update(&mut model, Msg::Start(Box::new(crate::tui::samples::start())), 300);
+    assert!(model.picker.is_some());
 }

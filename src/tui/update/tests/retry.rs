@@ -15,7 +15,7 @@ fn retrying(kind: EventKind) -> Model {
 fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
     let mut model = retrying(retry(FailureKind::RateLimited, 17_500, "slow\u{1b}[2J down"));
     let screen = draw(&mut model, 10_000);
-    assert!(screen.contains("Rate limited by the provider: continues in 0:18, attempt 1 of 3"), "{screen}");
+    assert!(screen.contains("Rate limited by the provider: continues in 0:18 (asked for 18 s), attempt 1 of 3"), "{screen}");
     assert!(screen.contains("slow down") && screen.contains("r now, ctrl+l other model, esc stops"), "{screen}");
     let mut at = 10_000;
     let mut wakes = Vec::new();
@@ -93,6 +93,25 @@ fn the_end_of_a_task_says_what_happened_and_what_can_be_done() {
 }
 
 #[test]
+fn what_passes_by_itself_says_where_the_task_stands_and_how_it_goes_on_then_on_every_screen() {
+    for (width, expected) in [(100, "paused at step 7 · /continue when it is back"), (40, "/continue")] {
+        let mut model = model(width, 12);
+        tell(&mut model, started("x"), 1000);
+        tell(&mut model, EventKind::StepStarted { step_count: 7 }, 1100);
+        let failure = Failure::new(FailureKind::Network, "`acme` cannot be reached", "/continue when it is back");
+        tell(&mut model, EventKind::SessionPaused { failure }, 2000);
+        let screen = draw(&mut model, 3000);
+        assert!(screen.contains(expected) && screen.contains("paused at step 7"), "{screen}");
+    }
+    let mut model = model(40, 12);
+    tell(&mut model, started("x"), 1000);
+    let failure = Failure::new(FailureKind::Authentication, "refused", "check it");
+    tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
+    let screen = draw(&mut model, 3000);
+    assert!(screen.contains("failed, nothing") && screen.contains("/continue"), "{screen}");
+}
+
+#[test]
 fn what_the_row_says_already_is_not_said_twice() {
     let screen = draw(&mut retrying(retry(FailureKind::Overloaded, 4000, "Overloaded")), 10_000);
     assert_eq!(screen.to_lowercase().matches("overloaded").count(), 1, "{screen}");
@@ -112,4 +131,41 @@ fn a_task_that_its_provider_ended_says_how_it_goes_on() {
     let mut model = retrying(EventKind::SessionPaused { failure });
     let screen = draw(&mut model, 11_000);
     assert!(screen.contains("/budget raises it") && !screen.contains("/continue"), "{screen}");
+}
+
+#[test]
+fn what_the_provider_calls_the_request_stands_under_x_and_with_what_failed() {
+    let with_id = |kind| match retry(kind, 30_000, "Overloaded, come back later") {
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, .. } => {
+            let request_id = Some("req_011\u{1b}[2J".to_owned());
+            EventKind::LlmRetry {
+                attempt,
+                max_attempts,
+                delay_ms,
+                asked_ms,
+                kind,
+                message,
+                usage,
+                cost_usd,
+                estimated,
+                request_id,
+            }
+        }
+        other => other,
+    };
+    let mut model = retrying(with_id(FailureKind::Overloaded));
+    let screen = draw(&mut model, 10_000);
+    assert!(screen.contains("come back later · x request id") && !screen.contains("req_011"), "{screen}");
+    assert_eq!(play(&mut model, 12_000, "x"), [""; 0]);
+    assert_eq!(wait(&mut model, 12_350), [""; 0], "it asks for nothing");
+    let screen = draw(&mut model, 12_400);
+    assert!(screen.contains("request req_011 · Overloaded, come back later") && model.composer.is_empty(), "{screen}");
+    // Without a name the letter is one like any other.
+    let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
+    play(&mut model, 12_000, "x");
+    wait(&mut model, 12_350);
+    assert_eq!(model.composer.text(), "x");
+    let failure = Failure { request_id: Some("req_012".to_owned()), ..Failure::new(FailureKind::InvalidRequest, "no", "do") };
+    tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 20_000);
+    assert!(draw(&mut model, 20_100).contains("request req_012"));
 }

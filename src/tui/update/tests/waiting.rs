@@ -165,3 +165,70 @@ fn a_question_that_nobody_answered_closes_and_says_so() {
     let screen = draw(&mut model, 9100);
     assert!(screen.contains("nobody answered in time, that counts as a no: Edit src/main.rs"), "{screen}");
 }
+
+/// At these times it wakes while nothing happens, and what the question says then.
+fn wakes(model: &mut Model, from: u64, until: u64) -> Vec<u64> {
+    let (mut at, mut woke) = (from, Vec::new());
+    while let Some(next) = model.deadline(at).filter(|next| *next <= until) {
+        assert!(next > at, "it wakes for nothing at {at}");
+        woke.push(next);
+        at = next;
+        update(model, Msg::Time, at);
+        draw(model, at);
+    }
+    woke
+}
+
+#[test]
+fn a_question_that_ends_wakes_for_every_number_it_shows_and_others_for_none() {
+    let asks = |timeout_ms| {
+        let mut model = model(100, 40);
+        tell(&mut model, started("x"), 0);
+        tell(&mut model, EventKind::ApprovalRequested(Approval { timeout_ms, ..edit_approval("a") }), 5000);
+        draw(&mut model, 5000);
+        update(&mut model, Msg::Time, 6000);
+        draw(&mut model, 6000);
+        model
+    };
+    assert_eq!(wakes(&mut asks(None), 6000, 10_000_000), [0; 0]);
+    let mut model = asks(Some(181_000));
+    assert!(draw(&mut model, 6000).contains("denied in 3 min"));
+    let woke = wakes(&mut model, 6000, 10_000_000);
+    assert_eq!((woke[..3].to_vec(), woke.len()), (vec![66_000, 126_000, 127_000], 62));
+    assert!(draw(&mut model, 186_000).contains("its time is up"));
+    // Put off, it is counted in the row that names it.
+    let mut model = asks(Some(90_000));
+    play(&mut model, 6000, "<esc>");
+    let screen = draw(&mut model, 40_000);
+    assert!(screen.contains("waits for you · denied in 55 s · tab to review"), "{screen}");
+}
+
+#[test]
+fn what_changed_on_disk_is_asked_about_anew_once_the_person_looked() {
+    for (width, height) in [(120, 36), (60, 20), (40, 12)] {
+        let mut model = model(width, height);
+        let amendable = Amendable { renewed: true, ..Amendable::default() };
+        tell(&mut model, EventKind::ApprovalRequested(Approval { amendable, ..edit_approval("a") }), 5000);
+        let screen = draw(&mut model, 5000);
+        assert!(screen.contains("⚠ changed on disk") && !screen.contains("always"), "{screen}");
+        assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
+        assert_eq!(wait(&mut model, 6360), [""; 0], "it only shows");
+        let screen = draw(&mut model, 6400);
+        assert!(screen.contains("⚠ changed on disk"), "{screen}");
+        // It arms anew: the same key again is not an answer yet.
+        assert!(model.panels.open().unwrap().guard.look(6400) == crate::tui::guard::Look::Arming);
+        let listed = |model: &Model| model.panels.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
+        assert!(listed(&model).starts_with("yan"), "{}", listed(&model));
+        let mut model = model_with_stale();
+        assert_eq!(play(&mut model, 6000, "n"), [""; 0]);
+        assert_eq!(wait(&mut model, 6360), ["a Denied { reason: None }"]);
+    }
+}
+
+fn model_with_stale() -> Model {
+    let mut model = model(80, 24);
+    let amendable = Amendable { renewed: true, ..Amendable::default() };
+    tell(&mut model, EventKind::ApprovalRequested(Approval { amendable, ..edit_approval("a") }), 5000);
+    draw(&mut model, 5000);
+    model
+}

@@ -1,0 +1,117 @@
+//! How long a frame takes: scrolling through 10,000 entries, an answer of 1 MiB as it streams, a resize, a search.
+//!
+//! `cargo bench --bench screen --features fuzzing` prints the middle and the longest frame of each. A frame is all that happens between
+//! an input and the bytes for the terminal; the limit of one that scrolls is 8 ms.
+
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
+
+use aye::fuzzing::screen::Screen;
+use std::time::{Duration, Instant};
+
+const ENTRIES: usize = 10_000;
+const LIMIT_MS: f64 = 8.0;
+const CHUNK: usize = 30;
+
+fn main() {
+    println!("{:<56} {:>10} {:>10}", "frames", "middle ms", "longest ms");
+    for count in [10, ENTRIES] {
+        scrolling(count);
+    }
+    for bytes in [128 << 10, 1 << 20] {
+        streaming(bytes);
+    }
+}
+
+/// A session with answers, code, tables, and commands that printed something.
+fn session(entries: usize) -> Screen {
+    let mut screen = Screen::new(120, 40);
+    let answer = "## Plan\nThe tokenizer re-allocates on **every** token, so\n\n- reuse the buffer\n- measure `lex` again\n\n\
+                  ```rust\npub struct Token<'a> {\n    pub text: &'a str,\n}\n```\n\n| Step | Before |\n|---|---|\n| lex | 48 ms |\n\n";
+    let output = (0..40).map(|n| format!("\x1b[32mtest\x1b[0m number_{n} ... ok\n")).collect::<Vec<_>>().concat();
+    for number in 0..entries / 2 {
+        screen.text(answer);
+        screen.command(number, &output);
+    }
+    screen
+}
+
+fn scrolling(entries: usize) {
+    let mut screen = session(entries);
+    screen.frame().unwrap();
+    row(&format!("{entries} entries, up by 3 rows"), &frames(2_000, &mut screen, |screen| screen.scroll(-3)));
+    row(&format!("{entries} entries, up by a page"), &frames(500, &mut screen, |screen| screen.scroll(-36)));
+    screen.to_start();
+    row(&format!("{entries} entries, from the start, down by 3 rows"), &frames(2_000, &mut screen, |screen| screen.scroll(3)));
+    let mut to_start = true;
+    let ends = frames(200, &mut screen, |screen| {
+        to_start = !to_start;
+        if to_start { screen.to_start() } else { screen.to_end() }
+    });
+    row(&format!("{entries} entries, from end to end"), &ends);
+    screen.scroll(-500);
+    let mut width = 120;
+    let resizes = frames(100, &mut screen, |screen| {
+        width = if width == 120 { 60 } else { 120 };
+        screen.resize(width, 40);
+    });
+    row(&format!("{entries} entries, resized"), &resizes);
+    let unfolds = frames(50, &mut screen, Screen::unfold_all);
+    row(&format!("{entries} entries, all folded or unfolded"), &unfolds);
+    row(&format!("{entries} entries, all unfolded, up by 3 rows"), &frames(2_000, &mut screen, |screen| screen.scroll(-3)));
+    let begun = Instant::now();
+    let count = screen.find("number_17");
+    println!("{:<56} {:>10.2}   {count} found", format!("{entries} entries, one search"), ms(begun.elapsed()));
+}
+
+/// As it comes in: a frame for every 64 chunks.
+fn streaming(bytes: usize) {
+    let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
+    let mut screen = Screen::new(120, 40);
+    let (mut sent, mut number, mut drawn) = (0, 0, Vec::new());
+    let begun = Instant::now();
+    while sent < bytes {
+        let mut chunk = String::with_capacity(CHUNK + 8);
+        while chunk.len() < CHUNK {
+            chunk.push_str(words[number % words.len()]);
+            chunk.push_str(match number % 90 {
+                80 => "\n\n```rust\nlet x = 1; // ",
+                86 => "\n```\n\n",
+                n if n % 13 == 12 => ".\n\n",
+                _ => " ",
+            });
+            number += 1;
+        }
+        sent += chunk.len();
+        screen.text(&chunk);
+        if number % 64 < 6 {
+            let frame = Instant::now();
+            screen.frame().unwrap();
+            drawn.push(frame.elapsed());
+        }
+    }
+    let whole = begun.elapsed();
+    row(&format!("an answer of {} KiB as it streams", bytes >> 10), &drawn);
+    println!("{:<56} {:>10.1}   {:.1} ns a byte", "  all of it", ms(whole), whole.as_nanos() as f64 / bytes as f64);
+}
+
+fn frames(count: usize, screen: &mut Screen, mut input: impl FnMut(&mut Screen)) -> Vec<Duration> {
+    let frame = |_| {
+        let begun = Instant::now();
+        input(screen);
+        screen.frame().unwrap();
+        begun.elapsed()
+    };
+    (0..count).map(frame).collect()
+}
+
+fn row(name: &str, frames: &[Duration]) {
+    let mut sorted = frames.to_vec();
+    sorted.sort_unstable();
+    let (middle, longest) = (ms(sorted[sorted.len() / 2]), ms(sorted[sorted.len() - 1]));
+    let over = if longest > LIMIT_MS { "   over 8 ms" } else { "" };
+    println!("{name:<56} {middle:>10.2} {longest:>10.2}{over}");
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}

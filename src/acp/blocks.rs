@@ -1,0 +1,207 @@
+//! What an editor sends with a prompt, as the text of one: files by their names, images and long texts kept beside it.
+
+use super::host::Files;
+use super::places::{self, Place};
+use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::path::Path;
+
+const MOST_BLOCKS: usize = 500;
+/// More words nobody means a model to read.
+const MOST_BYTES: usize = 4 << 20;
+/// A longer text that comes along is kept beside the prompt, and read as a file is.
+const INLINE_BYTES: usize = 32 << 10;
+
+/// The prompt, or why it cannot be sent.
+pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Files) -> Result<String, String> {
+    if blocks.len() > MOST_BLOCKS {
+        return Err(format!("the prompt has {} parts; at most {MOST_BLOCKS} are taken", blocks.len()));
+    }
+    let mut prompt = Prompt::default();
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) => prompt.say(&text.text),
+            ContentBlock::Image(image) => prompt.name(&kept_image(&image.data, files).await?),
+            ContentBlock::ResourceLink(link) => match places::of_uri(&link.uri).and_then(|place| place.mention(directory)) {
+                Some(mention) => prompt.name(&mention),
+                None => prompt.name(&format!("{} ({})", one_line(&link.name), one_line(&link.uri))),
+            },
+            ContentBlock::Resource(resource) => match resource.resource {
+                EmbeddedResourceResource::TextResourceContents(text) => {
+                    let place = places::of_uri(&text.uri);
+                    let name = place.as_ref().map_or_else(|| one_line(&text.uri), |place| called(place, directory));
+                    prompt.attach(&name, text.text, files).await?;
+                }
+                EmbeddedResourceResource::BlobResourceContents(blob) => {
+                    if blob.mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/")) {
+                        prompt.name(&kept_image(&blob.blob, files).await?);
+                    } else {
+                        let name = one_line(&blob.uri);
+                        return Err(format!(
+                            "`{name}` is neither text nor an image; name the file, and the model reads what it can"
+                        ));
+                    }
+                }
+                _ => return Err(UNKNOWN.to_owned()),
+            },
+            ContentBlock::Audio(_) => return Err("a prompt takes text, images and files, no sound".to_owned()),
+            _ => return Err(UNKNOWN.to_owned()),
+        }
+        if prompt.text.len() + prompt.behind.len() > MOST_BYTES {
+            return Err(format!("the prompt has more than {} MB; name files in place of their text", MOST_BYTES >> 20));
+        }
+    }
+    let text = prompt.whole();
+    if text.trim().is_empty() { Err("the prompt is empty; say what to do".to_owned()) } else { Ok(text) }
+}
+
+const UNKNOWN: &str = "the prompt has a part of an unknown kind; text, images and files are taken";
+
+/// Behind the name of a text that comes along.
+const AS_IT_IS: &str = ", as the editor has it now:";
+
+#[derive(Default)]
+struct Prompt {
+    text: String,
+    /// What comes along stands behind the words.
+    behind: String,
+    /// Whether the last part was a name, which the next words may not touch.
+    named: bool,
+}
+
+impl Prompt {
+    fn say(&mut self, words: &str) {
+        if self.named && !words.starts_with(|letter: char| letter.is_whitespace() || ".,;:!?)]}".contains(letter)) {
+            self.text.push(' ');
+        }
+        self.text.push_str(words);
+        self.named &= words.is_empty();
+    }
+
+    fn name(&mut self, name: &str) {
+        if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
+            self.text.push(' ');
+        }
+        self.text.push_str(name);
+        self.named = true;
+    }
+
+    async fn attach(&mut self, name: &str, text: String, files: &dyn Files) -> Result<(), String> {
+        self.behind.push_str("\n\n");
+        if text.len() > INLINE_BYTES || names_something(&text) {
+            let uri = files.keep_text(name.to_owned(), text).await?;
+            self.behind.extend([name, AS_IT_IS, " @", &uri]);
+            return Ok(());
+        }
+        let fence = fence(&text);
+        let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+        self.behind.extend([name, AS_IT_IS, "\n", &fence, "\n", &text, end, &fence]);
+        Ok(())
+    }
+
+    fn whole(self) -> String {
+        let whole = self.text + &self.behind;
+        whole.trim_start_matches('\n').to_owned()
+    }
+}
+
+/// Longer than what stands in the text.
+pub fn fence(text: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+/// Whether something in a text would be read as the name of a file that a prompt wants read.
+fn names_something(text: &str) -> bool {
+    text.split(char::is_whitespace).any(|word| {
+        word.split_once('@').is_some_and(|(before, after)| {
+            !before.ends_with(char::is_alphanumeric) && after.contains(['/', '.', '"']) && !after.starts_with('@')
+        })
+    })
+}
+
+fn called(place: &Place, directory: &Path) -> String {
+    let name = places::named(&place.path, directory);
+    match place.lines {
+        None => name,
+        Some((first, last)) if first == last => format!("{name}, line {first}"),
+        Some((first, last)) => format!("{name}, lines {first} to {last}"),
+    }
+}
+
+async fn kept_image(data: &str, files: &dyn Files) -> Result<String, String> {
+    let bytes = STANDARD.decode(data.trim()).map_err(|error| format!("the image is no base64: {error}"))?;
+    Ok(format!("@{}", files.keep_image(bytes).await?))
+}
+
+/// So that no name can pass for words of the person.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter.is_control()).collect();
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").chars().take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent_client_protocol::v1::schema::{EmbeddedResource, ImageContent, ResourceLink, TextResourceContents};
+    use futures_util::FutureExt as _;
+    use futures_util::future::BoxFuture;
+
+    struct Kept;
+
+    impl Files for Kept {
+        fn text(&self, _: &Path) -> BoxFuture<'static, Option<String>> {
+            async { None }.boxed()
+        }
+
+        fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>> {
+            async move { Ok(format!("artifact:{}", bytes.len())) }.boxed()
+        }
+
+        fn keep_text(&self, _: String, text: String) -> BoxFuture<'static, Result<String, String>> {
+            async move { Ok(format!("artifact:{}", text.len())) }.boxed()
+        }
+    }
+
+    fn said(blocks: Vec<ContentBlock>) -> Result<String, String> {
+        prompt(blocks, Path::new("/w"), &Kept).now_or_never().unwrap()
+    }
+
+    fn along(uri: &str, text: &str) -> ContentBlock {
+        let contents = TextResourceContents::new(text, uri);
+        ContentBlock::Resource(EmbeddedResource::new(EmbeddedResourceResource::TextResourceContents(contents)))
+    }
+
+    #[test]
+    fn a_prompt_names_the_files_and_has_what_came_along_behind_its_words() {
+        let link = || ContentBlock::ResourceLink(ResourceLink::new("main.rs", "file:///w/src/main.rs"));
+        let text = |words: &str| ContentBlock::from(words.to_owned());
+        assert_eq!(said(vec![text("explain"), link(), text("please")]).unwrap(), "explain @src/main.rs please");
+        assert_eq!(said(vec![text("see "), link(), text(", and go")]).unwrap(), "see @src/main.rs, and go");
+        let web = ContentBlock::ResourceLink(ResourceLink::new("a\nb", "https://example.org/"));
+        assert_eq!(said(vec![web]).unwrap(), "a b (https://example.org/)");
+        assert_eq!(
+            said(vec![along("file:///w/a.rs#L2-3", "let a = \"```\";"), text("why?")]).unwrap(),
+            "why?\n\na.rs, lines 2 to 3, as the editor has it now:\n````\nlet a = \"```\";\n````"
+        );
+        let image = ContentBlock::Image(ImageContent::new("AAAA", "image/png"));
+        assert_eq!(said(vec![text("what is this?"), image]).unwrap(), "what is this? @artifact:3");
+    }
+
+    #[test]
+    fn a_text_that_is_long_or_would_name_files_is_kept_beside_the_prompt() {
+        let kept = said(vec![along("file:///w/a.ts", "import x from \"@types/node\";")]).unwrap();
+        assert_eq!(kept, "a.ts, as the editor has it now: @artifact:28");
+        assert!(said(vec![along("untitled:1", &"x".repeat(40_000))]).unwrap().ends_with("@artifact:40000"));
+        assert!(said(vec![along("untitled:1", "me@example.org")]).unwrap().contains("me@example.org"));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_with_what_to_do() {
+        assert!(said(vec![]).unwrap_err().contains("empty"));
+        let image = ContentBlock::Image(ImageContent::new("no base64!", "image/png"));
+        assert!(said(vec![image]).unwrap_err().contains("base64"));
+        assert!(said(vec![ContentBlock::from("x".repeat(5 << 20))]).unwrap_err().contains("name files"));
+    }
+}

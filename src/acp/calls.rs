@@ -1,0 +1,179 @@
+//! Calls of tools, as an editor shows them: what kind, where, with what.
+
+use super::blocks::fence;
+use super::places;
+use crate::protocol::{Arguments, CallId, ToolError, ToolStatus, cut_after, cut_before};
+use agent_client_protocol::v1::schema::{Content, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolKind};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Of a text that a call gives or takes, for an editor to show; the model has all of it.
+pub const SHOWN_BYTES: usize = 48 << 10;
+/// Of the last that a running command printed.
+pub const TAIL_BYTES: usize = 12 << 10;
+/// Of the arguments, as they are.
+const RAW_BYTES: usize = 64 << 10;
+const TITLE_BYTES: usize = 240;
+const MOST_LOCATIONS: usize = 50;
+
+/// What a call does, by its tool, else by what it needs.
+pub fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
+    match tool {
+        "ReadFile" | "Stat" | "TextInspect" | "HashFile" | "DiskUsage" | "CliRead" | "CliEnv" | "CliGetPlatform" => {
+            ToolKind::Read
+        }
+        "ListDirectory" | "Glob" | "Grep" => ToolKind::Search,
+        "Move" => ToolKind::Move,
+        "Delete" => ToolKind::Delete,
+        _ => match capability {
+            Some("File.Read") => ToolKind::Read,
+            Some("File.Write") => ToolKind::Edit,
+            Some("File.Delete") => ToolKind::Delete,
+            Some("Shell.Exec" | "Tool.Custom") => ToolKind::Execute,
+            Some("Network.Http") => ToolKind::Fetch,
+            _ => ToolKind::Other,
+        },
+    }
+}
+
+/// The places a call is about, from its arguments.
+pub fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocation> {
+    let Arguments::Object(arguments) = arguments else { return Vec::new() };
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|path| !path.is_empty() && !path.contains('\0'));
+    let line = arguments.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
+    let named = ["path", "source", "destination"].into_iter().filter_map(text);
+    named.map(|path| ToolCallLocation::new(places::absolute(path, directory)).line(line)).collect()
+}
+
+/// The places that a change is about.
+pub fn changed(paths: &[PathBuf], diff: &str, directory: &Path) -> Vec<ToolCallLocation> {
+    let line = diff.lines().find_map(|line| {
+        let new = line.strip_prefix("@@ -")?.split_once(" +")?.1;
+        new.split([',', ' ']).next()?.parse::<u32>().ok().filter(|line| *line > 0)
+    });
+    let path = |(at, path): (usize, &PathBuf)| {
+        let path = places::absolute(&path.to_string_lossy(), directory);
+        ToolCallLocation::new(path).line(line.filter(|_| at == 0))
+    };
+    paths.iter().take(MOST_LOCATIONS).enumerate().map(path).collect()
+}
+
+pub fn raw_input(arguments: &Arguments) -> Option<Value> {
+    match arguments {
+        Arguments::Object(object) => {
+            let size: usize = object.values().map(|value| value.as_str().map_or(64, str::len)).sum();
+            if size <= RAW_BYTES {
+                return Some(Value::Object(object.clone()));
+            }
+            let short = |(name, value): (&String, &Value)| {
+                let value = value.as_str().map_or_else(|| value.clone(), |text| Value::String(shown(text, RAW_BYTES / 8)));
+                (name.clone(), value)
+            };
+            Some(Value::Object(object.iter().map(short).collect::<Map<_, _>>()))
+        }
+        Arguments::Malformed(text) => Some(Value::String(shown(text, RAW_BYTES))),
+    }
+}
+
+pub fn raw_output(output: &str, error: Option<&ToolError>, artifacts: &[String]) -> Value {
+    let mut raw = json!({"output": shown(output, SHOWN_BYTES)});
+    if let Some(error) = error {
+        raw["error"] = json!({"code": error.code.as_str(), "message": error.message});
+    }
+    if !artifacts.is_empty() {
+        raw["artifactUris"] = json!(artifacts);
+    }
+    raw
+}
+
+pub fn status(status: ToolStatus) -> ToolCallStatus {
+    match status {
+        ToolStatus::Succeeded => ToolCallStatus::Completed,
+        ToolStatus::Failed | ToolStatus::Denied => ToolCallStatus::Failed,
+    }
+}
+
+/// One line.
+pub fn title(summary: &str) -> String {
+    let line: String = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = cut_before(&line, TITLE_BYTES);
+    if end < line.len() { format!("{}…", &line[..end]) } else { line }
+}
+
+/// Its start and its end, where it is longer.
+pub fn shown(text: &str, most: usize) -> String {
+    crate::protocol::truncated(text, most).into_owned()
+}
+
+/// The last of it.
+pub fn tail(text: &mut String, most: usize) {
+    if text.len() > 2 * most {
+        let start = cut_after(text, text.len() - most);
+        text.drain(..start);
+    }
+}
+
+/// Words of a program: neither Markdown nor anything else.
+pub fn code(text: &str, language: &str) -> ToolCallContent {
+    let fence = fence(text);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    words(format!("{fence}{language}\n{text}{end}{fence}"))
+}
+
+pub fn words(text: String) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(text))
+}
+
+/// Names of calls that are the only ones of their session: a provider may count anew with every answer.
+#[derive(Default)]
+pub struct Names {
+    seen: HashMap<CallId, u32>,
+}
+
+impl Names {
+    /// A call that is asked for now.
+    pub fn begin(&mut self, id: &CallId) -> String {
+        *self.seen.entry(id.clone()).or_default() += 1;
+        self.of(id)
+    }
+
+    pub fn of(&self, id: &CallId) -> String {
+        match self.seen.get(id) {
+            None | Some(0 | 1) => id.to_string(),
+            Some(number) => format!("{id}~{number}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_says_where_it_is_about_something() {
+        let arguments = Arguments::parse(r#"{"path": "src/a.rs", "offset": 12, "limit": 3}"#);
+        let found = locations(&arguments, Path::new("/w"));
+        assert_eq!((found[0].path.as_path(), found[0].line), (Path::new("/w/src/a.rs"), Some(12)));
+        let found = changed(&["src/a.rs".into(), "/x/b".into()], "@@ -3,2 +7,3 @@\n", Path::new("/w"));
+        assert_eq!((found[0].line, found[1].line, found[1].path.as_path()), (Some(7), None, Path::new("/x/b")));
+    }
+
+    #[test]
+    fn large_arguments_are_cut_and_two_calls_of_one_name_are_told_apart() {
+        let raw = raw_input(&Arguments::parse(&json!({"path": "a", "content": "x".repeat(200_000)}).to_string())).unwrap();
+        assert!(raw["path"] == "a" && raw["content"].as_str().unwrap().len() < 20_000);
+        let (mut names, id) = (Names::default(), CallId::new("call_1"));
+        assert_eq!(
+            [names.begin(&id), names.of(&id), names.begin(&id), names.of(&id)],
+            ["call_1", "call_1", "call_1~2", "call_1~2"]
+        );
+    }
+
+    #[test]
+    fn what_a_program_printed_cannot_end_its_own_block() {
+        let ToolCallContent::Content(content) = code("```\n# a heading\n", "") else { panic!("words") };
+        let agent_client_protocol::v1::schema::ContentBlock::Text(text) = content.content else { panic!("text") };
+        assert_eq!(text.text, "````\n```\n# a heading\n````");
+    }
+}

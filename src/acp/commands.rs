@@ -1,0 +1,130 @@
+//! Commands that begin with `/`: which of them make sense in an editor, and what a prompt means by one.
+
+use super::told::available;
+use crate::protocol::CustomCommand;
+use agent_client_protocol::v1::schema::AvailableCommand;
+
+/// Those of aye's own that are answered here, with what may stand behind them. What they do is said by the one list of all commands.
+pub const HANDLED: &[(&str, Option<&str>)] = &[
+    ("/help", None),
+    ("/status", None),
+    ("/context", None),
+    ("/compact", Some("what it must not lose, or `undo`")),
+    ("/cost", None),
+    ("/budget", None),
+    ("/diff", None),
+    ("/undo", None),
+    ("/redo", None),
+    ("/continue", None),
+    ("/mode", Some("plan, ask, auto-edit or auto")),
+    ("/model", Some("PROVIDER/NAME")),
+    ("/effort", Some("off, low, medium, high or auto")),
+    ("/policy", Some("reload, grants or undo; nothing: what is in force")),
+    ("/ps", None),
+    ("/stop", Some("the id of a command in the background")),
+    ("/artifacts", None),
+    ("/export", Some("md, json or html, and a name")),
+];
+
+/// Those that are prompts, in the form of a person's own.
+const PROMPTS: [(&str, &str); 2] =
+    [("init", include_str!("../../assets/commands/init.md")), ("review", include_str!("../../assets/commands/review.md"))];
+
+/// Every command that there is, with what it does.
+pub type Registry = &'static [(&'static str, &'static str)];
+
+/// What a prompt means.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Meant {
+    Prompt(String),
+    /// One of aye's own, without its slash, and what stands behind it.
+    Own(&'static str, String),
+    /// Why it cannot be done.
+    Not(String),
+}
+
+pub fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
+    let words = |name: &str| registry.iter().find(|(entry, _)| *entry == name).map_or("", |(_, words)| words);
+    let handled = HANDLED.iter().map(|(name, hint)| available(&name[1..], words(name), *hint));
+    let prompts =
+        PROMPTS.iter().map(|(name, _)| available(name, words(&format!("/{name}")), (*name == "review").then_some("WHAT")));
+    let free = own.iter().filter(|command| !is_taken(registry, &command.name));
+    let own = free.map(|command| available(&command.name, &command.description, command.argument_hint.as_deref()));
+    handled.chain(prompts).chain(own).collect()
+}
+
+fn is_taken(registry: Registry, name: &str) -> bool {
+    registry.iter().any(|(entry, _)| entry[1..].split(' ').next() == Some(name))
+}
+
+/// A path, or a slash in the middle of something, is no command.
+pub fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> Meant {
+    let Some(typed) = text.trim().strip_prefix('/') else { return Meant::Prompt(text) };
+    let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let behind = behind.trim();
+    if word.is_empty() || word.contains(['/', '.']) {
+        return Meant::Prompt(text);
+    }
+    if let Some((name, _)) = HANDLED.iter().find(|(name, _)| &name[1..] == word) {
+        return Meant::Own(&name[1..], behind.to_owned());
+    }
+    let prompt = PROMPTS.iter().find(|(name, _)| *name == word);
+    let prompt = prompt.map(|(name, text)| CustomCommand::parse((*name).to_owned(), "aye".to_owned(), text).0);
+    let free = || own.iter().find(|command| command.name == word && !is_taken(registry, word)).cloned();
+    if let Some(command) = prompt.or_else(free) {
+        if command.text.is_empty() {
+            return Meant::Not(format!("`{}` has no text; write there what the model is to be told", command.source));
+        }
+        if command.wants_arguments() && behind.is_empty() {
+            return Meant::Not(format!("say what for: `/{word} {}`", command.argument_hint.unwrap_or_default()));
+        }
+        return Meant::Prompt(command.expand(behind));
+    }
+    if is_taken(registry, word) {
+        return Meant::Not(format!(
+            "`/{word}` is a command of aye's screen; the editor has its own way to that, or `aye` in a terminal"
+        ));
+    }
+    Meant::Not(format!("there is no `/{word}`; `/help` lists what there is"))
+}
+
+pub fn help(registry: Registry, own: &[CustomCommand]) -> String {
+    let lines = advertised(registry, own).into_iter().map(|command| format!("- `/{}`: {}", command.name, command.description));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Registry = &[("/help", "keys and commands"), ("/theme", "other colours"), ("/policy undo", "x")];
+
+    fn own(name: &str, text: &str) -> CustomCommand {
+        CustomCommand::parse(name.to_owned(), format!("commands/{name}.md"), text).0
+    }
+
+    #[test]
+    fn a_command_is_aye_s_own_then_a_person_s_and_a_path_is_none() {
+        let commands = [own("fix", "Fix $ARGUMENTS"), own("theme", "Mine"), own("due", "---\nargument-hint: <day>\n---\nOn $1")];
+        let meant = |text: &str| meant(text.to_owned(), ALL, &commands);
+        assert_eq!(meant("/compact the parser"), Meant::Own("compact", "the parser".to_owned()));
+        assert_eq!(meant("/fix it"), Meant::Prompt("Fix it".to_owned()));
+        assert_eq!(meant("/usr/bin/env is what?"), Meant::Prompt("/usr/bin/env is what?".to_owned()));
+        assert!(matches!(meant("/review"), Meant::Prompt(text) if text.len() > 20));
+        assert!(matches!(meant("/theme dark"), Meant::Not(why) if why.contains("screen")));
+        assert!(matches!(meant("/due"), Meant::Not(why) if why.contains("<day>")));
+        assert!(matches!(meant("/nothing"), Meant::Not(why) if why.contains("/help")));
+    }
+
+    #[test]
+    fn what_is_advertised_has_words_of_the_one_list_and_no_name_twice() {
+        let told = advertised(ALL, &[own("fix", "Fix it"), own("theme", "Mine")]);
+        let mut names: Vec<&str> = told.iter().map(|command| command.name.as_str()).collect();
+        assert_eq!(told[0].description, "keys and commands");
+        assert!(names.contains(&"fix") && !names.contains(&"theme"));
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

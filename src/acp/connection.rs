@@ -1,0 +1,439 @@
+//! The connection to an editor: its requests, and which session each is for.
+
+mod capabilities;
+
+use super::commands::Registry;
+use super::host::{Asked, Host, Opened, Refusal, Which};
+use super::session::{ASKS, Ask, Session, TASK_RUNNING};
+use super::told::Understands;
+use super::wire::{self, Pipes, UPDATES_OUT};
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    AuthenticateResponse, CancelNotification, ClientNotification, ClientRequest, CloseSessionResponse, DeleteSessionResponse,
+    InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionResponse, McpServer, NewSessionResponse,
+    RequestPermissionRequest, RequestPermissionResponse, ResumeSessionResponse, SessionInfo, SessionNotification, SessionUpdate,
+};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Agent, Channel, Error, on_receive_notification, on_receive_request};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+pub type Reply = Responder<serde_json::Value>;
+
+/// Sessions that one editor has open at once.
+const MOST_SESSIONS: usize = 32;
+/// Requests that open, list or end sessions, under way at once.
+const MOST_OPENING: usize = 8;
+/// Of a list that is longer the rest is asked for.
+const PAGE: usize = 100;
+/// How long what was said last may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long all sessions may take to save themselves, and how long of that their editor may take to read.
+const FAREWELL: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(1);
+/// Places in the queue of a session that only a stop may take.
+const FOR_CANCEL: usize = 8;
+
+const INVALID_REQUEST: i32 = -32600;
+const INVALID_PARAMS: i32 = -32602;
+const INTERNAL: i32 = -32603;
+const AUTH_REQUIRED: i32 = -32000;
+const NOT_FOUND: i32 = -32002;
+const POLICY: i32 = -32005;
+const HELD: i32 = -32008;
+
+/// How text from outside is made harmless: where it is read, and where somebody decides by it.
+#[derive(Debug, Clone, Copy)]
+pub struct Looks {
+    pub clean: fn(&str) -> Cow<'_, str>,
+    pub reveal: fn(&str) -> Cow<'_, str>,
+}
+
+/// What the connection is made with.
+pub struct Front {
+    pub host: Arc<dyn Host>,
+    pub looks: Looks,
+    pub version: &'static str,
+    pub registry: Registry,
+}
+
+/// Why it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The editor closed its end, or does not read any more.
+    Closed,
+    Stopped,
+}
+
+/// The editor, for a session.
+#[derive(Clone)]
+pub struct Client {
+    connection: ConnectionTo<agent_client_protocol::Client>,
+    /// For updates that wait to be written.
+    room: Arc<Semaphore>,
+    understands: Understands,
+    pub looks: Looks,
+    /// Tells the session whether more of what streams is taken.
+    pub flow: Option<Arc<watch::Sender<bool>>>,
+}
+
+impl Client {
+    fn takes_more(&self, more: bool) {
+        if let Some(flow) = &self.flow {
+            flow.send_replace(more);
+        }
+    }
+
+    pub fn understands(&self) -> Understands {
+        self.understands
+    }
+
+    /// Waits where the editor does not keep up.
+    pub async fn update(&self, session: &crate::protocol::SessionId, update: SessionUpdate) {
+        let room = match self.room.try_acquire() {
+            Ok(room) => room,
+            Err(TryAcquireError::Closed) => return,
+            Err(TryAcquireError::NoPermits) => {
+                self.takes_more(false);
+                let room = self.room.acquire().await;
+                self.takes_more(true);
+                let Ok(room) = room else { return };
+                room
+            }
+        };
+        room.forget();
+        let _ = self.connection.send_notification(SessionNotification::new(session.to_string(), update));
+    }
+
+    pub fn ask(
+        &self,
+        request: RequestPermissionRequest,
+    ) -> impl Future<Output = Result<RequestPermissionResponse, String>> + Send + 'static {
+        let sent = self.connection.send_request(request);
+        async move { sent.block_task().await.map_err(|error| error.message) }
+    }
+}
+
+pub fn reply<T: serde::Serialize>(to: Reply, result: Result<T, Error>) {
+    let result = result.and_then(|answer| serde_json::to_value(answer).map_err(|error| error_of(INTERNAL, error.to_string())));
+    let _ = to.respond_with_result(result);
+}
+
+pub fn refuse(to: Reply, code: i32, message: impl Into<String>) {
+    let _ = to.respond_with_error(error_of(code, message));
+}
+
+/// What cannot be, in words.
+pub fn wrong(message: impl Into<String>) -> Error {
+    error_of(INVALID_PARAMS, message)
+}
+
+fn error_of(code: i32, message: impl Into<String>) -> Error {
+    Error::new(code, message)
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        let (code, message) = match refusal {
+            Refusal::NoKey(message) => (AUTH_REQUIRED, message),
+            Refusal::NoSession(message) => (NOT_FOUND, message),
+            Refusal::Held(message) => (HELD, message),
+            Refusal::Wrong(message) => (INVALID_PARAMS, message),
+            Refusal::Policy(message) => (POLICY, message),
+            Refusal::Failed(message) => (INTERNAL, message),
+        };
+        Self::new(code, message)
+    }
+}
+
+/// What all requests share.
+struct Door {
+    front: Front,
+    room: Arc<Semaphore>,
+    opening: Arc<Semaphore>,
+    understands: OnceLock<Understands>,
+    sessions: Mutex<HashMap<String, mpsc::Sender<Ask>>>,
+}
+
+/// Speaks with an editor until it goes, or until `stop` comes. All sessions are saved then.
+pub async fn serve(
+    front: Front,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    stop: impl Future<Output = ()> + Send,
+) -> Ended {
+    let Pipes { lines, out, written } = wire::open(input, output);
+    let (near, far) = Channel::duplex();
+    let (from, to) = near.into_parts();
+    let room = Arc::new(Semaphore::new(UPDATES_OUT));
+    let door = Arc::new(Door {
+        front,
+        room: room.clone(),
+        opening: Arc::new(Semaphore::new(MOST_OPENING)),
+        understands: OnceLock::new(),
+        sessions: Mutex::default(),
+    });
+    let gone = CancellationToken::new();
+    let (closed, is_closed) = oneshot::channel();
+    let complain = out.clone();
+    let incoming = tokio::spawn(async move {
+        // The connection is closed once all sessions have said their last.
+        let to = wire::bring_in(lines, to, complain).await;
+        let _ = closed.send(());
+        to
+    });
+    let outgoing = tokio::spawn(wire::carry_out(from, out, room.clone(), gone.clone()));
+    let (requests, notifications, end) = (door.clone(), door.clone(), door.clone());
+    let ended = Agent
+        .v1()
+        .name("aye")
+        .on_receive_request(
+            async move |request: ClientRequest, to, connection| {
+                requests.clone().request(request, to, connection);
+                Ok(())
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |notification: ClientNotification, _connection| {
+                notifications.notification(notification);
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .connect_with(far, async move |_connection| {
+            let ended = tokio::select! {
+                _ = is_closed => Ended::Closed,
+                // Nobody reads.
+                () = gone.cancelled() => Ended::Closed,
+                () = stop => Ended::Stopped,
+            };
+            let mut closing = std::pin::pin!(timeout(FAREWELL, end.close_all()));
+            if timeout(SOON, &mut closing).await.is_err() {
+                // An editor that does not read holds nobody up.
+                room.close();
+                let _ = closing.await;
+            }
+            Ok(ended)
+        })
+        .await;
+    incoming.abort();
+    let _ = timeout(LAST_WORDS, outgoing).await;
+    let _ = timeout(LAST_WORDS, written).await;
+    ended.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the connection to the editor");
+        Ended::Closed
+    })
+}
+
+impl Door {
+    /// Never waits: the answers of the editor to our own questions come the same way.
+    fn request(self: Arc<Self>, request: ClientRequest, to: Reply, connection: ConnectionTo<agent_client_protocol::Client>) {
+        if let ClientRequest::InitializeRequest(request) = request {
+            return self.initialize(&request, to);
+        }
+        let Some(understands) = self.understands.get().copied() else {
+            return refuse(to, INVALID_REQUEST, "`initialize` comes first");
+        };
+        match request {
+            ClientRequest::PromptRequest(request) => {
+                let id = request.session_id.to_string();
+                self.hand_on(&id, to, |to| Ask::Prompt(request, to));
+            }
+            ClientRequest::SetSessionModeRequest(request) => {
+                let id = request.session_id.to_string();
+                self.hand_on(&id, to, |to| Ask::Mode(request, to));
+            }
+            ClientRequest::SetSessionConfigOptionRequest(request) => {
+                let id = request.session_id.to_string();
+                self.hand_on(&id, to, |to| Ask::Option(request, to));
+            }
+            ClientRequest::ExtMethodRequest(_) => {
+                let _ = to.respond_with_error(Error::method_not_found());
+            }
+            request => {
+                let Ok(place) = self.opening.clone().try_acquire_owned() else {
+                    return refuse(to, INTERNAL, "too much is being opened at once; wait for the answers");
+                };
+                let client = Client { connection, room: self.room.clone(), understands, looks: self.front.looks, flow: None };
+                tokio::spawn(async move {
+                    self.slowly(request, to, client).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+
+    fn initialize(&self, request: &InitializeRequest, to: Reply) {
+        let understands = capabilities::understood(&request.client_capabilities);
+        // Said again it holds as it was said first.
+        let understands = *self.understands.get_or_init(|| understands);
+        let ways = capabilities::ways_in(self.front.host.ways_in(), understands);
+        reply(to, Ok(capabilities::answer(ProtocolVersion::V1, ways, self.front.version)));
+    }
+
+    fn notification(&self, notification: ClientNotification) {
+        if let ClientNotification::CancelNotification(CancelNotification { session_id, .. }) = notification
+            && let Some(session) = self.session(&session_id.to_string())
+        {
+            // Where the queue is full of them one is enough.
+            let _ = session.try_send(Ask::Cancel);
+        }
+    }
+
+    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, mpsc::Sender<Ask>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn session(&self, id: &str) -> Option<mpsc::Sender<Ask>> {
+        self.sessions().get(id).cloned()
+    }
+
+    fn hand_on(&self, id: &str, to: Reply, ask: impl FnOnce(Reply) -> Ask) {
+        let Some(session) = self.session(id) else {
+            return refuse(to, NOT_FOUND, format!("no session `{id}` is open here; `session/load` opens one that is stored"));
+        };
+        if session.capacity() <= FOR_CANCEL {
+            return refuse(to, TASK_RUNNING, "too much is asked of this session at once; wait for the answers");
+        }
+        // Where it ended meanwhile the request is answered by its being dropped.
+        drop(session.try_send(ask(to)));
+    }
+
+    /// What takes its time: a disk, a provider.
+    async fn slowly(&self, request: ClientRequest, to: Reply, client: Client) {
+        match request {
+            ClientRequest::AuthenticateRequest(request) => {
+                let known = self.front.host.ways_in().iter().any(|way| way.id == &*request.method_id.0);
+                if !known {
+                    return refuse(to, INVALID_PARAMS, format!("there is no way in called `{}`", request.method_id.0));
+                }
+                let done = self.front.host.authenticated().await;
+                reply(to, done.map(|()| AuthenticateResponse::new()).map_err(Into::into));
+            }
+            ClientRequest::NewSessionRequest(request) => {
+                let asked = asked(Which::New, request.cwd, request.additional_directories, request.mcp_servers);
+                self.open(asked, to, client, |id, session, to| {
+                    let options = session.options();
+                    let answer = NewSessionResponse::new(id.to_owned()).modes(options.modes()).config_options(options.config());
+                    reply(to, Ok(answer));
+                })
+                .await;
+            }
+            ClientRequest::LoadSessionRequest(request) => {
+                let which = Which::Stored { id: request.session_id.to_string(), told: true };
+                let asked = asked(which, request.cwd, request.additional_directories, request.mcp_servers);
+                self.open(asked, to, client, |_, session, to| {
+                    let options = session.options();
+                    reply(to, Ok(LoadSessionResponse::new().modes(options.modes()).config_options(options.config())));
+                })
+                .await;
+            }
+            ClientRequest::ResumeSessionRequest(request) => {
+                let which = Which::Stored { id: request.session_id.to_string(), told: false };
+                let asked = asked(which, request.cwd, request.additional_directories, request.mcp_servers);
+                self.open(asked, to, client, |_, session, to| {
+                    let options = session.options();
+                    reply(to, Ok(ResumeSessionResponse::new().modes(options.modes()).config_options(options.config())));
+                })
+                .await;
+            }
+            ClientRequest::ListSessionsRequest(request) => reply(to, self.list(request).await),
+            ClientRequest::CloseSessionRequest(request) => {
+                let id = request.session_id.to_string();
+                if self.close(&id).await {
+                    reply(to, Ok(CloseSessionResponse::new()));
+                } else {
+                    refuse(to, NOT_FOUND, format!("no session `{id}` is open here"));
+                }
+            }
+            ClientRequest::DeleteSessionRequest(request) => {
+                let id = request.session_id.to_string();
+                self.close(&id).await;
+                let done = self.front.host.delete(id).await;
+                reply(to, done.map(|()| DeleteSessionResponse::new()).map_err(Into::into));
+            }
+            _ => {
+                let _ = to.respond_with_error(Error::method_not_found());
+            }
+        }
+    }
+
+    async fn open(&self, asked: Result<Asked, Error>, to: Reply, client: Client, answer: impl FnOnce(&str, &Session, Reply)) {
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(error) => return reply::<()>(to, Err(error)),
+        };
+        if self.sessions().len() >= MOST_SESSIONS {
+            return refuse(to, INTERNAL, format!("{MOST_SESSIONS} sessions are open; close one first"));
+        }
+        // Who opens a session again looks at it anew.
+        if let Which::Stored { id, .. } = &asked.which {
+            self.close(id).await;
+        }
+        let opened: Opened = match self.front.host.open(asked).await {
+            Ok(opened) => opened,
+            Err(refusal) => return reply::<()>(to, Err(refusal.into())),
+        };
+        let (asks, receive) = mpsc::channel(ASKS);
+        let (mut session, history, notices) = Session::begin(client, self.front.registry, opened).await;
+        let id = session.id().to_string();
+        session.tell_history(history).await;
+        self.sessions().insert(id.clone(), asks);
+        answer(&id, &session, to);
+        tokio::spawn(async move {
+            session.introduce(notices).await;
+            session.run(receive).await;
+        });
+    }
+
+    async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
+        let from: usize = match &request.cursor {
+            None => 0,
+            Some(cursor) => cursor.parse().map_err(|_| wrong(format!("`{cursor}` is no cursor of this list")))?,
+        };
+        let all = self.front.host.list(request.cwd).await?;
+        let more = (all.len() > from.saturating_add(PAGE)).then(|| (from + PAGE).to_string());
+        let page = all.into_iter().skip(from).take(PAGE).map(|one| {
+            let title = one.title.map(|title| (self.front.looks.clean)(&title).into_owned());
+            SessionInfo::new(one.id.to_string(), one.directory).title(title).updated_at(one.updated.to_string())
+        });
+        Ok(ListSessionsResponse::new(page.collect()).next_cursor(more))
+    }
+
+    /// Whether there was one of that name.
+    async fn close(&self, id: &str) -> bool {
+        let session = self.sessions().remove(id);
+        let Some(session) = session else { return false };
+        ended(&session, false).await;
+        true
+    }
+
+    async fn close_all(&self) {
+        let all: Vec<_> = self.sessions().drain().map(|(_, session)| session).collect();
+        futures_util::future::join_all(all.iter().map(|session| ended(session, true))).await;
+    }
+}
+
+async fn ended(session: &mpsc::Sender<Ask>, gone: bool) {
+    let (closed, is_closed) = oneshot::channel();
+    if session.send(Ask::Close { gone, closed }).await.is_ok() {
+        let _ = is_closed.await;
+    }
+}
+
+fn asked(which: Which, cwd: PathBuf, more: Vec<PathBuf>, servers: Vec<McpServer>) -> Result<Asked, Error> {
+    let relative = |path: &&PathBuf| !Path::new(path).is_absolute();
+    if let Some(path) = std::iter::once(&cwd).chain(&more).find(relative) {
+        return Err(wrong(format!("`{}` is no absolute path of a directory", path.display())));
+    }
+    let servers = servers.into_iter().map(capabilities::server).collect::<Result<Vec<_>, _>>()?;
+    Ok(Asked { which, directory: cwd, more, servers })
+}

@@ -1,0 +1,65 @@
+//! What aye says it can do, and what an editor says.
+
+use super::wrong;
+use crate::acp::host::{Authentication, Server, ServerReach};
+use crate::acp::told::Understands;
+use agent_client_protocol::Error;
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal, ClientCapabilities, HttpHeader, Implementation,
+    InitializeResponse, McpCapabilities, McpServer, PromptCapabilities, SessionAdditionalDirectoriesCapabilities,
+    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+};
+
+pub fn understood(client: &ClientCapabilities) -> Understands {
+    let session = client.session.as_ref();
+    Understands {
+        notices: session.is_some_and(|session| session.notices.is_some()),
+        compactions: session.is_some_and(|session| session.compaction.is_some()),
+        terminal_sign_in: client.auth.terminal,
+    }
+}
+
+/// Of an editor without a terminal nothing is asked that needs one.
+pub fn ways_in(ways: Vec<Authentication>, understands: Understands) -> Vec<AuthMethod> {
+    let method = |way: Authentication| match way.in_terminal.filter(|_| understands.terminal_sign_in) {
+        Some(arguments) => {
+            let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+            AuthMethod::Terminal(AuthMethodTerminal::new(way.id, way.name).description(way.description).args(arguments))
+        }
+        None => AuthMethod::Agent(AuthMethodAgent::new(way.id, way.name).description(way.description)),
+    };
+    ways.into_iter().map(method).collect()
+}
+
+pub fn answer(version: ProtocolVersion, ways: Vec<AuthMethod>, own: &'static str) -> InitializeResponse {
+    let sessions = SessionCapabilities::new()
+        .list(SessionListCapabilities::new())
+        .delete(SessionDeleteCapabilities::new())
+        .additional_directories(SessionAdditionalDirectoriesCapabilities::new())
+        .resume(SessionResumeCapabilities::new())
+        .close(SessionCloseCapabilities::new());
+    let capabilities = AgentCapabilities::new()
+        .load_session(true)
+        .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+        .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
+        .session_capabilities(sessions);
+    InitializeResponse::new(version)
+        .agent_capabilities(capabilities)
+        .auth_methods(ways)
+        .agent_info(Implementation::new("aye", own).title("aye".to_owned()))
+}
+
+pub fn server(server: McpServer) -> Result<Server, Error> {
+    let pairs = |headers: Vec<HttpHeader>| headers.into_iter().map(|header| (header.name, header.value)).collect();
+    let (name, reach) = match server {
+        McpServer::Stdio(server) => {
+            let environment = server.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
+            (server.name, ServerReach::Program { command: server.command, arguments: server.args, environment })
+        }
+        McpServer::Http(server) => (server.name, ServerReach::Http { url: server.url, headers: pairs(server.headers) }),
+        McpServer::Sse(server) => (server.name, ServerReach::Events { url: server.url, headers: pairs(server.headers) }),
+        _ => return Err(wrong("a server of tools is reached by a program, by http or by sse")),
+    };
+    Ok(Server { name, reach })
+}

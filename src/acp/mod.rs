@@ -1,0 +1,19 @@
+//! The Agent Client Protocol: the same sessions in an editor, over its pipes.
+
+mod blocks;
+mod calls;
+mod commands;
+mod connection;
+mod diffs;
+mod host;
+mod options;
+mod permission;
+mod places;
+mod session;
+mod slash;
+mod told;
+mod turn;
+mod wire;
+
+pub use connection::{Ended, Front, Looks, serve};
+pub use host::{Answer, Asked, Authentication, Files, Host, Listed, Opened, Refusal, Server, ServerReach, Which};

@@ -1,0 +1,119 @@
+//! What may be chosen in a session: mode, model, and how hard it thinks.
+
+use super::told::MODES;
+use crate::protocol::{Command, Effort, Mode};
+use agent_client_protocol::v1::schema::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelectOption, SessionMode,
+    SessionModeState,
+};
+
+pub const MODE: &str = "mode";
+pub const MODEL: &str = "model";
+pub const EFFORT: &str = "effort";
+const BY_ITSELF: &str = "auto";
+/// A longer list is nobody's choice; the rest are reached by `/model NAME`.
+const MOST_MODELS: usize = 100;
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub mode: Mode,
+    /// The laxest that may be chosen.
+    pub laxest: Mode,
+    pub model: String,
+    pub effort: Option<Effort>,
+    /// Those that can be asked.
+    pub models: Vec<String>,
+}
+
+impl Options {
+    pub fn modes(&self) -> SessionModeState {
+        let modes = self.offered().map(|(mode, name, words)| SessionMode::new(mode.as_str(), name).description(words.to_owned()));
+        SessionModeState::new(self.mode.as_str(), modes.collect())
+    }
+
+    fn offered(&self) -> impl Iterator<Item = (Mode, &'static str, &'static str)> {
+        let (laxest, mode) = (self.laxest, self.mode);
+        MODES.into_iter().filter(move |(offered, ..)| *offered <= laxest || *offered == mode)
+    }
+
+    pub fn config(&self) -> Vec<SessionConfigOption> {
+        let modes = self
+            .offered()
+            .map(|(mode, name, words)| SessionConfigSelectOption::new(mode.as_str(), name).description(words.to_owned()));
+        let mode = SessionConfigOption::select(MODE, "Mode", self.mode.as_str(), modes.collect::<Vec<_>>())
+            .description("what is asked about before it happens".to_owned())
+            .category(SessionConfigOptionCategory::Mode);
+        let own = (!self.models.contains(&self.model)).then_some(&self.model);
+        let models = own.into_iter().chain(&self.models).take(MOST_MODELS);
+        let models = models.map(|name| SessionConfigSelectOption::new(name.clone(), name.clone())).collect::<Vec<_>>();
+        let model = SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
+            .description("which model answers from the next request on".to_owned())
+            .category(SessionConfigOptionCategory::Model);
+        let efforts = Effort::ALL.into_iter().map(|effort| SessionConfigSelectOption::new(effort.as_str(), effort.as_str()));
+        let by_itself =
+            SessionConfigSelectOption::new(BY_ITSELF, BY_ITSELF).description("as the model has it by itself".to_owned());
+        let efforts = std::iter::once(by_itself).chain(efforts).collect::<Vec<_>>();
+        let current = self.effort.map_or(BY_ITSELF, Effort::as_str);
+        let effort = SessionConfigOption::select(EFFORT, "Effort", current, efforts)
+            .description("how hard the model is to think, where it can be told so".to_owned())
+            .category(SessionConfigOptionCategory::ThoughtLevel);
+        vec![mode, model, effort]
+    }
+
+    /// The command that sets it, or what could be said instead.
+    pub fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
+        let Some(value) = value.as_value_id() else { return Err(format!("`{id}` is one of several words, not true or false")) };
+        match id {
+            MODE => self.set_mode(&value.0),
+            MODEL => set_model(&value.0),
+            EFFORT => set_effort(&value.0),
+            other => Err(format!("there is no option `{other}`; there are `{MODE}`, `{MODEL}` and `{EFFORT}`")),
+        }
+    }
+
+    pub fn set_mode(&self, name: &str) -> Result<Command, String> {
+        let found = self.offered().find(|(mode, ..)| mode.as_str() == name);
+        let names = || self.offered().map(|(mode, ..)| mode.as_str()).collect::<Vec<_>>().join(", ");
+        found
+            .map(|(mode, ..)| Command::SetMode { mode })
+            .ok_or_else(|| format!("`{name}` is no mode here; there are {}", names()))
+    }
+}
+
+pub fn set_model(name: &str) -> Result<Command, String> {
+    match name.split_once('/') {
+        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(Command::SetModel { name: name.to_owned() }),
+        _ => Err(format!("`{name}` is no model; expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`")),
+    }
+}
+
+pub fn set_effort(name: &str) -> Result<Command, String> {
+    match (name, Effort::named(name)) {
+        (BY_ITSELF, _) => Ok(Command::SetEffort { effort: None }),
+        (_, Some(effort)) => Ok(Command::SetEffort { effort: Some(effort) }),
+        _ => Err(format!("`{name}` is no effort; there are {BY_ITSELF}, off, low, medium and high")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_mode_is_offered_that_this_process_may_not_take() {
+        let options =
+            |laxest| Options { mode: Mode::Ask, laxest, model: "a/b".to_owned(), effort: None, models: vec!["a/c".to_owned()] };
+        assert_eq!(options(Mode::Auto).modes().available_modes.len(), 4);
+        let held = options(Mode::Ask);
+        assert_eq!(held.modes().available_modes.len(), 2);
+        assert!(held.set_mode("auto").unwrap_err().contains("plan, ask"));
+        assert_eq!(held.set_mode("plan").unwrap(), Command::SetMode { mode: Mode::Plan });
+    }
+
+    #[test]
+    fn what_is_set_is_checked_before_it_is_tried() {
+        assert!(set_model("gpt").unwrap_err().contains("PROVIDER/NAME"));
+        assert_eq!(set_effort("auto").unwrap(), Command::SetEffort { effort: None });
+        assert!(set_effort("max").is_err());
+    }
+}

@@ -1,0 +1,129 @@
+//! Questions to the person, as an editor asks them, and what its answers mean.
+
+use super::calls;
+use super::connection::Looks;
+use crate::protocol::{Approval, Decision, GrantScope, Offer, Remember};
+use agent_client_protocol::v1::schema::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse, ToolCallContent,
+};
+use serde_json::Value;
+
+const ALLOW: &str = "allow";
+const REJECT: &str = "reject";
+const ALWAYS: &str = "always-session";
+const ALWAYS_HERE: &str = "always-project";
+/// Of the words of an option.
+const OPTION_BYTES: usize = 160;
+const REASON_BYTES: usize = 2_000;
+/// Commands of a line, and effects, that are listed each.
+const MOST_LISTED: usize = 40;
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    Decided(Decision),
+    /// The whole prompt is to stop.
+    Stopped,
+}
+
+/// What may be answered: once, from now on as narrowly as can be, or no.
+pub fn options(approval: &Approval, looks: Looks) -> Vec<PermissionOption> {
+    let mut options = vec![PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce)];
+    if let Some(offer) = approval.always.offers.first() {
+        let rules = offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let rules = calls::title(&(looks.reveal)(&calls::shown(&rules, OPTION_BYTES)));
+        for (id, scope, words) in [
+            (ALWAYS, GrantScope::Session, "Always in this session"),
+            (ALWAYS_HERE, GrantScope::Project, "Always in this project"),
+        ] {
+            if can_be_kept(offer, scope) {
+                options.push(PermissionOption::new(id, format!("{words}: {rules}"), PermissionOptionKind::AllowAlways));
+            }
+        }
+    }
+    options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
+    options
+}
+
+fn can_be_kept(offer: &Offer, scope: GrantScope) -> bool {
+    let asks_still = offer.asks_still.contains(&scope);
+    let in_file = scope == GrantScope::Session
+        || offer.memory_only.is_none() && offer.places.iter().any(|place| place.scope == scope && place.refused.is_none());
+    !asks_still && in_file && !offer.rules_for(scope).is_empty()
+}
+
+/// What the person looks at before they answer; diffs stand before it.
+pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
+    let reveal = |text: &str| (looks.reveal)(text).into_owned();
+    let mut contents = Vec::new();
+    if let Some(command) = &approval.command {
+        contents.push(calls::code(&reveal(&command.line), "sh"));
+        let cwd = reveal(&command.cwd);
+        contents.push(calls::words(format!("in `{cwd}`; held by: {}", reveal(&command.sandbox))));
+    }
+    let mut lines = Vec::new();
+    lines.extend(approval.description.as_deref().map(reveal));
+    if approval.parts.len() > 1 {
+        lines.extend(approval.parts.iter().take(MOST_LISTED).map(|part| {
+            format!(
+                "- {}: {} ({}, risk {})",
+                calls::title(&reveal(&part.text)),
+                reveal(&part.reason),
+                part.verdict.as_str(),
+                part.risk.as_str()
+            )
+        }));
+    }
+    if let Some(effects) = &approval.effects {
+        lines.push("It ran in a view of its own. Allow keeps what it did there; nothing runs again.".to_owned());
+        let files = effects.files.iter().take(MOST_LISTED);
+        lines.extend(files.map(|file| format!("- {}", calls::title(&reveal(&file.path)))));
+    }
+    lines.extend(
+        approval
+            .opens
+            .iter()
+            .take(MOST_LISTED)
+            .map(|place| format!("- a yes opens for this run: {}", reveal(&place.to_string()))),
+    );
+    lines.extend(approval.proposal.notes.iter().take(MOST_LISTED).map(|note| reveal(note)));
+    let critical = if approval.critical { ", critical" } else { "" };
+    lines.push(format!(
+        "{} (rule: {}; risk {}{critical})",
+        reveal(&approval.reason),
+        reveal(&approval.rule),
+        approval.risk_level.as_str()
+    ));
+    contents.push(calls::words(lines.join("\n")));
+    contents
+}
+
+/// What an answer means. What is not understood is a no.
+pub fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
+    let denied = |reason: Option<String>| Answered::Decided(Decision::Denied { reason });
+    let response = match result {
+        Ok(response) => response,
+        Err(message) => {
+            let message = calls::shown(&message, REASON_BYTES);
+            return denied(Some(format!("the editor could not ask: {message}")));
+        }
+    };
+    let always = |scope| Answered::Decided(Decision::ApprovedAlways { remember: Remember { scope, offer: 0, until: None } });
+    match response.outcome {
+        RequestPermissionOutcome::Selected(selected) => match &*selected.option_id.0 {
+            ALLOW => Answered::Decided(Decision::Approved),
+            ALWAYS => always(GrantScope::Session),
+            ALWAYS_HERE => always(GrantScope::Project),
+            REJECT => denied(reason(response.meta.as_ref())),
+            other => denied(Some(format!("the editor answered `{}`, which was not asked", calls::shown(other, 80)))),
+        },
+        _ => Answered::Stopped,
+    }
+}
+
+/// Some editors let the person say why.
+fn reason(meta: Option<&serde_json::Map<String, Value>>) -> Option<String> {
+    let meta = meta?;
+    let said = ["reason", "message", "feedback"].into_iter().find_map(|key| meta.get(key)?.as_str());
+    said.map(str::trim).filter(|reason| !reason.is_empty()).map(|reason| calls::shown(reason, REASON_BYTES))
+}

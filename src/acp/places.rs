@@ -1,0 +1,115 @@
+//! Paths, as an editor and as a prompt name them.
+
+use std::path::{Component, Path, PathBuf};
+
+/// A place that an editor names: a path, and lines in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub path: PathBuf,
+    pub lines: Option<(u64, u64)>,
+}
+
+/// `file:///home/me/a%20b.rs#L10-20`, as editors write it; nothing where it is no file of this machine.
+pub fn of_uri(uri: &str) -> Option<Place> {
+    let rest = uri.strip_prefix("file://")?;
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    let (path, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    let path = decoded(path)?;
+    (path.starts_with('/') && !path.contains(['\0', '\n', '\r']))
+        .then(|| Place { path: PathBuf::from(path), lines: lines(fragment) })
+}
+
+/// `L10`, `L10-20`, `L10:20`, `L10-L20`.
+fn lines(fragment: &str) -> Option<(u64, u64)> {
+    let fragment = fragment.strip_prefix(['L', 'l'])?;
+    let number = |text: &str| text.strip_prefix(['L', 'l']).unwrap_or(text).parse::<u64>().ok().filter(|line| *line > 0);
+    let (first, last) = fragment.split_once(['-', ':']).unwrap_or((fragment, fragment));
+    let (first, last) = (number(first)?, number(last)?);
+    Some((first.min(last), first.max(last)))
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((&first, after)) = rest.split_first() {
+        if first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+impl Place {
+    /// As a prompt names it: `@src/main.rs#L10-20`.
+    pub fn mention(&self, directory: &Path) -> Option<String> {
+        let path = named(&self.path, directory);
+        if path.contains('"') {
+            return None;
+        }
+        let is_plain = path.chars().all(|letter| letter.is_alphanumeric() || "/._-+~".contains(letter));
+        let lines = match self.lines {
+            None => String::new(),
+            Some((first, last)) if first == last => format!("#L{first}"),
+            Some((first, last)) => format!("#L{first}-{last}"),
+        };
+        Some(if is_plain && !path.ends_with('.') { format!("@{path}{lines}") } else { format!("@\"{path}\"{lines}") })
+    }
+}
+
+/// Relative where it lies in the workspace.
+pub fn named(path: &Path, directory: &Path) -> String {
+    match path.strip_prefix(directory) {
+        Ok(rest) if rest.as_os_str().is_empty() => "./".to_owned(),
+        Ok(rest) => rest.display().to_string(),
+        Err(_) => path.display().to_string(),
+    }
+}
+
+/// The absolute path of what a call or a diff names, as far as that can be said without a look at the disk.
+pub fn absolute(name: &str, directory: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in directory.join(name).components() {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            Component::CurDir => {}
+            part => path.push(part),
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_an_editor_names_becomes_a_mention() {
+        let directory = Path::new("/home/me/app");
+        for (uri, expected) in [
+            ("file:///home/me/app/src/main.rs", Some("@src/main.rs")),
+            ("file:///home/me/app/src/main.rs#L10-20", Some("@src/main.rs#L10-20")),
+            ("file:///home/me/app/src/main.rs#L7:7", Some("@src/main.rs#L7")),
+            ("file:///home/me/app/my%20notes/t%C3%B6.md", Some("@\"my notes/tö.md\"")),
+            ("file:///etc/hosts", Some("@/etc/hosts")),
+            ("file:///home/me/app/a%2", None),
+            ("file:///home/me/a%22b", None),
+            ("file:///a%0Ab", None),
+            ("https://example.org/x", None),
+            ("zed:///agent/thread/1", None),
+        ] {
+            let found = of_uri(uri).and_then(|place| place.mention(directory));
+            assert_eq!(found.as_deref(), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_made_absolute_without_a_look_at_the_disk() {
+        assert_eq!(absolute("../x/./a.rs", Path::new("/p/q")), Path::new("/p/x/a.rs"));
+        assert_eq!(absolute("/etc/hosts", Path::new("/p")), Path::new("/etc/hosts"));
+    }
+}

@@ -1,0 +1,479 @@
+//! One session of an editor: its prompts one at a time, its questions, and all that happens in it as updates.
+
+mod asking;
+mod setting;
+
+use super::blocks;
+use super::calls;
+use super::commands::{self, Meant, Registry};
+use super::connection::{Client, Reply, refuse, reply, wrong};
+use super::diffs::{self, Way};
+use super::host::{Files, Opened};
+use super::options::Options;
+use super::slash::{self, Begun, Known, Waits};
+use super::told::{Told, When};
+use super::turn::{Ends, Turn, ends};
+use crate::protocol::{
+    ApprovalId, Command, CustomCommand, Elicitation, ElicitationAnswer, Event, EventKind, LookUp, LookedUp, Mode, PolicyLayer,
+    RunningCommand, SessionId,
+};
+use agent_client_protocol::v1::schema::{
+    AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, StopReason,
+};
+use agent_client_protocol::{Error, RequestCancellation};
+use asking::Asking;
+use futures_util::future::BoxFuture;
+use setting::Setting;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// What is asked of a session and was not looked at yet.
+pub const ASKS: usize = 32;
+/// What running commands print is told this often.
+const PACE: Duration = Duration::from_millis(150);
+/// The list of models and the like come at once, or the session goes on without.
+const BEGIN: Duration = Duration::from_secs(5);
+/// How long a session may take to save itself.
+const FAREWELL: Duration = Duration::from_secs(8);
+
+pub const TASK_RUNNING: i32 = -32003;
+
+/// What an editor asks of a session.
+pub enum Ask {
+    Prompt(PromptRequest, Reply),
+    Cancel,
+    Mode(SetSessionModeRequest, Reply),
+    Option(SetSessionConfigOptionRequest, Reply),
+    /// End it; `gone`: nobody is there any more, and what runs is kept as it stands.
+    Close {
+        gone: bool,
+        closed: oneshot::Sender<()>,
+    },
+}
+
+/// Comes when the editor takes its request back.
+async fn came(withdrawn: Option<RequestCancellation>) {
+    match withdrawn {
+        Some(withdrawn) => withdrawn.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+pub struct Session {
+    client: Client,
+    id: SessionId,
+    registry: Registry,
+    commands: mpsc::Sender<Command>,
+    events: mpsc::UnboundedReceiver<Event>,
+    files: Arc<dyn Files>,
+    ended: BoxFuture<'static, ()>,
+    told: Told,
+    options: Options,
+    own: Vec<CustomCommand>,
+    advertised: Vec<AvailableCommand>,
+    layers: Vec<PolicyLayer>,
+    sandbox: String,
+    running: Vec<RunningCommand>,
+    turn: Option<Turn>,
+    /// A prompt that came before the one that was stopped had ended.
+    next: Option<(PromptRequest, Reply)>,
+    asking: Asking,
+    setting: Setting,
+    /// When what commands print is told.
+    due: Option<Instant>,
+    held_back: VecDeque<Event>,
+    /// How often it was asked whether to go back.
+    rewinds: u64,
+}
+
+impl Session {
+    /// Waits until it is known what can be chosen in it.
+    pub async fn begin(mut client: Client, registry: Registry, opened: Opened) -> (Self, Vec<Event>, Vec<String>) {
+        let Opened { id, directory, laxest, title, effort, commands, events, history, notices, files, room, ended } = opened;
+        client.flow = Some(Arc::new(room));
+        let told = Told::new(client.looks, client.understands(), directory, title);
+        let options = Options { mode: Mode::default(), laxest, model: String::new(), effort, models: Vec::new() };
+        let mut session = Self {
+            client,
+            id,
+            registry,
+            commands,
+            events,
+            files,
+            ended,
+            told,
+            options,
+            own: Vec::new(),
+            advertised: Vec::new(),
+            layers: Vec::new(),
+            sandbox: String::new(),
+            running: Vec::new(),
+            turn: None,
+            next: None,
+            asking: Asking::default(),
+            setting: Setting::default(),
+            due: None,
+            held_back: VecDeque::new(),
+            rewinds: 0,
+        };
+        session.send(Command::LookUp(LookUp::Commands)).await;
+        session.send(Command::ListModels { ask: false }).await;
+        let _ = timeout(BEGIN, session.learn()).await;
+        (session, history, notices)
+    }
+
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    async fn learn(&mut self) {
+        let (mut commands, mut models) = (false, false);
+        while !(commands && models) {
+            let Some(event) = self.events.recv().await else { return };
+            match &event.kind {
+                EventKind::LookedUp(LookedUp::Commands { .. }) => commands = true,
+                EventKind::ModelsListed { .. } => models = true,
+                _ => {}
+            }
+            self.note(&event.kind);
+            self.held_back.push_back(event);
+        }
+    }
+
+    /// What an event says of how the session stands.
+    fn note(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::SessionStarted { model, mode, .. } => {
+                (self.options.model, self.options.mode) = (model.clone(), *mode);
+            }
+            EventKind::ModelsListed { models, .. } => {
+                self.options.models =
+                    models.iter().filter(|model| model.lacks.is_none()).map(|model| model.facts.name.clone()).collect();
+            }
+            EventKind::ModelChanged { facts, effort, .. } => {
+                (self.options.model, self.options.effort) = (facts.name.clone(), *effort);
+            }
+            EventKind::ModeChanged { mode } => self.options.mode = *mode,
+            EventKind::PolicyInForce { layers, .. } => self.layers.clone_from(layers),
+            EventKind::SandboxInForce { words, .. } => self.sandbox.clone_from(words),
+            EventKind::CommandsRunning { commands } => self.running.clone_from(commands),
+            EventKind::LookedUp(LookedUp::Commands { commands, .. }) => self.own.clone_from(commands),
+            _ => {}
+        }
+    }
+
+    /// Tells what was said before; calls whose end nobody saw are over.
+    pub async fn tell_history(&mut self, history: Vec<Event>) {
+        for event in history {
+            let (told, changed) = self.told.tell(&event, When::Before);
+            self.update_all(told).await;
+            if let Some(changed) = changed {
+                // What stands on the disk now is not what stood there then.
+                let paths = (&changed.proposal.paths[..], self.told.directory());
+                let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::Nothing, Way::Back).await;
+                self.client.update(&self.id, changed.with(content)).await;
+            }
+        }
+        let open = self.told.give_up_open();
+        self.update_all(open).await;
+    }
+
+    /// What an editor is told once it knows the session.
+    pub async fn introduce(&mut self, notices: Vec<String>) {
+        self.advertise().await;
+        for notice in notices {
+            let told = self.told.notice(NoticeSeverity::Warning, &notice);
+            self.client.update(&self.id, told).await;
+        }
+        while let Some(event) = self.held_back.pop_front() {
+            self.hear(event).await;
+        }
+        if let Some(usage) = self.told.usage() {
+            self.client.update(&self.id, usage).await;
+        }
+    }
+
+    async fn advertise(&mut self) {
+        let commands = commands::advertised(self.registry, &self.own);
+        if commands == self.advertised {
+            return;
+        }
+        self.advertised.clone_from(&commands);
+        self.client.update(&self.id, SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))).await;
+    }
+
+    async fn update_all(&mut self, told: Vec<SessionUpdate>) {
+        for update in told {
+            self.client.update(&self.id, update).await;
+        }
+    }
+
+    async fn send(&mut self, command: Command) {
+        // A session that has ended says so by its events.
+        let _ = self.commands.send(command).await;
+    }
+
+    /// Until it is closed, or ends by itself.
+    pub async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
+        loop {
+            let deadline = self.setting.deadline();
+            let withdrawn = self.turn.as_ref().and_then(Turn::cancellation);
+            tokio::select! {
+                ask = asks.recv() => match ask {
+                    Some(Ask::Prompt(request, reply)) => self.prompt(request, reply).await,
+                    Some(Ask::Cancel) => self.cancel().await,
+                    Some(Ask::Mode(request, reply)) => self.set_mode(&request, reply).await,
+                    Some(Ask::Option(request, reply)) => self.set_option(&request, reply).await,
+                    Some(Ask::Close { gone, closed }) => {
+                        self.close(gone).await;
+                        let _ = closed.send(());
+                        return;
+                    }
+                    None => return self.close(true).await,
+                },
+                event = self.events.recv() => match event {
+                    Some(event) => self.hear(event).await,
+                    None => return self.over("the session has ended"),
+                },
+                Some(answer) = self.asking.next() => self.answered(answer).await,
+                () = came(withdrawn) => self.cancel().await,
+                () = sleep_until(self.due.unwrap_or_else(Instant::now)), if self.due.is_some() => {
+                    self.due = None;
+                    let told = self.told.printed();
+                    self.update_all(told).await;
+                }
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.setting.give_up(),
+            }
+        }
+    }
+
+    async fn prompt(&mut self, request: PromptRequest, to: Reply) {
+        match &self.turn {
+            Some(turn) if turn.cancelled && self.next.is_none() => self.next = Some((request, to)),
+            Some(_) => refuse(to, TASK_RUNNING, "a prompt runs in this session; cancel it first, or wait for its end"),
+            None => self.begin_turn(request, to).await,
+        }
+    }
+
+    async fn begin_turn(&mut self, request: PromptRequest, to: Reply) {
+        let text = match blocks::prompt(request.prompt, self.told.directory(), &*self.files).await {
+            Ok(text) => text,
+            Err(message) => return reply::<PromptResponse>(to, Err(wrong(message))),
+        };
+        match commands::meant(text, self.registry, &self.own) {
+            Meant::Prompt(text) => {
+                self.turn = Some(Turn::task(to));
+                self.send(Command::Prompt { text }).await;
+            }
+            Meant::Own(name, behind) => self.begin_own(name, &behind, to).await,
+            Meant::Not(why) => self.say_and_end(&why, to).await,
+        }
+    }
+
+    async fn begin_own(&mut self, name: &'static str, behind: &str, to: Reply) {
+        let begun = {
+            let (registry, own) = (self.registry, &self.own);
+            let known = Known {
+                help: &|| commands::help(registry, own),
+                status: &|| self.status(),
+                cost: &|| self.cost(),
+                policy: &|| self.layers.iter().map(|layer| format!("- {layer}")).collect::<Vec<_>>().join("\n"),
+                running: &|| self.list_running(),
+                options: &self.options,
+            };
+            slash::begin(name, behind, &known)
+        };
+        match begun {
+            Ok(Begun::Said(text)) | Err(text) => self.say_and_end(&text, to).await,
+            Ok(Begun::Asked(command, waits)) => {
+                let stops = matches!(command, Command::Stop { .. });
+                self.turn = Some(Turn::own(to, waits));
+                self.send(command).await;
+                if stops {
+                    // What came of it shows in the list, of which nothing is told where nothing changed.
+                    self.finish("asked to end; `/ps` lists what still runs").await;
+                }
+            }
+            Ok(Begun::GoesOn) => {
+                self.turn = Some(Turn::going_on(to));
+                self.send(Command::Continue).await;
+            }
+        }
+    }
+
+    async fn say_and_end(&mut self, text: &str, to: Reply) {
+        let told = self.told.say(text);
+        self.client.update(&self.id, told).await;
+        reply(to, Ok(PromptResponse::new(StopReason::EndTurn)));
+    }
+
+    fn status(&self) -> String {
+        let mut lines = vec![
+            format!("- session `{}`", self.id),
+            format!("- workspace `{}`", self.told.directory().display()),
+            format!(
+                "- model `{}`, effort {}",
+                self.options.model,
+                self.options.effort.map_or("auto", crate::protocol::Effort::as_str)
+            ),
+            format!("- mode {}", self.options.mode.as_str()),
+        ];
+        lines.extend(self.layers.iter().map(|layer| format!("- policy {layer}")));
+        if !self.sandbox.is_empty() {
+            lines.push(format!("- {}", self.sandbox));
+        }
+        lines.push(format!("- {}", self.cost()));
+        lines.join("\n")
+    }
+
+    fn cost(&self) -> String {
+        let cost =
+            self.told.cost.map_or_else(|| "the price is not known".to_owned(), |cost| format!("${cost:.4} in this session"));
+        format!("{} of {} tokens in the window; {cost}", self.told.used, self.told.window)
+    }
+
+    fn list_running(&self) -> String {
+        if self.running.is_empty() {
+            return "nothing runs in the background".to_owned();
+        }
+        let line = |one: &RunningCommand| format!("- {}: `{}`", one.id, calls::title(&one.line));
+        self.running.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whoever waits for it learns it by that; else it is told.
+    async fn chosen(&mut self, kind: &EventKind) {
+        let is_known = self.setting.done(kind, &self.options);
+        if !is_known {
+            let update = ConfigOptionUpdate::new(self.options.config());
+            self.client.update(&self.id, SessionUpdate::ConfigOptionUpdate(update)).await;
+        }
+    }
+
+    /// A server wants something filled in, and there is no form for it here.
+    async fn decline(&mut self, asked: &Elicitation) {
+        let words = format!(
+            "the server `{}` asks: {}\nIt was told that nobody answers here; `aye --resume={}` in a terminal shows its forms.",
+            asked.server, asked.message, self.id
+        );
+        let told = self.told.notice(NoticeSeverity::Warning, &words);
+        self.client.update(&self.id, told).await;
+        let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
+        self.send(Command::AnswerElicitation { elicitation_id, answer }).await;
+    }
+
+    async fn cancel(&mut self) {
+        let Some(turn) = &mut self.turn else { return };
+        turn.cancelled = true;
+        let waits = turn.waits;
+        self.asking.forget_all();
+        match waits {
+            Some(Waits::Summary) | None => {
+                self.send(Command::Kill).await;
+                // Its answer comes when the stop was acted upon: a prompt that had not begun by then never does.
+                self.send(Command::ShowBudget).await;
+            }
+            Some(_) => self.end_turn(Ok(StopReason::Cancelled)).await,
+        }
+    }
+
+    async fn hear(&mut self, event: Event) {
+        self.note(&event.kind);
+        let (mut told, changed) = self.told.tell(&event, When::Now);
+        let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
+        if waited.is_some() {
+            // The same words come as the answer.
+            told.retain(|update| !matches!(update, SessionUpdate::Notice(_) | SessionUpdate::AgentThoughtChunk(_)));
+        }
+        self.update_all(told).await;
+        if let Some(changed) = changed {
+            let paths = (&changed.proposal.paths[..], self.told.directory());
+            let (content, _) = diffs::contents(&changed.proposal.diff, paths, &*self.files, Way::Back).await;
+            self.client.update(&self.id, changed.with(content)).await;
+        }
+        if self.told.has_untold() && self.due.is_none() {
+            self.due = Some(Instant::now() + PACE);
+        }
+        match &event.kind {
+            EventKind::ApprovalRequested(approval) => self.ask(approval).await,
+            EventKind::ApprovalResolved { approval_id, .. } | EventKind::ApprovalTimeout { approval_id, .. } => {
+                self.withdraw(approval_id);
+            }
+            EventKind::RewindPlanned(plan) if self.turn.as_ref().is_some_and(|turn| turn.waits == Some(Waits::Rewind)) => {
+                self.ask_rewind(plan).await;
+            }
+            EventKind::ModeChanged { .. } | EventKind::ModelChanged { .. } => self.chosen(&event.kind).await,
+            EventKind::Notice { message } => self.setting.refused(message),
+            EventKind::ElicitationRequested(asked) => self.decline(asked).await,
+            EventKind::LookedUp(LookedUp::Commands { .. }) => self.advertise().await,
+            _ => {}
+        }
+        if let Some(text) = waited {
+            return self.finish(&text).await;
+        }
+        let Some(turn) = &mut self.turn else { return };
+        match ends(turn, &event) {
+            Ends::No => {}
+            Ends::With(stopped) => self.end_turn(Ok(stopped)).await,
+            Ends::Failed(error) => self.end_turn(Err(error)).await,
+        }
+    }
+
+    /// Says the answer to a command, which is over with it.
+    async fn finish(&mut self, text: &str) {
+        let told = self.told.say(text);
+        self.client.update(&self.id, told).await;
+        let stopped =
+            if self.turn.as_ref().is_some_and(|turn| turn.cancelled) { StopReason::Cancelled } else { StopReason::EndTurn };
+        self.end_turn(Ok(stopped)).await;
+    }
+
+    async fn end_turn(&mut self, result: Result<StopReason, Error>) {
+        self.asking.withdraw_all();
+        let told = self.told.printed();
+        self.update_all(told).await;
+        if let Some(turn) = self.turn.take() {
+            reply(turn.reply, result.map(PromptResponse::new));
+        }
+        if let Some((request, to)) = self.next.take() {
+            Box::pin(self.begin_turn(request, to)).await;
+        }
+    }
+
+    fn withdraw(&mut self, approval: &ApprovalId) {
+        self.asking.withdraw(approval);
+    }
+
+    /// Nothing comes of it any more.
+    fn over(&mut self, why: &str) {
+        self.asking.withdraw_all();
+        self.setting.refused(why);
+        if let Some(turn) = self.turn.take() {
+            let cancelled = turn.cancelled;
+            let result = if cancelled { Ok(PromptResponse::new(StopReason::Cancelled)) } else { Err(Error::new(-32603, why)) };
+            reply(turn.reply, result);
+        }
+        if let Some((_, to)) = self.next.take() {
+            reply(to, Ok(PromptResponse::new(StopReason::Cancelled)));
+        }
+    }
+
+    async fn close(&mut self, gone: bool) {
+        if let Some(turn) = &mut self.turn {
+            turn.cancelled = true;
+        }
+        if !gone {
+            self.send(Command::Kill).await;
+        }
+        self.send(Command::Quit).await;
+        let _ = timeout(FAREWELL, &mut self.ended).await;
+        self.over("the session was closed");
+    }
+}

@@ -1,0 +1,130 @@
+//! Questions that an editor has and did not answer yet.
+
+use super::Session;
+use crate::acp::connection::Client;
+use crate::acp::diffs::{self, Way};
+use crate::acp::permission::{self, Answered};
+use crate::acp::{calls, slash};
+use crate::protocol::{Approval, ApprovalId, Command, Decision, RewindPlan, RewindScope, RewindTarget};
+use agent_client_protocol::v1::schema::{
+    PermissionOption, PermissionOptionKind, RequestPermissionRequest, RequestPermissionResponse, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
+};
+use futures_util::StreamExt as _;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::FuturesUnordered;
+use std::collections::HashMap;
+use tokio_util::sync::CancellationToken;
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    Approval(ApprovalId),
+    Rewind(RewindTarget, RewindScope),
+}
+
+/// Which question it was, and the answer; none where nobody waited for it any more.
+type Answer = (u64, Option<Result<RequestPermissionResponse, String>>);
+
+#[derive(Default)]
+pub struct Asking {
+    answers: FuturesUnordered<BoxFuture<'static, Answer>>,
+    open: HashMap<u64, (Question, CancellationToken)>,
+    asked: u64,
+}
+
+impl Asking {
+    fn ask(&mut self, client: &Client, question: Question, request: RequestPermissionRequest) {
+        self.asked += 1;
+        let (number, withdrawn) = (self.asked, CancellationToken::new());
+        self.open.insert(number, (question, withdrawn.clone()));
+        let answer = client.ask(request);
+        let answer = async move {
+            tokio::select! {
+                answer = answer => (number, Some(answer)),
+                // The editor is told that nobody waits any more.
+                () = withdrawn.cancelled() => (number, None),
+            }
+        };
+        self.answers.push(answer.boxed());
+    }
+
+    /// The next answer; none where nothing is asked.
+    pub async fn next(&mut self) -> Option<Answer> {
+        self.answers.next().await
+    }
+
+    /// Its answer does not matter any more, and the editor is told so.
+    pub fn withdraw(&mut self, id: &ApprovalId) {
+        let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked) if asked == id);
+        self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
+    }
+
+    pub fn withdraw_all(&mut self) {
+        self.open.drain().for_each(|(_, (_, withdrawn))| withdrawn.cancel());
+    }
+
+    /// The editor stopped the prompt, and answers what it was asked by itself; what it answers does not matter any more.
+    pub fn forget_all(&mut self) {
+        self.open.clear();
+    }
+}
+
+impl Session {
+    pub(super) async fn ask(&mut self, approval: &Approval) {
+        let looks = self.client.looks;
+        let proposal = &approval.proposal;
+        let paths = (&proposal.paths[..], self.told.directory());
+        let (mut content, left_out) = diffs::contents(&proposal.diff, paths, &*self.files, Way::Forth).await;
+        if left_out > 0 {
+            content.push(calls::words(format!("{left_out} more changes are not shown here")));
+        }
+        content.extend(permission::contents(approval, looks));
+        let title = calls::title(&(looks.reveal)(&approval.action_summary));
+        let fields = ToolCallUpdateFields::new()
+            .title(title)
+            .kind(self.told.kind_of(&approval.tool_call_id))
+            .status(ToolCallStatus::Pending)
+            .locations(calls::changed(&proposal.paths, &proposal.diff, self.told.directory()))
+            .content(content);
+        let call = ToolCallUpdate::new(self.told.name(&approval.tool_call_id), fields);
+        let request = RequestPermissionRequest::new(self.id.to_string(), call, permission::options(approval, looks));
+        self.asking.ask(&self.client, Question::Approval(approval.approval_id.clone()), request);
+    }
+
+    /// Whether to go back, with what that does.
+    pub(super) async fn ask_rewind(&mut self, plan: &RewindPlan) {
+        let looks = self.client.looks;
+        let paths = (&[][..], self.told.directory());
+        let (mut content, _) = diffs::contents(&plan.diff, paths, &*self.files, Way::Forth).await;
+        content.push(calls::words((looks.reveal)(&slash::rewind(plan)).into_owned()));
+        let title = if plan.target == RewindTarget::Redo { "Take the last rewind back" } else { "Go back by one prompt" };
+        let fields = ToolCallUpdateFields::new()
+            .title(title.to_owned())
+            .kind(ToolKind::Edit)
+            .status(ToolCallStatus::Pending)
+            .content(content);
+        let options = vec![
+            PermissionOption::new("allow", "Go back", PermissionOptionKind::AllowOnce),
+            PermissionOption::new("reject", "Leave all as it is", PermissionOptionKind::RejectOnce),
+        ];
+        self.rewinds += 1;
+        let call = ToolCallUpdate::new(format!("rewind-{}", self.rewinds), fields);
+        let request = RequestPermissionRequest::new(self.id.to_string(), call, options);
+        self.asking.ask(&self.client, Question::Rewind(plan.target.clone(), plan.scope), request);
+    }
+
+    pub(super) async fn answered(&mut self, (number, answer): Answer) {
+        let (Some((question, _)), Some(answer)) = (self.asking.open.remove(&number), answer) else { return };
+        match (question, permission::answered(answer)) {
+            (_, Answered::Stopped) => self.cancel().await,
+            (Question::Approval(approval_id), Answered::Decided(decision)) => {
+                self.send(Command::Decide { approval_id, decision }).await;
+            }
+            (Question::Rewind(target, scope), Answered::Decided(Decision::Approved)) => {
+                self.send(Command::Rewind { target, scope, overwrite: Vec::new() }).await;
+            }
+            (Question::Rewind(..), Answered::Decided(_)) => self.finish("Nothing was changed.").await,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Choices that an editor made and whose outcome it waits for.
+
+use super::Session;
+use crate::acp::connection::{Reply, reply, wrong};
+use crate::acp::options::Options;
+use crate::protocol::{Command, EventKind};
+use agent_client_protocol::v1::schema::{
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A provider may have to be asked.
+const PATIENCE: Duration = Duration::from_secs(30);
+const MOST: usize = 16;
+
+struct Waiting {
+    reply: Reply,
+    /// Asked as an option; else as a mode.
+    is_option: bool,
+    /// What it waits for.
+    mode: bool,
+    until: Instant,
+}
+
+#[derive(Default)]
+pub struct Setting {
+    waiting: VecDeque<Waiting>,
+}
+
+impl Setting {
+    pub fn deadline(&self) -> Option<Instant> {
+        self.waiting.front().map(|waiting| waiting.until)
+    }
+
+    /// Answers who waits for this; whether an editor knows of it by that.
+    pub fn done(&mut self, kind: &EventKind, options: &Options) -> bool {
+        let mode = matches!(kind, EventKind::ModeChanged { .. });
+        let Some(at) = self.waiting.iter().position(|waiting| waiting.mode == mode) else { return false };
+        let Some(waiting) = self.waiting.remove(at) else { return false };
+        if waiting.is_option {
+            reply(waiting.reply, Ok(SetSessionConfigOptionResponse::new(options.config())));
+        } else {
+            reply(waiting.reply, Ok(SetSessionModeResponse::new()));
+        }
+        waiting.is_option
+    }
+
+    /// What the session says to something it does not do.
+    pub fn refused(&mut self, message: &str) {
+        if let Some(waiting) = self.waiting.pop_front() {
+            reply::<SetSessionModeResponse>(waiting.reply, Err(wrong(message)));
+        }
+    }
+
+    pub fn give_up(&mut self) {
+        self.refused("nothing came of it in time; try again");
+    }
+}
+
+impl Session {
+    pub(super) async fn set_mode(&mut self, request: &SetSessionModeRequest, to: Reply) {
+        let command = self.options.set_mode(&request.mode_id.0);
+        self.set(command, to, false).await;
+    }
+
+    pub(super) async fn set_option(&mut self, request: &SetSessionConfigOptionRequest, to: Reply) {
+        let command = self.options.set(&request.config_id.0, &request.value);
+        self.set(command, to, true).await;
+    }
+
+    async fn set(&mut self, command: Result<Command, String>, to: Reply, is_option: bool) {
+        let refused = |to, message: String| reply::<SetSessionModeResponse>(to, Err(wrong(message)));
+        match command {
+            Err(message) => refused(to, message),
+            Ok(_) if self.setting.waiting.len() >= MOST => {
+                refused(to, "too much is being set at once; wait for the answers".to_owned());
+            }
+            Ok(command) => {
+                let mode = matches!(command, Command::SetMode { .. });
+                let until = Instant::now() + PATIENCE;
+                self.setting.waiting.push_back(Waiting { reply: to, is_option, mode, until });
+                self.send(command).await;
+            }
+        }
+    }
+}

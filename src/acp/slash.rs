@@ -1,0 +1,206 @@
+//! Commands that begin with `/`: what is asked of the session, and what is said of its answer.
+
+use super::blocks::fence;
+use super::calls;
+use crate::protocol::{
+    Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, RewindPlan, RewindScope,
+    RewindTarget,
+};
+use std::path::PathBuf;
+
+/// Of a diff that is said in an answer.
+const DIFF_BYTES: usize = 24 << 10;
+/// Files that are said each.
+const MOST_FILES: usize = 60;
+
+/// What a command waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    Context,
+    Summary,
+    Budget,
+    Changes,
+    /// What a rewind would do, and then what it did.
+    Rewind,
+    Model,
+    Mode,
+    Policy,
+    /// Words.
+    Notice,
+    Artifacts,
+}
+
+/// What becomes of one.
+pub enum Begun {
+    /// It is said at once.
+    Said(String),
+    /// Sent to the session, whose answer is waited for.
+    Asked(Command, Waits),
+    /// The task that stopped goes on.
+    GoesOn,
+}
+
+/// What the session knows of itself, and says without being asked.
+pub struct Known<'a> {
+    pub help: &'a dyn Fn() -> String,
+    pub status: &'a dyn Fn() -> String,
+    pub cost: &'a dyn Fn() -> String,
+    pub policy: &'a dyn Fn() -> String,
+    pub running: &'a dyn Fn() -> String,
+    pub options: &'a super::options::Options,
+}
+
+pub fn begin(name: &str, behind: &str, known: &Known<'_>) -> Result<Begun, String> {
+    let asked = |command, waits| Ok(Begun::Asked(command, waits));
+    let words = Some(behind).filter(|words| !words.is_empty());
+    match (name, words) {
+        ("help", _) => Ok(Begun::Said((known.help)())),
+        ("status", _) => Ok(Begun::Said((known.status)())),
+        ("cost", _) => Ok(Begun::Said((known.cost)())),
+        ("policy", None) => Ok(Begun::Said((known.policy)())),
+        ("policy", Some("reload")) => asked(Command::ReloadPolicy, Waits::Policy),
+        ("policy", Some("grants")) => asked(Command::ListGrants, Waits::Notice),
+        ("policy", Some("undo")) => asked(Command::UndoGrant, Waits::Notice),
+        ("policy", Some(other)) => Err(format!("`/policy {other}` is not known; there are reload, grants and undo")),
+        ("ps", _) => Ok(Begun::Said((known.running)())),
+        ("stop", Some(id)) => asked(Command::Stop { id: id.to_owned() }, Waits::Notice),
+        ("stop", None) => Err("say which: `/stop s1`; `/ps` lists them".to_owned()),
+        ("context", _) => asked(Command::ShowContext, Waits::Context),
+        ("compact", Some("undo")) => asked(Command::UndoCompaction, Waits::Summary),
+        ("compact", focus) => asked(Command::Compact { focus: focus.map(str::to_owned) }, Waits::Summary),
+        ("budget", _) => asked(Command::ShowBudget, Waits::Budget),
+        ("diff", _) => asked(Command::ListChanges { task_id: None }, Waits::Changes),
+        ("undo", _) => asked(plan(RewindTarget::Last), Waits::Rewind),
+        ("redo", _) => asked(plan(RewindTarget::Redo), Waits::Rewind),
+        ("continue", _) => Ok(Begun::GoesOn),
+        ("mode", Some(name)) => asked(known.options.set_mode(name)?, Waits::Mode),
+        ("mode", None) => Ok(Begun::Said(format!("mode {}", known.options.mode.as_str()))),
+        ("model", Some(name)) => asked(super::options::set_model(name)?, Waits::Model),
+        ("model", None) => Ok(Begun::Said(models(known.options))),
+        ("effort", Some(name)) => asked(super::options::set_effort(name)?, Waits::Model),
+        ("effort", None) => {
+            Ok(Begun::Said(format!("effort {}", known.options.effort.map_or("auto", crate::protocol::Effort::as_str))))
+        }
+        ("artifacts", _) => asked(Command::ListArtifacts, Waits::Artifacts),
+        ("export", words) => export(words.unwrap_or_default()),
+        (other, _) => Err(format!("there is no `/{other}`; `/help` lists what there is")),
+    }
+}
+
+fn plan(target: RewindTarget) -> Command {
+    Command::PlanRewind { target, scope: RewindScope::Both }
+}
+
+fn export(words: &str) -> Result<Begun, String> {
+    let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let (form, name) = match ExportForm::of_word(first) {
+        Some(form) => (form, rest.trim()),
+        None => (ExportForm::of_file(words), words),
+    };
+    let path = Some(PathBuf::from(name)).filter(|_| !name.is_empty());
+    Ok(Begun::Asked(Command::Export { form, path }, Waits::Notice))
+}
+
+fn models(options: &super::options::Options) -> String {
+    let lines = options.models.iter().take(100).map(|name| format!("- `{name}`"));
+    format!("`{}` answers. There are:\n{}", options.model, lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// What an event says to who waits for it.
+pub fn answer(waits: Waits, event: &EventKind) -> Option<String> {
+    match (waits, event) {
+        (Waits::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
+        (Waits::Summary, EventKind::ContextCompacted(compaction)) => {
+            Some(format!("{} tokens are {} now.\n\n{}", compaction.tokens_before, compaction.tokens_after, compaction.summary))
+        }
+        (Waits::Summary, EventKind::CompactionUndone { tokens }) => Some(format!("The messages are back: {tokens} tokens.")),
+        (Waits::Budget, EventKind::BudgetShown { budgets }) => Some(budget(budgets)),
+        (Waits::Changes, EventKind::ChangedFiles(changed)) => Some(changes(changed)),
+        (Waits::Rewind, EventKind::Rewound(rewound)) => Some(rewound.message.clone()),
+        (Waits::Model, EventKind::ModelChanged { message, .. }) => Some(message.clone()),
+        (Waits::Mode, EventKind::ModeChanged { mode }) => Some(format!("mode {}", mode.as_str())),
+        (Waits::Policy, EventKind::PolicyInForce { message, layers, .. }) => {
+            let layers = || layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            Some(message.clone().unwrap_or_else(layers))
+        }
+        (Waits::Policy, EventKind::PolicyRejected { message }) => Some(message.clone()),
+        (Waits::Artifacts, EventKind::ArtifactsListed { artifacts }) => {
+            let lines: Vec<String> = artifacts.iter().map(|one| format!("- `{}` {}", one.uri, one.name)).collect();
+            Some(if lines.is_empty() { "nothing was kept whole yet".to_owned() } else { lines.join("\n") })
+        }
+        (_, EventKind::Notice { message }) => Some(message.clone()),
+        (_, EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure }) => Some(failure.message.clone()),
+        _ => None,
+    }
+}
+
+fn context(filled: &ContextUse) -> String {
+    let percent = |tokens: u64| tokens.saturating_mul(100) / filled.window.max(1);
+    let mut lines = vec![format!(
+        "{}: {} of {} tokens ({} %), {} kept for the answer",
+        filled.model,
+        filled.used(),
+        filled.window,
+        percent(filled.used()),
+        filled.reserved
+    )];
+    lines.extend(
+        filled.shares.iter().map(|share| format!("- {}: {} tokens ({} %)", share.name, share.tokens, percent(share.tokens))),
+    );
+    lines.push(match filled.compactable {
+        0 => "`/compact` would free nothing now".to_owned(),
+        tokens => format!("`/compact` would free about {tokens} tokens"),
+    });
+    lines.join("\n")
+}
+
+fn budget(budgets: &[Budget]) -> String {
+    if budgets.is_empty() {
+        return "nothing limits what may be used up".to_owned();
+    }
+    let line = |budget: &Budget| {
+        let scope = match budget.scope {
+            BudgetScope::Session => "session",
+            BudgetScope::Task => "task",
+        };
+        let figures = match budget.unit {
+            BudgetUnit::Tokens => format!("{:.0} of {:.0} tokens", budget.used, budget.limit),
+            BudgetUnit::Steps => format!("{:.0} of {:.0} steps", budget.used, budget.limit),
+            BudgetUnit::CostUsd => format!("${:.2} of ${:.2}", budget.used, budget.limit),
+        };
+        format!("- {scope}: {figures} ({})", budget.set_by)
+    };
+    budgets.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn changes(changed: &ChangedFiles) -> String {
+    let Some(counts) = changed.counts() else { return "nothing changed since the session began".to_owned() };
+    let mut lines = vec![format!("{counts} since the session began")];
+    lines.extend(changed.files.iter().take(MOST_FILES).map(|file| {
+        let by = file.by.iter().map(|by| by.words()).collect::<Vec<_>>().join(", ");
+        format!("- {} `{}` (+{} −{}) by {by}", file.status.letter(), file.path, file.added, file.removed)
+    }));
+    lines.extend(changed.notes.iter().cloned());
+    let diffs: String = changed.files.iter().map(|file| file.diff.as_str()).collect();
+    let diff = calls::shown(&diffs, DIFF_BYTES);
+    if !diff.trim().is_empty() {
+        let fence = fence(&diff);
+        lines.push(format!("\n{fence}diff\n{}\n{fence}", diff.trim_end()));
+    }
+    lines.join("\n")
+}
+
+/// What a rewind would do, to be looked at before the yes.
+pub fn rewind(plan: &RewindPlan) -> String {
+    let mut lines = Vec::new();
+    if let Some(point) = &plan.point {
+        lines.push(format!("back to before prompt {}: {}", point.number, calls::title(&point.prompt)));
+    }
+    lines.push(format!("messages of the conversation: {}", plan.messages));
+    lines.extend(plan.files.iter().take(MOST_FILES).map(|file| {
+        let stays = file.conflict.as_ref().map(|why| format!("; stays as it is: {why}")).unwrap_or_default();
+        format!("- {} {} (+{} −{}){stays}", file.path.display(), file.change.words(), file.added, file.removed)
+    }));
+    lines.extend(plan.cannot.iter().map(|why| format!("- {why}")));
+    lines.join("\n")
+}

@@ -1,0 +1,353 @@
+//! What happens in a session, as updates for an editor.
+
+use super::calls::{self, Names};
+use super::connection::Looks;
+use crate::protocol::{CallId, Event, EventKind, Mode, Proposal, SandboxTier, ToolStatus, cut_before};
+use agent_client_protocol::v1::schema::{
+    AvailableCommand, CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity,
+    SessionInfoUpdate, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    UsageUpdate,
+};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// A title is a line in a list.
+const TITLE_BYTES: usize = 80;
+
+/// What an editor understands beyond what all do.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Understands {
+    pub notices: bool,
+    pub compactions: bool,
+    /// A terminal in which aye can be set up.
+    pub terminal_sign_in: bool,
+}
+
+/// Whether it happens now, or happened before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    Now,
+    Before,
+}
+
+/// A call that is over and changed files: it is told with their diff.
+pub struct Changed {
+    name: String,
+    fields: ToolCallUpdateFields,
+    pub proposal: Proposal,
+}
+
+impl Changed {
+    pub fn with(self, content: Vec<ToolCallContent>) -> SessionUpdate {
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.name, self.fields.content(content)))
+    }
+}
+
+struct Open {
+    kind: ToolKind,
+    /// The last it printed, and whether that was not told yet.
+    printed: String,
+    untold: bool,
+}
+
+/// The state that makes updates of events.
+pub struct Told {
+    looks: Looks,
+    understands: Understands,
+    directory: PathBuf,
+    names: Names,
+    open: HashMap<CallId, Open>,
+    message: u64,
+    compactions: u64,
+    title: Option<String>,
+    pub window: u64,
+    pub cost: Option<f64>,
+    pub used: u64,
+}
+
+impl Told {
+    pub fn new(looks: Looks, understands: Understands, directory: PathBuf, title: Option<String>) -> Self {
+        Self {
+            looks,
+            understands,
+            directory,
+            names: Names::default(),
+            open: HashMap::new(),
+            message: 0,
+            compactions: 0,
+            title,
+            window: 0,
+            cost: None,
+            used: 0,
+        }
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub fn name(&self, call: &CallId) -> String {
+        self.names.of(call)
+    }
+
+    pub fn kind_of(&self, call: &CallId) -> Option<ToolKind> {
+        self.open.get(call).map(|open| open.kind)
+    }
+
+    fn chunk(&self, text: &str) -> ContentChunk {
+        let text = (self.looks.clean)(text).into_owned();
+        ContentChunk::new(text.into()).message_id(Some(format!("m{}", self.message).into()))
+    }
+
+    /// Words of aye's own.
+    pub fn say(&mut self, text: &str) -> SessionUpdate {
+        self.message += 1;
+        let told = SessionUpdate::AgentMessageChunk(self.chunk(text));
+        self.message += 1;
+        told
+    }
+
+    /// A sentence for the person.
+    pub fn notice(&mut self, severity: NoticeSeverity, text: &str) -> SessionUpdate {
+        let text = (self.looks.clean)(text).into_owned();
+        if self.understands.notices {
+            let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
+            let rest = Some(rest.to_owned()).filter(|rest| !rest.trim().is_empty());
+            return SessionUpdate::Notice(Notice::new(severity, title).description(rest));
+        }
+        self.message += 1;
+        let told = SessionUpdate::AgentThoughtChunk(self.chunk(&format!("{text}\n")));
+        self.message += 1;
+        told
+    }
+
+    /// What an event says; a change of files that is to be shown comes beside it.
+    pub fn tell(&mut self, event: &Event, when: When) -> (Vec<SessionUpdate>, Option<Changed>) {
+        let mut changed = None;
+        let told = match &event.kind {
+            EventKind::TaskStarted { prompt, .. } => {
+                self.message += 1;
+                let own = (when == When::Before).then(|| SessionUpdate::UserMessageChunk(self.chunk(prompt)));
+                self.message += 1;
+                own.into_iter().chain(self.entitle(prompt)).collect()
+            }
+            EventKind::Steered { text } if when == When::Before => {
+                self.message += 1;
+                let told = SessionUpdate::UserMessageChunk(self.chunk(text));
+                self.message += 1;
+                vec![told]
+            }
+            EventKind::LlmRequestStarted { .. } => {
+                self.message += 1;
+                Vec::new()
+            }
+            EventKind::TextChunk { text } => vec![SessionUpdate::AgentMessageChunk(self.chunk(text))],
+            EventKind::ReasoningChunk { text } => vec![SessionUpdate::AgentThoughtChunk(self.chunk(text))],
+            EventKind::AnswerDiscarded { reason } => {
+                vec![SessionUpdate::AgentMessageChunk(self.chunk(&format!("\n\n*(this answer does not count: {reason})*\n\n")))]
+            }
+            EventKind::LlmRetry { attempt, max_attempts, message, .. } => {
+                let text = format!("{message}; asked again ({attempt} of {max_attempts})");
+                vec![self.notice(NoticeSeverity::Warning, &text)]
+            }
+            EventKind::LlmRequestCompleted { usage, session_cost_usd, .. } => {
+                self.message += 1;
+                self.used = usage.input_tokens.saturating_add(usage.output_tokens);
+                self.cost = session_cost_usd.or(self.cost);
+                if when == When::Now { self.usage().into_iter().collect() } else { Vec::new() }
+            }
+            EventKind::SessionStarted { facts, .. } => {
+                self.window = facts.as_ref().map_or(self.window, |facts| facts.context_window);
+                Vec::new()
+            }
+            EventKind::ModelChanged { facts, .. } => {
+                self.window = facts.context_window;
+                Vec::new()
+            }
+            EventKind::ModeChanged { mode } => vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()))],
+            EventKind::ToolRequested { tool_call_id, tool_name, capability, arguments, summary } => {
+                let name = self.names.begin(tool_call_id);
+                let kind = calls::kind(tool_name, capability.as_deref());
+                let title = calls::title(&(self.looks.reveal)(summary));
+                let open = Open { kind, printed: String::new(), untold: false };
+                self.open.insert(tool_call_id.clone(), open);
+                let call = ToolCall::new(name, title)
+                    .name(Some(tool_name.clone()))
+                    .kind(kind)
+                    .status(ToolCallStatus::Pending)
+                    .locations(calls::locations(arguments, &self.directory))
+                    .raw_input(calls::raw_input(arguments));
+                vec![SessionUpdate::ToolCall(call)]
+            }
+            EventKind::ToolStarted { tool_call_id, .. } => {
+                vec![self.update(tool_call_id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))]
+            }
+            EventKind::ToolOutputChunk { tool_call_id, text } => {
+                if let Some(open) = self.open.get_mut(tool_call_id) {
+                    open.printed.push_str(text);
+                    calls::tail(&mut open.printed, calls::TAIL_BYTES);
+                    open.untold = true;
+                }
+                Vec::new()
+            }
+            EventKind::ToolCompleted { .. } => {
+                let (told, of_files) = self.completed(&event.kind);
+                changed = of_files;
+                told
+            }
+            EventKind::ToolInterrupted { tool_call_id, known, .. } => {
+                let content = vec![calls::words((self.looks.clean)(known).into_owned())];
+                let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content);
+                self.open.remove(tool_call_id);
+                vec![self.update(tool_call_id, fields)]
+            }
+            EventKind::CompactionStarted { messages, .. } => {
+                self.compactions += 1;
+                vec![self.compaction(CompactionStatus::InProgress, &format!("{messages} older messages are summed up"))]
+            }
+            EventKind::ContextCompacted(compaction) => {
+                if when == When::Before {
+                    self.compactions += 1;
+                }
+                self.used = compaction.tokens_after;
+                let words = format!(
+                    "{} messages became a summary: {} tokens are {} now",
+                    compaction.summarised, compaction.tokens_before, compaction.tokens_after
+                );
+                vec![self.compaction(CompactionStatus::Completed, &words)]
+            }
+            EventKind::ContextTruncated { removed } => {
+                let words = format!("the {removed} oldest messages no longer fit the model and are not sent any more");
+                vec![self.notice(NoticeSeverity::Warning, &words)]
+            }
+            EventKind::StepLimitApproaching { step_count, max_steps } => {
+                vec![self.notice(NoticeSeverity::Warning, &format!("{step_count} of {max_steps} steps are used"))]
+            }
+            EventKind::BudgetApproaching { budget } => {
+                let words = format!(
+                    "80 % of what may be used up is used ({:.2} of {:.2}, set by {})",
+                    budget.used, budget.limit, budget.set_by
+                );
+                vec![self.notice(NoticeSeverity::Warning, &words)]
+            }
+            EventKind::PolicyRejected { message } | EventKind::PolicyExpired { message } => {
+                vec![self.notice(NoticeSeverity::Error, message)]
+            }
+            EventKind::PolicyInForce { message: Some(message), .. } => vec![self.notice(NoticeSeverity::Info, message)],
+            EventKind::SavingChanged { message, saved } => {
+                let severity = if *saved { NoticeSeverity::Info } else { NoticeSeverity::Error };
+                vec![self.notice(severity, message)]
+            }
+            EventKind::SandboxInForce { missing: Some(missing), tier, .. } if when == When::Now => {
+                let severity = if *tier == SandboxTier::Guarded { NoticeSeverity::Info } else { NoticeSeverity::Warning };
+                vec![self.notice(severity, missing)]
+            }
+            EventKind::Rewound(rewound) => vec![self.notice(NoticeSeverity::Info, &rewound.message)],
+            EventKind::TaskFailed { failure, .. } if when == When::Before => vec![self.say(&format!("{}\n", failure.message))],
+            EventKind::Notice { message } => vec![self.notice(NoticeSeverity::Info, message)],
+            _ => Vec::new(),
+        };
+        (told, changed)
+    }
+
+    fn completed(&mut self, kind: &EventKind) -> (Vec<SessionUpdate>, Option<Changed>) {
+        let EventKind::ToolCompleted { tool_call_id, status, output_text, error, proposal, artifact_uris, .. } = kind else {
+            return (Vec::new(), None);
+        };
+        let open = self.open.remove(tool_call_id);
+        let is_change = *status == ToolStatus::Succeeded && proposal.as_ref().is_some_and(|change| !change.diff.is_empty());
+        let mut fields = ToolCallUpdateFields::new().status(calls::status(*status)).raw_output(calls::raw_output(
+            output_text,
+            error.as_ref(),
+            artifact_uris,
+        ));
+        let mut content = Vec::new();
+        if let Some(error) = error {
+            content.push(calls::words((self.looks.clean)(&error.message).into_owned()));
+        }
+        let executes = open.is_none_or(|open| open.kind == ToolKind::Execute);
+        if !output_text.trim().is_empty() && (!is_change || executes) {
+            let text = calls::shown(&(self.looks.clean)(output_text), calls::SHOWN_BYTES);
+            content.push(calls::code(&text, ""));
+        }
+        if let Some(proposal) = proposal.as_ref().filter(|_| *status == ToolStatus::Succeeded) {
+            let places = calls::changed(&proposal.paths, &proposal.diff, &self.directory);
+            if !places.is_empty() {
+                fields = fields.locations(places);
+            }
+        }
+        if let Some(proposal) = proposal.clone().filter(|_| is_change && !executes) {
+            return (Vec::new(), Some(Changed { name: self.names.of(tool_call_id), fields, proposal }));
+        }
+        (vec![self.update(tool_call_id, fields.content(content))], None)
+    }
+
+    pub fn update(&self, call: &CallId, fields: ToolCallUpdateFields) -> SessionUpdate {
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.of(call), fields))
+    }
+
+    /// What running commands printed since it was told last.
+    pub fn printed(&mut self) -> Vec<SessionUpdate> {
+        let mut told = Vec::new();
+        for (call, open) in self.open.iter_mut().filter(|(_, open)| open.untold) {
+            open.untold = false;
+            let text = (self.looks.clean)(&open.printed).into_owned();
+            let content = vec![calls::code(&text, "")];
+            let fields = ToolCallUpdateFields::new().content(content);
+            told.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.of(call), fields)));
+        }
+        told
+    }
+
+    pub fn has_untold(&self) -> bool {
+        self.open.values().any(|open| open.untold)
+    }
+
+    /// Calls whose end nobody saw: the process that ran them is gone.
+    pub fn give_up_open(&mut self) -> Vec<SessionUpdate> {
+        let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
+        let content = || vec![calls::words("aye ended here; what became of it is not known".to_owned())];
+        let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content());
+        calls.iter().map(|call| self.update(call, fields())).collect()
+    }
+
+    pub fn usage(&self) -> Option<SessionUpdate> {
+        (self.window > 0).then(|| {
+            let cost = self.cost.map(|amount| Cost::new(amount, "USD"));
+            SessionUpdate::UsageUpdate(UsageUpdate::new(self.used, self.window).cost(cost))
+        })
+    }
+
+    /// The first words of the first prompt.
+    fn entitle(&mut self, prompt: &str) -> Option<SessionUpdate> {
+        if self.title.is_some() {
+            return None;
+        }
+        let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
+        let title = (self.looks.clean)(&line[..cut_before(line, TITLE_BYTES)]).into_owned();
+        self.title = Some(title.clone());
+        let now = jiff::Timestamp::now().to_string();
+        Some(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title).updated_at(now)))
+    }
+
+    fn compaction(&mut self, status: CompactionStatus, words: &str) -> SessionUpdate {
+        if !self.understands.compactions {
+            return self.notice(NoticeSeverity::Info, words);
+        }
+        SessionUpdate::CompactionUpdate(CompactionUpdate::new(format!("c{}", self.compactions), status))
+    }
+}
+
+/// What a command that is typed with a slash is called and does.
+pub fn available(name: &str, description: &str, hint: Option<&str>) -> AvailableCommand {
+    use agent_client_protocol::v1::schema::{AvailableCommandInput, UnstructuredCommandInput};
+    let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+    AvailableCommand::new(name, description).input(input)
+}
+
+pub const MODES: [(Mode, &str, &str); 4] = [
+    (Mode::Plan, "Plan", "nothing is changed: reading and looking only"),
+    (Mode::Ask, "Ask", "as the policy says; what it does not decide is asked about"),
+    (Mode::AutoEdit, "Auto-edit", "changes of files in the workspace are not asked about"),
+    (Mode::Auto, "Auto", "what is of low or medium risk is not asked about"),
+];

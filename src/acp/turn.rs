@@ -1,0 +1,97 @@
+//! One prompt of an editor, from its request to its answer.
+
+use super::connection::Reply;
+use super::slash::Waits;
+use crate::protocol::{Event, EventKind, Failure, FailureKind, StopReason as ModelStop, TaskId};
+use agent_client_protocol::v1::schema::StopReason;
+use agent_client_protocol::{Error, RequestCancellation};
+use serde_json::json;
+
+const AUTHENTICATION: i32 = -32000;
+const FAILED: i32 = -32603;
+
+pub struct Turn {
+    pub reply: Reply,
+    /// Its task, once that has begun.
+    task: Option<TaskId>,
+    /// The task before it goes on, whichever that is.
+    goes_on: bool,
+    /// A command with a slash, and what it waits for.
+    pub waits: Option<Waits>,
+    pub cancelled: bool,
+    /// How the last answer of the model ended.
+    stop: ModelStop,
+}
+
+/// Whether it is over.
+pub enum Ends {
+    No,
+    With(StopReason),
+    Failed(Error),
+}
+
+impl Turn {
+    pub fn task(reply: Reply) -> Self {
+        Self { reply, task: None, goes_on: false, waits: None, cancelled: false, stop: ModelStop::EndTurn }
+    }
+
+    pub fn own(reply: Reply, waits: Waits) -> Self {
+        Self { waits: Some(waits), ..Self::task(reply) }
+    }
+
+    pub fn going_on(reply: Reply) -> Self {
+        Self { goes_on: true, ..Self::task(reply) }
+    }
+
+    /// Where the editor says that it takes its request back, which is as good as a stop.
+    pub fn cancellation(&self) -> Option<RequestCancellation> {
+        (!self.cancelled).then(|| self.reply.cancellation())
+    }
+
+    fn is_of(&self, event: &Event) -> bool {
+        self.goes_on || self.task.is_some() && self.task == event.task_id
+    }
+}
+
+/// What an event means for the prompt.
+pub fn ends(turn: &mut Turn, event: &Event) -> Ends {
+    match &event.kind {
+        EventKind::TaskStarted { .. } if turn.task.is_none() && turn.waits.is_none() => turn.task.clone_from(&event.task_id),
+        EventKind::LlmRequestCompleted { stop_reason, .. } => turn.stop = *stop_reason,
+        // Asked for with the stop: what had not begun by now never does.
+        EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return Ends::With(StopReason::Cancelled),
+        // There was nothing to go on with.
+        EventKind::Notice { .. } if turn.goes_on && event.task_id.is_none() => return Ends::With(StopReason::EndTurn),
+        kind if turn.is_of(event) && kind.is_over() => return over(turn, kind),
+        _ => {}
+    }
+    Ends::No
+}
+
+fn over(turn: &Turn, kind: &EventKind) -> Ends {
+    if turn.cancelled {
+        return Ends::With(StopReason::Cancelled);
+    }
+    match kind {
+        EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => failed(failure),
+        EventKind::TaskCancelled { .. } => Ends::With(StopReason::Cancelled),
+        _ => Ends::With(match turn.stop {
+            ModelStop::MaxTokens | ModelStop::ContextWindowExceeded => StopReason::MaxTokens,
+            ModelStop::Refusal | ModelStop::ContentFilter => StopReason::Refusal,
+            _ => StopReason::EndTurn,
+        }),
+    }
+}
+
+fn failed(failure: &Failure) -> Ends {
+    let code = match failure.kind {
+        FailureKind::MaxStepsExceeded | FailureKind::BudgetExceeded => return Ends::With(StopReason::MaxTurnRequests),
+        FailureKind::ContextTooLong => return Ends::With(StopReason::MaxTokens),
+        FailureKind::GuardrailBlocked => return Ends::With(StopReason::Refusal),
+        FailureKind::Authentication => AUTHENTICATION,
+        _ => FAILED,
+    };
+    let hint = if failure.hint.is_empty() { String::new() } else { format!("; {}", failure.hint) };
+    let data = json!({"kind": failure.kind, "retryable": failure.retryable, "hint": failure.hint});
+    Ends::Failed(Error::new(code, format!("{}{hint}", failure.message)).data(data))
+}

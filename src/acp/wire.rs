@@ -1,0 +1,210 @@
+//! One message a line, in and out, within bounds.
+
+use agent_client_protocol::{RawJsonRpcMessage, TransportFrame};
+use futures_channel::mpsc::UnboundedSender;
+use futures_util::{Stream, StreamExt as _};
+use serde_json::{Value, json};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Some images in base64 and some files; more is no message.
+const LINE_BYTES: usize = 32 << 20;
+/// Lines that were read and not looked at, and messages that were not acted upon.
+const LINES_IN: usize = 2;
+const MESSAGES_IN: usize = 16;
+const LINES_OUT: usize = 16;
+/// How often it is looked whether there is room again.
+const PACE: Duration = Duration::from_millis(2);
+/// Who reads nothing for so long is gone.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Updates that may wait to be written.
+pub const UPDATES_OUT: usize = 128;
+
+const UPDATE: &str = "session/update";
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+
+/// Where messages go that came in.
+pub type To = UnboundedSender<TransportFrame>;
+
+/// The two ends of the pipes.
+pub struct Pipes {
+    pub lines: mpsc::Receiver<Line>,
+    pub out: mpsc::Sender<String>,
+    /// Comes when all was written, or nobody reads.
+    pub written: tokio::sync::oneshot::Receiver<()>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    Text(String),
+    TooLong,
+    NotUtf8,
+}
+
+/// Reads and writes on threads of their own: pipes may block.
+pub fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Pipes {
+    let (read, lines) = mpsc::channel(LINES_IN);
+    let (out, mut write) = mpsc::channel::<String>(LINES_OUT);
+    let (done, written) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut input = BufReader::new(input);
+        while let Ok(Some(line)) = next_line(&mut input, LINE_BYTES) {
+            if read.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        let mut output = output;
+        while let Some(mut line) = write.blocking_recv() {
+            line.push('\n');
+            if output.write_all(line.as_bytes()).and_then(|()| output.flush()).is_err() {
+                break;
+            }
+        }
+        drop(write);
+        let _ = done.send(());
+    });
+    Pipes { lines, out, written }
+}
+
+/// The next line, without its end. Of one that is too long nothing is kept.
+fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<Option<Line>> {
+    let (mut line, mut too_long, mut any) = (Vec::new(), false, false);
+    loop {
+        let there = match input.fill_buf() {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if there.is_empty() {
+            if !any {
+                return Ok(None);
+            }
+            break;
+        }
+        any = true;
+        let end = there.iter().position(|byte| *byte == b'\n');
+        let piece = &there[..end.unwrap_or(there.len())];
+        if line.len() + piece.len() > most {
+            too_long = true;
+            line = Vec::new();
+        }
+        if !too_long {
+            line.extend_from_slice(piece);
+        }
+        let used = end.map_or(there.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            break;
+        }
+    }
+    Ok(Some(if too_long { Line::TooLong } else { String::from_utf8(line).map_or(Line::NotUtf8, Line::Text) }))
+}
+
+/// Hands on what comes in, until it ends. What is no message is answered here, and nothing of it is said back.
+pub async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
+    while let Some(line) = lines.recv().await {
+        let refused = match line {
+            Line::Text(text) if text.trim().is_empty() => continue,
+            Line::Text(text) => match TransportFrame::parse_json(&text) {
+                TransportFrame::Malformed { .. } => refusal_of(&text),
+                frame => {
+                    while to.len() >= MESSAGES_IN {
+                        sleep(PACE).await;
+                    }
+                    if to.unbounded_send(frame).is_err() {
+                        return to;
+                    }
+                    continue;
+                }
+            },
+            Line::TooLong => {
+                Some(refusal(&Value::Null, INVALID_REQUEST, &format!("a message of more than {} MB", LINE_BYTES >> 20)))
+            }
+            Line::NotUtf8 => Some(refusal(&Value::Null, PARSE_ERROR, "the message is not UTF-8")),
+        };
+        if let Some(refused) = refused
+            && out.send(refused).await.is_err()
+        {
+            return to;
+        }
+    }
+    to
+}
+
+/// What is said of a line that is no message; nothing to an answer, or two programs would complain of each other for ever.
+fn refusal_of(text: &str) -> Option<String> {
+    match serde_json::from_str::<Value>(text) {
+        Err(_) => Some(refusal(&Value::Null, PARSE_ERROR, "the line is no JSON; expected one JSON-RPC message a line")),
+        Ok(value) if value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some()) => None,
+        Ok(value) => {
+            let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or(Value::Null);
+            Some(refusal(&id, INVALID_REQUEST, "this is no JSON-RPC 2.0 request, notification or response"))
+        }
+    }
+}
+
+fn refusal(id: &Value, code: i32, message: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
+}
+
+/// Writes what is said, until there is nothing more or nobody reads it.
+pub async fn carry_out(
+    mut from: impl Stream<Item = TransportFrame> + Unpin,
+    out: mpsc::Sender<String>,
+    room: Arc<Semaphore>,
+    gone: CancellationToken,
+) {
+    while let Some(frame) = from.next().await {
+        let is_update = matches!(
+            &frame,
+            TransportFrame::Single(RawJsonRpcMessage::Notification(notification)) if &*notification.method == UPDATE
+        );
+        let Ok(line) = frame.to_json() else { continue };
+        if !matches!(timeout(PATIENCE, out.send(line)).await, Ok(Ok(()))) {
+            break;
+        }
+        if is_update {
+            room.add_permits(1);
+        }
+    }
+    // Whoever waits for room learns that there will be none.
+    room.close();
+    gone.cancel();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_within_bounds_whatever_stands_in_them() {
+        let text = [b"one\n\n".as_slice(), &[b'x'; 40], b"\n\xff\xfe\nlast"].concat();
+        let mut input = BufReader::with_capacity(7, &text[..]);
+        let mut lines = Vec::new();
+        while let Some(line) = next_line(&mut input, 10).unwrap() {
+            lines.push(line);
+        }
+        let text = |text: &str| Line::Text(text.to_owned());
+        assert_eq!(lines, [text("one"), text(""), Line::TooLong, Line::NotUtf8, text("last")]);
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_with_its_id_and_without_its_words() {
+        let code = |text: &str| {
+            let said: Value = serde_json::from_str(&refusal_of(text).unwrap()).unwrap();
+            assert!(!said.to_string().contains("secret"), "{said}");
+            (said["id"].clone(), said["error"]["code"].as_i64().unwrap())
+        };
+        assert_eq!(code("{secret"), (Value::Null, -32700));
+        assert_eq!(code(r#"[{"secret": 1}]"#), (Value::Null, -32600));
+        assert_eq!(code(r#"{"id": 7, "method": 3, "x": "secret"}"#), (json!(7), -32600));
+        assert_eq!(refusal_of(r#"{"id": 7, "result": 1, "error": 2}"#), None);
+    }
+}

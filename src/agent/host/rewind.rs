@@ -1,0 +1,53 @@
+//! Going back, as far as files are concerned: asked of the tools, told or brought back.
+
+use super::Host;
+use crate::agent::turn::Input;
+use crate::ports::{FileRewind, FilesPlanned, Since};
+use crate::protocol::{EventKind, RewindPlan, RewindPoint};
+
+impl Host {
+    /// Beside the session: it may wait for a disk, and nothing waits for it.
+    pub(super) fn tell_rewind_points(&self, mut points: Vec<RewindPoint>, can_redo: bool) {
+        let (router, teller) = (self.router.clone(), self.teller());
+        tokio::spawn(async move {
+            for changes in router.task_changes().await {
+                if let Some(point) = points.iter_mut().find(|point| point.task_id == changes.task_id) {
+                    (point.files, point.added, point.removed) = (changes.files, changes.added, changes.removed);
+                }
+            }
+            teller.tell(None, None, EventKind::RewindPointsListed { points, can_redo });
+        });
+    }
+
+    pub(super) fn plan_rewind(&self, mut plan: RewindPlan, since: Option<Since>) {
+        let (router, teller) = (self.router.clone(), self.teller());
+        tokio::spawn(async move {
+            if let Some(since) = since {
+                match router.plan_rewind(since).await {
+                    Ok(FilesPlanned { files, diff, cannot }) => {
+                        (plan.files, plan.diff) = (files, diff);
+                        plan.cannot.extend(cannot);
+                    }
+                    Err(error) => {
+                        let message = format!("what would be put back cannot be read: {error}");
+                        return teller.tell(None, None, EventKind::Notice { message });
+                    }
+                }
+            }
+            teller.tell(None, None, EventKind::RewindPlanned(plan));
+        });
+    }
+
+    /// It is done to its end, whatever else happens.
+    pub(super) fn rewind(&self, rewind: FileRewind) {
+        let (router, inputs, number) = (self.router.clone(), self.inputs.clone(), rewind.number);
+        tokio::spawn(async move {
+            let outcome = tokio::spawn(async move { router.rewind(rewind).await }).await;
+            let outcome = match outcome {
+                Ok(outcome) => outcome.map_err(|error| error.message),
+                Err(error) => Err(error.to_string()),
+            };
+            let _ = inputs.send(Input::FilesRewound { number, outcome }).await;
+        });
+    }
+}

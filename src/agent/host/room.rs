@@ -1,0 +1,26 @@
+//! A front end that cannot take as fast as the model and the commands tell: what streams waits for it, nothing else does.
+
+use tokio::sync::watch;
+
+/// Whether there is room for more of what streams.
+#[derive(Clone, Default)]
+pub(super) struct Room(Option<watch::Receiver<bool>>);
+
+impl Room {
+    pub(super) fn of(room: Option<watch::Receiver<bool>>) -> Self {
+        Self(room)
+    }
+
+    /// Who is gone does not hold anything up.
+    pub(super) fn is_there(&self) -> bool {
+        self.0.as_ref().is_none_or(|room| *room.borrow() || room.has_changed().is_err())
+    }
+
+    pub(super) async fn wait(&mut self) {
+        if let Some(room) = &mut self.0
+            && room.wait_for(|room| *room).await.is_err()
+        {
+            self.0 = None;
+        }
+    }
+}

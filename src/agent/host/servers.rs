@@ -1,0 +1,385 @@
+//! MCP servers beside the session: how they stand is told, what they ask is asked of the person, what they offer is looked up.
+
+use super::Host;
+use super::teller::Teller;
+use crate::agent::limits::{
+    CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, MAX_OFFERED, OFFERED_SECONDS,
+    RESOURCE_BYTES, SERVER_PROMPT_BYTES, SERVER_SECONDS,
+};
+use crate::ports::{BoxFuture, RemoteAsks, RemoteContent, RemoteError, RemoteServers};
+use crate::protocol::{
+    CallId, Command, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, LookUp, LookedUp,
+    ServerResource, ServerStatus, ToolError, ToolResult, Wanted, cut_before,
+};
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// What reads them, for the record of what was read.
+const RESOURCE: &str = "ReadResource";
+
+/// A question of a server, and who waits for its answer.
+type Asked = (Elicitation, oneshot::Sender<ElicitationAnswer>);
+
+/// The servers of a session, and what they ask.
+pub struct Remote {
+    pub servers: Arc<dyn RemoteServers>,
+    pub asked: mpsc::Receiver<Asked>,
+}
+
+/// What a server may ask while it is used, for the servers, and where it arrives, for the session. Where no person sits all of it
+/// is declined. `roots`: directories, as `file:` URIs with a name each.
+pub fn asks(person: bool, roots: Vec<(String, String)>) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<Asked>) {
+    let (send, asked) = mpsc::channel(CHANNEL_DEPTH);
+    (Arc::new(Asks { person: person.then_some(send), roots }), asked)
+}
+
+struct Asks {
+    person: Option<mpsc::Sender<Asked>>,
+    roots: Vec<(String, String)>,
+}
+
+impl RemoteAsks for Asks {
+    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
+        Box::pin(async move {
+            let Some(person) = &self.person else { return ElicitationAnswer::Decline };
+            let (send, answer) = oneshot::channel();
+            // A session that does not get to them has too many.
+            if person.try_send((elicitation, send)).is_err() {
+                return ElicitationAnswer::Cancel;
+            }
+            answer.await.unwrap_or(ElicitationAnswer::Cancel)
+        })
+    }
+
+    fn roots(&self) -> Vec<(String, String)> {
+        self.roots.clone()
+    }
+}
+
+/// What there is to be read, and when it was asked for.
+type Offered = (Instant, Vec<ServerResource>);
+
+pub(super) struct Servers {
+    remote: Arc<dyn RemoteServers>,
+    /// How they stood when it was told last.
+    told: Vec<ServerStatus>,
+    /// What is asked of the person now.
+    open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
+    asked: u64,
+    /// What they offered last, and when.
+    offered: Arc<Mutex<Option<Offered>>>,
+}
+
+/// Where they are heard from.
+#[derive(Default)]
+pub(super) struct Wire {
+    changed: Option<watch::Receiver<u64>>,
+    asked: Option<mpsc::Receiver<Asked>>,
+}
+
+pub(super) enum Happened {
+    Changed,
+    Asked(Elicitation, oneshot::Sender<ElicitationAnswer>),
+}
+
+pub(super) fn begin(remote: Option<Remote>) -> (Option<Servers>, Wire) {
+    let Some(Remote { servers, asked }) = remote else { return (None, Wire::default()) };
+    let wire = Wire { changed: Some(servers.changed()), asked: Some(asked) };
+    let (told, open, offered) = (Vec::new(), HashMap::new(), Arc::default());
+    (Some(Servers { remote: servers, told, open, asked: 0, offered }), wire)
+}
+
+/// Ends them: their processes, and what waits for the person.
+pub(super) async fn end(servers: Option<Servers>) {
+    if let Some(Servers { remote, open, .. }) = servers {
+        // Who waits is told that it was cancelled.
+        drop(open);
+        remote.end().await;
+    }
+}
+
+impl Wire {
+    /// Never ready where there are no servers.
+    pub(super) async fn next(&mut self) -> Happened {
+        tokio::select! {
+            () = next_change(&mut self.changed) => Happened::Changed,
+            (elicitation, answer) = next_asked(&mut self.asked) => Happened::Asked(elicitation, answer),
+        }
+    }
+}
+
+async fn next_change(changed: &mut Option<watch::Receiver<u64>>) {
+    if let Some(open) = changed
+        && open.changed().await.is_ok()
+    {
+        return;
+    }
+    *changed = None;
+    std::future::pending::<()>().await;
+}
+
+async fn next_asked(asked: &mut Option<mpsc::Receiver<Asked>>) -> Asked {
+    if let Some(open) = asked
+        && let Some(asked) = open.recv().await
+    {
+        return asked;
+    }
+    *asked = None;
+    std::future::pending().await
+}
+
+/// Whether a command is for the servers; nothing of the session depends on these.
+pub(super) fn is_for(command: &Command) -> bool {
+    match command {
+        Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } => true,
+        Command::LookUp(what) => what.is_of_servers(),
+        _ => false,
+    }
+}
+
+impl Host {
+    pub(super) fn of_servers(&mut self, happened: Happened) {
+        match happened {
+            Happened::Changed => self.tell_servers(),
+            Happened::Asked(elicitation, answer) => self.ask_for_server(elicitation, answer),
+        }
+    }
+
+    /// How they stand, where that is another way than it was told last.
+    pub(super) fn tell_servers(&mut self) {
+        let Some(servers) = &mut self.servers else { return };
+        let now = servers.remote.statuses();
+        // Other states, other offers.
+        *servers.offered.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if now != servers.told {
+            servers.told.clone_from(&now);
+            self.machine.know_servers(now.iter().map(|status| status.name.clone()).collect());
+            self.emit(None, None, EventKind::ServersChanged { servers: now });
+        }
+    }
+
+    /// A server asks the person. Who asks too much is told no, and the person why.
+    fn ask_for_server(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
+        let Some(servers) = &mut self.servers else { return };
+        servers.open.retain(|_, open| !open.is_closed());
+        let refused = if servers.open.len() >= MAX_ELICITATIONS {
+            Some("more questions than anybody answers".to_owned())
+        } else {
+            too_much(&elicitation)
+        };
+        if let Some(what) = refused {
+            let _ = answer.send(ElicitationAnswer::Cancel);
+            let message = format!("{} (MCP) asked for {what}: it was cancelled", elicitation.server);
+            return self.emit(None, None, EventKind::Notice { message });
+        }
+        servers.asked += 1;
+        // Names that servers give may be the same.
+        elicitation.elicitation_id = format!("elicitation_{}", servers.asked);
+        let (send, answered) = oneshot::channel();
+        servers.open.insert(elicitation.elicitation_id.clone(), send);
+        let (teller, id) = (self.teller(), elicitation.elicitation_id.clone());
+        self.emit(None, None, EventKind::ElicitationRequested(elicitation));
+        tokio::spawn(wait(id, answer, answered, teller));
+    }
+
+    pub(super) fn for_servers(&mut self, command: Command) {
+        match command {
+            Command::AnswerElicitation { elicitation_id, answer } => {
+                let open = self.servers.as_mut().and_then(|servers| servers.open.remove(&elicitation_id));
+                if open.is_none_or(|open| open.send(answer).is_err()) {
+                    let message = "the server waits for that answer no more".to_owned();
+                    self.emit(None, None, EventKind::Notice { message });
+                }
+            }
+            Command::ReconnectServer { name } => match &self.servers {
+                Some(servers) if servers.told.iter().any(|status| status.name == name) => servers.remote.reconnect(&name),
+                _ => {
+                    let message = format!("there is no MCP server `{name}` here; /mcp lists those there are");
+                    self.emit(None, None, EventKind::Notice { message });
+                }
+            },
+            Command::LookUp(what) => self.look_up_in_servers(what),
+            _ => {}
+        }
+    }
+
+    /// What a prompt names of servers, in the same order: as text, bounded, without what is secret in it.
+    pub(super) fn hand_over(&self, resources: Vec<(String, String)>) -> impl Future<Output = Vec<ToolResult>> + Send + use<> {
+        let remote = self.servers.as_ref().map(|servers| Arc::clone(&servers.remote));
+        let (redactor, kill) = (Arc::clone(&self.redactor), self.kill.clone());
+        async move {
+            let read = resources.into_iter().enumerate().map(|(at, (server, uri))| {
+                let (remote, redactor, kill) = (remote.clone(), Arc::clone(&redactor), kill.clone());
+                async move {
+                    let id = CallId::new(format!("resource_{at}"));
+                    let text = tokio::select! {
+                        text = resource_text(remote.as_deref(), &server, &uri) => text,
+                        () = kill.cancelled() => Err("the session ends".to_owned()),
+                    };
+                    match text {
+                        Ok(text) => ToolResult::succeeded(id, RESOURCE, redactor.redact(&text).text),
+                        Err(why) => ToolResult::refused(id, RESOURCE, ToolError::new(ErrorCode::ToolExecutionFailed, why)),
+                    }
+                }
+            });
+            join_all(read.collect::<Vec<_>>()).await
+        }
+    }
+
+    /// Beside all else: a server may take its time.
+    fn look_up_in_servers(&self, what: LookUp) {
+        let teller = self.teller();
+        let Some(servers) = &self.servers else {
+            return teller.tell(None, None, EventKind::LookedUp(nothing(what)));
+        };
+        let (remote, offered) = (Arc::clone(&servers.remote), Arc::clone(&servers.offered));
+        tokio::spawn(async move {
+            let told = match what {
+                LookUp::Resources { words } => {
+                    let all = resources(&*remote, &offered).await;
+                    LookedUp::Resources { resources: matching(all, &words), words }
+                }
+                LookUp::Prompts => {
+                    let mut prompts = in_time(remote.prompts()).await.unwrap_or_default();
+                    prompts.truncate(MAX_OFFERED);
+                    LookedUp::Prompts { prompts }
+                }
+                LookUp::Prompt { server, name, arguments } => {
+                    let text = prompt(&*remote, &server, &name, arguments).await;
+                    LookedUp::Prompt { server, name, text }
+                }
+                _ => return,
+            };
+            teller.tell(None, None, EventKind::LookedUp(told));
+        });
+    }
+}
+
+/// Until the person answers, or nobody waits for it any more.
+async fn wait(
+    id: String,
+    mut answer: oneshot::Sender<ElicitationAnswer>,
+    answered: oneshot::Receiver<ElicitationAnswer>,
+    teller: Teller,
+) {
+    let outcome = tokio::select! {
+        given = answered => {
+            let given = given.unwrap_or(ElicitationAnswer::Cancel);
+            let outcome = given.outcome();
+            if answer.send(given).is_ok() { outcome } else { ElicitationOutcome::Withdrawn }
+        }
+        () = answer.closed() => ElicitationOutcome::Withdrawn,
+    };
+    teller.tell(None, None, EventKind::ElicitationEnded { elicitation_id: id, outcome });
+}
+
+/// What of a question is more than a person is asked, in words.
+fn too_much(elicitation: &Elicitation) -> Option<String> {
+    let Wanted::Form { fields } = &elicitation.wanted else {
+        return (size(elicitation) > MAX_FORM_BYTES).then(|| "a visit to an address longer than any".to_owned());
+    };
+    let choices = |field: &crate::protocol::FormField| match &field.takes {
+        FieldKind::Choice { choices } | FieldKind::Choices { choices, .. } => choices.len(),
+        FieldKind::Text { .. } | FieldKind::Number { .. } | FieldKind::Flag => 0,
+    };
+    if fields.len() > MAX_FORM_FIELDS {
+        return Some(format!("a form of {} fields (at most {MAX_FORM_FIELDS} are shown)", fields.len()));
+    }
+    if let Some(most) = fields.iter().map(choices).max().filter(|most| *most > MAX_FORM_CHOICES) {
+        return Some(format!("a choice of {most} (at most {MAX_FORM_CHOICES} are shown)"));
+    }
+    (size(elicitation) > MAX_FORM_BYTES).then(|| "a form longer than anybody reads".to_owned())
+}
+
+fn size(elicitation: &Elicitation) -> usize {
+    serde_json::to_string(elicitation).map_or(usize::MAX, |json| json.len())
+}
+
+async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_secs(SERVER_SECONDS), asked).await.ok()
+}
+
+fn too_late() -> String {
+    format!("it did not answer within {SERVER_SECONDS} s")
+}
+
+/// What is offered to be read, asked for anew only after a while: every letter that is typed wants it.
+async fn resources(remote: &dyn RemoteServers, offered: &Mutex<Option<Offered>>) -> Vec<ServerResource> {
+    let kept = offered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some((_, all)) = kept.filter(|(asked, _)| asked.elapsed() < Duration::from_secs(OFFERED_SECONDS)) {
+        return all;
+    }
+    let Some(Ok(all)) = in_time(remote.resources(None)).await else { return Vec::new() };
+    *offered.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), all.clone()));
+    all
+}
+
+/// Those whose server, address or name has all the words; where a name of a server is whole, only its own.
+fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
+    let words = words.to_lowercase();
+    let fits = |resource: &ServerResource| {
+        let (address, name) = (format!("{}:{}", resource.server, resource.uri).to_lowercase(), resource.name.to_lowercase());
+        words.split_whitespace().all(|word| address.contains(word) || name.contains(word))
+    };
+    let begins = |resource: &ServerResource| !format!("{}:{}", resource.server, resource.uri).to_lowercase().starts_with(&words);
+    let mut found: Vec<ServerResource> = all.into_iter().filter(fits).collect();
+    found.sort_by_key(begins);
+    found.truncate(MAX_OFFERED);
+    found
+}
+
+/// All the text of it; of what is no text it is said what it is.
+async fn resource_text(remote: Option<&dyn RemoteServers>, server: &str, uri: &str) -> Result<String, String> {
+    let remote = remote.ok_or_else(|| format!("there is no MCP server `{server}` here"))?;
+    let read = in_time(remote.read_resource(server, uri)).await;
+    let read = read.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
+    let piece = |content: RemoteContent| match content {
+        RemoteContent::Text(text) | RemoteContent::Resource { text, .. } => text,
+        RemoteContent::Bytes { media_type, bytes, .. } => format!("[{media_type}, {} bytes: not shown]", bytes.len()),
+        RemoteContent::Link { uri, .. } => format!("[more at {uri}]"),
+    };
+    let mut text = String::new();
+    for piece in read.content.into_iter().map(piece) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.extend(piece.chars().filter(|one| !one.is_control() || matches!(one, '\n' | '\t')));
+        if text.len() > RESOURCE_BYTES {
+            text.truncate(cut_before(&text, RESOURCE_BYTES));
+            text.push_str("\n[the rest was left out]");
+            break;
+        }
+    }
+    if text.trim().is_empty() { Err("the server has nothing there".to_owned()) } else { Ok(text) }
+}
+
+async fn prompt(
+    remote: &dyn RemoteServers,
+    server: &str,
+    name: &str,
+    arguments: BTreeMap<String, String>,
+) -> Result<String, String> {
+    let arguments: Map<String, Value> = arguments.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
+    let said: Option<Result<String, RemoteError>> = in_time(remote.prompt(server, name, arguments)).await;
+    let text = said.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
+    if text.len() > SERVER_PROMPT_BYTES {
+        return Err(format!("its text has {} bytes, and {SERVER_PROMPT_BYTES} are taken at most", text.len()));
+    }
+    Ok(text)
+}
+
+/// Where there are no servers.
+fn nothing(what: LookUp) -> LookedUp {
+    match what {
+        LookUp::Resources { words } => LookedUp::Resources { words, resources: Vec::new() },
+        LookUp::Prompt { server, name, .. } => {
+            let text = Err(format!("there is no MCP server `{server}` here"));
+            LookedUp::Prompt { server, name, text }
+        }
+        _ => LookedUp::Prompts { prompts: Vec::new() },
+    }
+}

@@ -1,0 +1,145 @@
+//! A session that goes on although nothing of it can be saved.
+
+use super::*;
+
+impl Session {
+    async fn until_saving(&mut self, now: bool) -> String {
+        self.until(|kind| match kind {
+            EventKind::SavingChanged { saved, message } => (*saved == now).then(|| message.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn until_noticed(&mut self, words: &str) {
+        self.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains(words)).then_some(())).await;
+    }
+
+    fn refused(&self) -> usize {
+        self.disk.refused.lock().unwrap().len()
+    }
+}
+
+/// What was saved, by its kinds.
+fn kinds(records: &[Record]) -> Vec<String> {
+    let kind = |record: &Record| serde_json::to_value(record).unwrap()["record"].as_str().unwrap().to_owned();
+    records.iter().map(kind).collect()
+}
+
+#[tokio::test]
+async fn it_goes_on_when_the_person_says_so_and_saves_all_of_it_in_order_once_it_can() {
+    let mut with_room = {
+        let session = stalled().await;
+        session.disk.full.store(false, Ordering::SeqCst);
+        session
+    };
+    with_room.send(Command::Continue).await;
+    with_room.until_completed().await;
+    with_room.say("and now").await;
+    with_room.until_completed().await;
+
+    let mut session = stalled().await;
+    session.send(Command::GoOnUnsaved).await;
+    assert!(session.until_saving(false).await.contains("a crash loses"));
+    session.until_completed().await;
+    assert_eq!(session.ran(), [CallId::new("c1")]);
+    let (saved, tried) = (session.saved().len(), session.refused());
+    assert!(tried > 2, "it was not tried again with what came later");
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.say("and now").await;
+    session.until_saving(true).await;
+    session.until_completed().await;
+    assert!(session.saved().len() > saved);
+    assert_eq!(kinds(&session.saved()), kinds(&with_room.saved()));
+}
+
+#[tokio::test]
+async fn going_on_is_for_what_cannot_be_saved() {
+    let mut session = stalled().await;
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    session.until_completed().await;
+    session.send(Command::GoOnUnsaved).await;
+    session.until_noticed("is saved").await;
+}
+
+#[tokio::test]
+async fn to_go_on_tries_to_save_what_waits_and_says_where_it_cannot() {
+    let mut session = stalled().await;
+    session.send(Command::GoOnUnsaved).await;
+    session.until_completed().await;
+    session.send(Command::Continue).await;
+    session.until_noticed("cannot save this session (the disk is full); it goes on unsaved").await;
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    session.until_saving(true).await;
+}
+
+#[tokio::test]
+async fn more_than_may_wait_in_memory_pauses_it_again_and_nothing_of_it_is_lost() {
+    let mut session = stalled().await;
+    session.send(Command::GoOnUnsaved).await;
+    session.until_completed().await;
+    let long = "long ".repeat(crate::agent::limits::UNSAVED_BYTES / 5);
+    session.say(&long).await;
+    let failure = session.until_paused().await;
+    assert_eq!(failure.kind, FailureKind::NotSaved);
+    assert!(failure.message.contains("wait in memory"), "{}", failure.message);
+    session.send(Command::GoOnUnsaved).await;
+    session.until_paused().await;
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    session.until_saving(true).await;
+    session.until_completed().await;
+    let prompts = session.saved();
+    let prompts = prompts.iter().filter_map(|record| match record {
+        Record::TaskStarted { prompt, .. } => Some(prompt.text()),
+        _ => None,
+    });
+    assert_eq!(prompts.collect::<Vec<_>>(), ["go", long.as_str()]);
+}
+
+#[tokio::test]
+async fn the_end_saves_what_waits_in_memory_or_the_session_failed() {
+    for room in [true, false] {
+        let mut session = stalled().await;
+        session.send(Command::GoOnUnsaved).await;
+        session.until_completed().await;
+        session.disk.full.store(!room, Ordering::SeqCst);
+        session.send(Command::Quit).await;
+        let status = session
+            .until(|kind| match kind {
+                EventKind::StateChanged { session_status, .. } if *session_status != SessionStatus::Running => {
+                    Some(*session_status)
+                }
+                _ => None,
+            })
+            .await;
+        assert_eq!(status, if room { SessionStatus::Completed } else { SessionStatus::Failed });
+        let finished = session.saved().iter().filter(|record| matches!(record, Record::Finished { .. })).count();
+        assert_eq!(finished, usize::from(room));
+    }
+}
+
+#[tokio::test]
+async fn beside_another_process_that_has_the_session_nobody_goes_on_unsaved() {
+    let mut session = stalled().await;
+    session.disk.taken.store(true, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    let failure = session.until_paused().await;
+    assert_eq!(failure.kind, FailureKind::NotHeld);
+    assert!(failure.message.ends_with("Nothing goes on here."), "{}", failure.message);
+    session.send(Command::GoOnUnsaved).await;
+    session.until_noticed("it cannot go on unsaved").await;
+    assert!(session.ran().is_empty());
+}
+
+#[tokio::test]
+async fn what_goes_on_unsaved_stops_where_another_process_takes_the_session() {
+    let mut session = stalled().await;
+    session.send(Command::GoOnUnsaved).await;
+    session.until_completed().await;
+    session.disk.taken.store(true, Ordering::SeqCst);
+    session.say("and now").await;
+    assert_eq!(session.until_paused().await.kind, FailureKind::NotHeld);
+}

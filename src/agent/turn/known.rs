@@ -1,0 +1,70 @@
+//! What is known of calls that were under way when the process ended: by the disk, and by what they printed last.
+
+use super::{Call, CallState, Machine};
+use crate::ports::{Found, Known};
+use crate::protocol::ToolResult;
+use std::path::{Path, PathBuf};
+
+/// Of what an unfinished change left beside its place.
+const NAMED_LEFT: usize = 5;
+
+impl Machine {
+    /// Call it once, before the session is restored.
+    pub fn know(&mut self, known: Known) {
+        self.known = known;
+    }
+
+    /// Settles what the disk tells of: what is done is done, and what did not happen is planned and judged as if it had not begun.
+    pub(super) fn settle_by_the_disk(&mut self) {
+        let Known { mut found, mut tails } = std::mem::take(&mut self.known);
+        self.with_calls(|machine, calls| {
+            let under_way = |call: &&mut Call| call.changes && matches!(call.state, CallState::Running);
+            for call in calls.iter_mut().filter(under_way) {
+                let id = call.call.tool_call_id.clone();
+                call.tail = tails.remove(&id);
+                // What its view changed, and what it was kept from, are other questions.
+                let looked = found.remove(&id).filter(|_| !call.previewed && call.held.is_none());
+                match looked {
+                    Some(Found::Done { left }) => {
+                        machine.announce(call, &[]);
+                        let text = format!(
+                            "{}: done; aye ended before it said so, and the files are as it leaves them{}",
+                            call.summary,
+                            beside(&left)
+                        );
+                        call.settle(ToolResult::succeeded(id, call.call.tool_name.clone(), text));
+                        machine.report(call, 0);
+                        machine.notice(format!(
+                            "`{}` was done when aye ended, it is not run again{}",
+                            call.summary,
+                            beside(&left)
+                        ));
+                    }
+                    Some(Found::NotDone { left }) => {
+                        call.state = CallState::Planning;
+                        call.left = left;
+                        machine.notice(format!("`{}` had not happened when aye ended, it is looked at anew", call.summary));
+                    }
+                    Some(Found::Partly { words }) => call.partly = Some(words),
+                    None => {}
+                }
+            }
+        });
+    }
+}
+
+/// What was not cleared away; where it lies is where the call's files do.
+pub(super) fn beside(left: &[PathBuf]) -> String {
+    if left.is_empty() {
+        return String::new();
+    }
+    let named: Vec<_> = left
+        .iter()
+        .take(NAMED_LEFT)
+        .filter_map(|path| path.file_name())
+        .map(|name| format!("`{}`", Path::new(name).display()))
+        .collect();
+    let more = left.len().saturating_sub(NAMED_LEFT);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!(" (left over beside them: {}{more})", named.join(", "))
+}

@@ -1,0 +1,210 @@
+//! A command of the person's own, typed behind `!`: planned, judged, journalled and held as one of the model's is, and stopped as one.
+//!
+//! It stands where a task stands, with one call and no request. Who typed it and pressed Enter has answered what a policy asks at low
+//! and medium risk; what is worse is asked about as ever. `shared`: what it came to is told to the model with what is said next.
+
+use super::guardrail::after_the_words;
+use super::{Call, CallState, Effect, Machine, Moment, Phase, Task, Unfinished};
+use crate::policy::Question;
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::{
+    Arguments, CallId, ErrorCode, EventKind, Message, Part, Risk, Role, SessionStatus, StepId, TaskId, TaskStatus, ToolCall,
+    ToolResult, ToolStatus, Usage,
+};
+
+/// The tool that runs it.
+const TOOL: &str = "RunCommand";
+
+/// What makes a task one of these.
+#[derive(Debug)]
+pub(super) struct Own {
+    line: String,
+    shared: bool,
+    /// It was typed in this process, so its Enter counts.
+    typed: bool,
+}
+
+impl Machine {
+    pub(super) fn is_own(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| task.own.is_some())
+    }
+
+    /// Runs it, where nothing else runs. A task that is paused waits until it is done.
+    pub(super) fn run_own(&mut self, line: &str, shared: bool) {
+        let line = line.trim();
+        if line.is_empty() {
+            return;
+        }
+        let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
+        if self.is_busy() && !paused {
+            self.notice("a task runs: your command is in the draft, send it again when the task is done");
+            return self.give_back(format!("{}{line}", if shared { "!" } else { "!!" }));
+        }
+        let number = self.counters.tasks + 1;
+        let call = ToolCall {
+            tool_call_id: CallId::new(format!("own_{number:03}")),
+            tool_name: TOOL.to_owned(),
+            arguments: Arguments::parse(&serde_json::json!({ "command": line }).to_string()),
+        };
+        let own = Own { line: line.to_owned(), shared, typed: true };
+        let (task_id, step_id) =
+            (TaskId::new(format!("task_{number:03}")), StepId::new(format!("step_{:04}", self.counters.steps + 1)));
+        self.put_own(task_id.clone(), step_id.clone(), call.clone(), own);
+        self.note_policy();
+        self.note_choices();
+        self.note(Record::OwnStarted { task_id, step_id, call: call.clone(), shared });
+        self.commit(Durability::Process);
+        self.enter_session(SessionStatus::Running);
+        self.emit(EventKind::OwnCommandStarted { tool_call_id: call.tool_call_id.clone(), line: line.to_owned(), shared });
+        self.enter(TaskStatus::TaskRunning);
+        self.enter_for_calls();
+        self.out.push(Effect::Plan(vec![(0, call)]));
+    }
+
+    /// Puts it in the place of a task; one that stands there waits.
+    fn put_own(&mut self, id: TaskId, step_id: StepId, call: ToolCall, own: Own) {
+        self.counters.tasks += 1;
+        self.counters.steps += 1;
+        let aside = self.task.replace(Task {
+            id,
+            step_id: Some(step_id),
+            step_count: 0,
+            max_steps: 0,
+            usage: Usage::default(),
+            cost_usd: None,
+            phase: Phase::Working(vec![Call::new(call, CallState::Planning)]),
+            cancelling: false,
+            guard: super::loop_guard::LoopGuard::default(),
+            own: Some(own),
+        });
+        self.aside = aside.or(self.aside.take());
+    }
+
+    /// Whether the person said yes to it by typing it.
+    pub(super) fn has_said_yes(&self, plan: &Plan, question: &Question) -> bool {
+        let typed = self.task.as_ref().and_then(|task| task.own.as_ref()).is_some_and(|own| own.typed);
+        typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
+    }
+
+    /// It has come to something: that is told with what is said next, and what waited goes on waiting, or begins.
+    pub(super) fn own_done(&mut self, at: Moment) {
+        let said = self.told_of_it();
+        let Some(task_id) = self.task.as_ref().map(|task| task.id.clone()) else { return };
+        let tool_call_id = self.calls_mut().first().map(|call| call.call.tool_call_id.clone());
+        self.enter(TaskStatus::TaskRunning);
+        self.note(Record::OwnEnded { task_id, said: said.clone(), waits: self.aside.is_some() });
+        self.commit(Durability::Process);
+        if let Some(tool_call_id) = tool_call_id {
+            self.emit(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
+        }
+        self.enter(TaskStatus::TaskCompleted);
+        self.task = None;
+        self.enter(TaskStatus::Idle);
+        self.own_said.extend(said);
+        self.task = self.aside.take();
+        if self.task.is_none() {
+            return self.start_next(at);
+        }
+        if self.queue.is_empty() {
+            return self.enter_session(SessionStatus::Paused);
+        }
+        // What was said meanwhile is an answer to the pause, as a prompt is.
+        self.end(crate::ports::TaskEnd::Cancelled);
+        self.start_next(at);
+    }
+
+    /// Command and output for the thread, where they are for it and it ran.
+    fn told_of_it(&mut self) -> Option<String> {
+        let most_bytes = self.result_bytes(1);
+        let own = self.task.as_ref()?.own.as_ref().filter(|own| own.shared)?;
+        let line = own.line.clone();
+        let result = self.calls_mut().first().and_then(super::calls::done).filter(ran)?;
+        Some(format!("[The person ran this command:]\n$ {line}\n{}", result.fitted(most_bytes).text_for_model()))
+    }
+
+    /// What a crash left of it. What ran and has no outcome is put before the person; all else ends where it stands.
+    pub(super) fn settle_own(&mut self, unfinished: Unfinished, at: Moment) {
+        if !self.is_own() {
+            return;
+        }
+        let stopped = self.task.as_ref().is_some_and(|task| task.cancelling);
+        let unknown = self.calls_mut().iter().any(|call| call.changes && matches!(call.state, CallState::Running));
+        if unknown && !stopped && unfinished == Unfinished::Wait {
+            return;
+        }
+        self.close_calls(at);
+        self.end_own_unsaid();
+    }
+
+    /// Ends one of the process before; nobody of this one waits for its end.
+    fn end_own_unsaid(&mut self) {
+        let said = self.told_of_it();
+        let Some(task) = self.task.take() else { return };
+        self.note(Record::OwnEnded { task_id: task.id, said: said.clone(), waits: self.aside.is_some() });
+        self.commit(Durability::Process);
+        self.own_said.extend(said);
+        self.task = self.aside.take();
+    }
+
+    pub(super) fn fold_own(&mut self, task_id: TaskId, step_id: StepId, call: ToolCall, shared: bool) {
+        let line = match &call.arguments {
+            Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default().to_owned(),
+            Arguments::Malformed(_) => String::new(),
+        };
+        self.put_own(task_id, step_id, call, Own { line, shared, typed: false });
+    }
+
+    pub(super) fn fold_own_ended(&mut self, said: Option<String>) {
+        self.own_said.extend(said);
+        self.task = self.aside.take();
+    }
+
+    /// Its end cannot be read: nothing of it is in the thread, so nothing is missing there.
+    pub(super) fn drop_own(&mut self) -> bool {
+        let is_own = self.is_own();
+        if is_own {
+            self.task = self.aside.take();
+        }
+        is_own
+    }
+
+    /// The prompt with what the person ran before it, for the thread.
+    pub(super) fn told_of_own(&mut self, mut prompt: Message) -> Message {
+        for said in std::mem::take(&mut self.own_said).iter().rev() {
+            after_the_words(&mut prompt, said);
+            prompt.token_count = super::estimate(&prompt.content);
+        }
+        prompt
+    }
+
+    /// The same task goes on: what the person ran joins what was said last, unless the model said that.
+    pub(super) fn tell_of_own(&mut self) {
+        if self.thread.last().is_none_or(|last| last.role == Role::Assistant) {
+            return;
+        }
+        for said in std::mem::take(&mut self.own_said) {
+            self.thread.amend_last(|message| match message.content.last_mut() {
+                Some(Part::ToolResult(result)) => result.output_text = format!("{}\n\n{said}", result.output_text),
+                _ => message.content.push(Part::Text { text: format!("\n\n{said}") }),
+            });
+        }
+    }
+}
+
+/// Whether it came to be run.
+fn ran(result: &ToolResult) -> bool {
+    let not_run = |code| {
+        matches!(
+            code,
+            ErrorCode::PolicyDenied
+                | ErrorCode::UserDenied
+                | ErrorCode::NoApprover
+                | ErrorCode::ToolNotFound
+                | ErrorCode::InvalidRequest
+        )
+    };
+    // What was stopped before it began has printed nothing.
+    let stopped = |code| code == ErrorCode::Cancelled && result.output_text.is_empty();
+    let not_run = |code| not_run(code) || stopped(code);
+    result.status != ToolStatus::Denied && !result.error.as_ref().is_some_and(|error| not_run(error.code))
+}

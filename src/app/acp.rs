@@ -1,0 +1,383 @@
+//! `aye acp`: sessions for an editor, over its pipes.
+
+mod beside;
+mod servers;
+
+use super::cli::{Common, Nesting, SessionChoice};
+use super::exit::Exit;
+use super::layers::Policy;
+use super::local;
+use super::look_up::Desk;
+use super::models::ModelsHere;
+use super::past::Past;
+use super::place::Place;
+use super::project::Brought;
+use super::reload::Reload;
+use super::retention;
+use super::rules::PersonsRules;
+use super::servers::of_session;
+use super::session::{self, Session, Terms};
+use super::sessions;
+use super::standing::Standing;
+use super::trouble::Trouble;
+use crate::acp::{self, Answer, Asked, Authentication, Ended, Front, Listed, Looks, Opened, Refusal, Which};
+use crate::agent::{self, Approver, Unfinished};
+use crate::config::NoModel;
+use crate::ports::Model;
+use crate::protocol::{Command, Mode};
+use crate::store::{SessionSummary, Store, StoreError};
+use crate::sys::instance::Instance;
+use crate::sys::signals::hang_up_is_ignored;
+use crate::{text, tui};
+use beside::Beside;
+use futures_util::future::FutureExt as _;
+use std::collections::HashSet;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How long the rest may take to end.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+/// Sessions that are told in a list.
+const MOST_LISTED: usize = 5_000;
+
+pub fn run(common: &Common) -> Result<Exit, Trouble> {
+    let place = Place::find(common)?;
+    // What is wrong with the person's own files is said before an editor asks for anything.
+    place.policy(common.policy.as_deref(), None)?;
+    let _log = super::start_log(&place, common.verbosity);
+    if std::io::stdin().is_terminal() {
+        super::warn("`aye acp` speaks the Agent Client Protocol: an editor starts it, and one message a line is read from here");
+    }
+    let store = super::open_store(&place)?;
+    let runtime = super::runtime()?;
+    let host = Arc::new(Host { common: common.clone(), place: place.clone(), store: store.clone(), told: Told::default() });
+    let front = Front {
+        host,
+        looks: Looks { clean: text::clean, reveal: text::reveal },
+        version: env!("CARGO_PKG_VERSION"),
+        registry: tui::COMMANDS,
+    };
+    let signalled = Arc::new(AtomicU8::new(0));
+    let ended = runtime.block_on(acp::serve(front, std::io::stdin(), std::io::stdout(), signal(signalled.clone())));
+    retention::before_the_end(&place, &store);
+    // Nobody waits for a disk that does not answer.
+    runtime.shutdown_timeout(LEFTOVERS);
+    Ok(match (ended, signalled.load(Ordering::Relaxed)) {
+        (Ended::Stopped, INTERRUPTED) => Exit::Interrupted,
+        (Ended::Stopped, _) => Exit::Terminated,
+        (Ended::Closed, _) => Exit::Completed,
+    })
+}
+
+const INTERRUPTED: u8 = 1;
+const TERMINATED: u8 = 2;
+
+/// Comes when somebody ends the process.
+async fn signal(which: Arc<AtomicU8>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return std::future::pending().await;
+    };
+    let mut hang_up = if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
+    let hung_up = async {
+        match &mut hang_up {
+            Some(hang_up) => drop(hang_up.recv().await),
+            None => std::future::pending().await,
+        }
+    };
+    let came = tokio::select! {
+        _ = interrupt.recv() => INTERRUPTED,
+        _ = terminate.recv() => TERMINATED,
+        () = hung_up => TERMINATED,
+    };
+    which.store(came, Ordering::Relaxed);
+}
+
+type Told = Arc<Mutex<HashSet<PathBuf>>>;
+
+struct Host {
+    common: Common,
+    /// Where aye was started; a session has a place of its own.
+    place: Place,
+    store: Store,
+    /// The projects of which it was said that they are not trusted.
+    told: Told,
+}
+
+/// A session before its model is known.
+struct Ready {
+    common: Common,
+    place: Place,
+    chosen: Option<SessionSummary>,
+    model: Result<Arc<dyn Model>, NoModel>,
+    open: bool,
+}
+
+impl acp::Host for Host {
+    fn open(&self, asked: Asked) -> Answer<Opened> {
+        let mut directories = self.common.add_dirs.clone();
+        directories.extend(asked.more.iter().cloned());
+        let common = Common { directory: Some(asked.directory.clone()), add_dirs: directories, ..self.common.clone() };
+        let (store, told) = (self.store.clone(), self.told.clone());
+        async move { open(store, common, asked, told).await }.boxed()
+    }
+
+    fn list(&self, directory: Option<PathBuf>) -> Answer<Vec<Listed>> {
+        let store = self.store.clone();
+        let list = move || {
+            let workspace = directory.map(|directory| directory.canonicalize().unwrap_or(directory));
+            let all = store.sessions(workspace.as_deref().map(super::place::workspace_id).as_ref()).map_err(refusal_of_store)?;
+            // One in which nothing was said yet is nobody's to go on with.
+            let said = all.into_iter().filter(|session| !session.archived && session.title.is_some()).take(MOST_LISTED);
+            Ok(said
+                .map(|session| Listed {
+                    id: session.session_id,
+                    directory: session.workspace.into(),
+                    title: session.title,
+                    updated: session.updated,
+                })
+                .collect())
+        };
+        beside(list).boxed()
+    }
+
+    fn delete(&self, id: String) -> Answer<()> {
+        let (store, place) = (self.store.clone(), self.place.clone());
+        let delete = move || {
+            let found = store.find(&id).map_err(refusal_of_store)?;
+            // The start of an id is enough for a person, not for a program.
+            if found.session_id.as_str() != id {
+                return Err(refusal_of_store(StoreError::NoSession { given: id }));
+            }
+            sessions::forget(&store, &place, &found.session_id).map_err(refusal)
+        };
+        beside(delete).boxed()
+    }
+
+    fn ways_in(&self) -> Vec<Authentication> {
+        vec![
+            Authentication {
+                id: "setup",
+                name: "aye setup",
+                description: "`aye setup` in a terminal asks for a provider and a key, and keeps the key in the keyring"
+                    .to_owned(),
+                in_terminal: Some(&["setup"]),
+            },
+            Authentication {
+                id: "environment",
+                name: "A key in the environment",
+                description:
+                    "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where the editor starts aye, or run `aye auth login`"
+                        .to_owned(),
+                in_terminal: None,
+            },
+        ]
+    }
+
+    fn authenticated(&self) -> Answer<()> {
+        let place = self.place.anew(&[]).unwrap_or_else(|_| self.place.clone());
+        let flag = self.common.model.clone();
+        async move {
+            let models = ModelsHere::new(&place);
+            let (open, chosen) = (local::is_open(&place.settings, flag.as_deref(), None), models.choose(flag.as_deref(), None));
+            let (chosen, _) = local::instead(&models, &place.settings, chosen, open).await;
+            chosen.map(drop).map_err(no_model)
+        }
+        .boxed()
+    }
+}
+
+/// Where a disk may be slow.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
+}
+
+fn refusal(trouble: Trouble) -> Refusal {
+    match trouble.exit {
+        Exit::Usage => Refusal::Wrong(trouble.message),
+        Exit::Authentication => Refusal::NoKey(trouble.message),
+        _ => Refusal::Failed(trouble.message),
+    }
+}
+
+fn refusal_of_store(error: StoreError) -> Refusal {
+    match error {
+        StoreError::Held { id, pid } => {
+            Refusal::Held(format!("session `{id}` is open in process {pid}; close it there, or start another session"))
+        }
+        StoreError::NoSession { given } => {
+            Refusal::NoSession(format!("there is no session `{given}`; `session/list` tells those that exist"))
+        }
+        StoreError::NotAnId { given } => {
+            Refusal::NoSession(format!("`{given}` is no session id; `session/list` tells those that exist"))
+        }
+        error => Refusal::Failed(error.to_string()),
+    }
+}
+
+fn no_model(error: NoModel) -> Refusal {
+    match error {
+        NoModel::NoKey { message } => Refusal::NoKey(message),
+        NoModel::Wrong(error) => Refusal::Wrong(error.to_string()),
+    }
+}
+
+async fn open(store: Store, common: Common, asked: Asked, told: Told) -> Result<Opened, Refusal> {
+    let which = asked.which.clone();
+    let found = store.clone();
+    let ready = beside(move || find(&found, common, &which)).await?;
+    let Ready { common, place, chosen, model, open } = ready;
+    let models = ModelsHere::new(&place);
+    let (model, said) = local::instead(&models, &place.settings, model, open).await;
+    let model = model.map_err(no_model)?;
+    let handle = tokio::runtime::Handle::current();
+    beside(move || {
+        let _runtime = handle.enter();
+        begin(store, &common, place, (chosen, model), (said, &told), asked)
+    })
+    .await
+}
+
+/// The place, the session that is named, and its model.
+fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> {
+    let mut place = Place::find(&common).map_err(refusal)?;
+    let choice = match which {
+        Which::New => SessionChoice::New,
+        Which::Stored { id, .. } => {
+            let known = store.find(id).map_err(refusal_of_store)?;
+            if known.session_id.as_str() != id {
+                return Err(refusal_of_store(StoreError::NoSession { given: id.clone() }));
+            }
+            // What this process gives back is free once it is asked for in turn.
+            let holder = store.holder(&known.session_id).map_err(refusal_of_store)?;
+            if let Some(holder) = holder.filter(|holder| holder.instance != Instance::current()) {
+                return Err(refusal_of_store(StoreError::Held { id: id.clone(), pid: holder.instance.pid }));
+            }
+            SessionChoice::Id(id.clone())
+        }
+    };
+    let chosen = session::choose(store, &mut place, &choice).map_err(refusal)?;
+    let flag = common.model.as_deref();
+    let open = local::is_open(&place.settings, flag, chosen.as_ref());
+    let model = ModelsHere::new(&place).choose(flag, chosen.as_ref());
+    if let Ok(model) = &model
+        && let Some(ask) = super::models::key_to_ask_for(&place, model.name())
+    {
+        ask();
+    }
+    Ok(Ready { common, place, chosen, model, open })
+}
+
+/// The session, running.
+fn begin(
+    store: Store,
+    common: &Common,
+    mut place: Place,
+    (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
+    (said, told): (Option<String>, &Told),
+    asked: Asked,
+) -> Result<Opened, Refusal> {
+    let project = Brought::look(&place, common.trust);
+    let file = common.policy.clone();
+    let policy: Policy = place.policy(file.as_deref(), Some(&project)).map_err(|trouble| Refusal::Policy(trouble.message))?;
+    place.with_tools_of(&project);
+    let effort = place.settings.effort.map(|set| set.effort);
+    let title = chosen.as_ref().and_then(|chosen| chosen.title.clone());
+    let mut session =
+        session::open(store.clone(), &place, &policy, chosen, model.name(), session::Extent::All).map_err(refusal)?;
+    let mut notices: Vec<String> = said.into_iter().collect();
+    if let Some(line) = project.ignored() {
+        if told.lock().unwrap_or_else(PoisonError::into_inner).insert(place.workspace.clone()) {
+            super::warn(&line);
+        }
+        notices.push(line);
+    }
+    let (servers, problems) = servers::specs(asked.servers);
+    notices.extend(problems);
+    let past = Past::new(&store, session.id(), &place);
+    let history = match asked.which {
+        Which::Stored { told: true, .. } => past.events(&session.records),
+        Which::Stored { told: false, .. } | Which::New => Vec::new(),
+    };
+    let standing = Standing::find(&place, !project.waits());
+    let laxest = session::laxest(&place);
+    let remote = of_session(servers, &mut session, &place, &policy, &project, &standing, approver());
+    let terms = Terms { remote, ..terms(common, &place, &policy, &project, &standing, model.name(), &store) };
+    let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+    notices.append(&mut session.notices);
+    let (send, receive) = mpsc::channel::<Command>(agent::CHANNEL_DEPTH);
+    let (room, has_room) = watch::channel(true);
+    setup.room = Some(has_room);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let desk = Desk::new(store, &place, events.clone());
+    desk.trust(&project);
+    let receive = past.answer(place.clone(), desk.answer(receive), events.clone());
+    let id = session.id().clone();
+    let files = Arc::new(Beside::new(&place, &id));
+    let directory = place.workspace.clone();
+    let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
+    setup.policy_updates = Some(updates);
+    let ended = agent::spawn(setup, receive, events);
+    tokio::spawn(reload.run());
+    if let Some(servers) = session.kept.servers() {
+        servers.look();
+    }
+    // The claim on the session is given back when it has ended.
+    let ended = tokio::spawn(async move {
+        let _ = ended.await;
+        let session: Session = session;
+        drop(session);
+    });
+    Ok(Opened {
+        id,
+        directory,
+        laxest,
+        title,
+        effort,
+        commands: send,
+        events: receive_events,
+        history,
+        notices,
+        files,
+        room,
+        ended: ended.map(drop).boxed(),
+    })
+}
+
+/// A program that aye runs could say yes to itself.
+fn approver() -> Approver {
+    match Nesting::of_process() {
+        Nesting::Outermost => Approver::Person,
+        Nesting::InsideAye => Approver::Nobody,
+    }
+}
+
+fn terms(
+    common: &Common,
+    place: &Place,
+    policy: &Policy,
+    project: &Brought,
+    standing: &Standing,
+    model: &str,
+    store: &Store,
+) -> Terms {
+    let set = place.settings.approval.timeout;
+    let enforcer = place.enforcer(policy, standing.sandbox(), Mode::Ask);
+    let timeout = enforcer.approval_timeout().map_or(set, |said| said.min(set));
+    Terms {
+        approver: approver(),
+        // Who goes on says so in words.
+        unfinished: Unfinished::Replace,
+        max_steps: common.max_steps,
+        approval_timeout: Some(timeout),
+        instructions: project.instructions(),
+        guidance: project.guidance(),
+        rules: Arc::new(PersonsRules::new(place, common.policy.as_deref(), model).with_log(store.clone())),
+        standing: standing.clone(),
+        remote: None,
+    }
+}

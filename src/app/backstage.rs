@@ -1,0 +1,373 @@
+//! What loads and runs behind the screen, which is there already: the session from its opening to its end.
+
+use super::cli::{Nesting, Trust as TrustFlag};
+use super::crash::Watch;
+use super::greeting;
+use super::held::{Beginning, Opened as Answered, Watched};
+use super::layers::Policy;
+use super::local;
+use super::look_up::Desk;
+use super::models::ModelsHere;
+use super::opening::{Opened, Opening};
+use super::past::{self, Past};
+use super::place::Place;
+use super::project::Brought;
+use super::reload::Reload;
+use super::retention;
+use super::rules::PersonsRules;
+use super::servers;
+use super::session::{self, Session, Terms};
+use super::since;
+use super::standing::Standing;
+use super::trouble::Trouble;
+use crate::agent::{self, Approver, Unfinished};
+use crate::config::NoModel;
+use crate::llm::Unset;
+use crate::ports::Model;
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, SessionId};
+use crate::store::Store;
+use crate::tui::{Ahead, Header, ModelAccess, Start, Trust, TrustAnswer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// What connects it to the screen.
+pub struct Wires {
+    pub start: oneshot::Sender<Start>,
+    pub ahead: mpsc::UnboundedSender<Ahead>,
+    pub commands: mpsc::Receiver<Command>,
+    pub events: mpsc::UnboundedSender<Event>,
+}
+
+/// What is left when the screen is gone.
+#[derive(Default)]
+pub struct Remains {
+    /// What the session changed.
+    pub changed: ChangedFiles,
+    /// The session, once it was there.
+    pub session: Option<SessionId>,
+    /// What was said of the store while a screen hid it.
+    pub notices: Vec<String>,
+    /// Why there is no session.
+    pub trouble: Option<Trouble>,
+}
+
+/// Opens the store and the session behind the screen, and runs it to its end.
+pub async fn open(opening: Opening, wires: Wires) -> Remains {
+    let opened = tokio::task::spawn_blocking(move || {
+        let store = match Store::open(&opening.place.directories.data) {
+            Ok(store) => store,
+            Err(error) => return (Vec::new(), Err(error.into())),
+        };
+        (store.notices().to_vec(), opening.open(store))
+    });
+    let (notices, opened) = opened.await.unwrap_or_else(|error| {
+        let trouble = Trouble::failed(format!("the session could not be opened: {error}"));
+        (Vec::new(), Err(trouble))
+    });
+    match opened {
+        Ok(opened) => Remains { notices, ..run(opened, wires).await },
+        // The wires end here, and with them the screen.
+        Err(trouble) => Remains { notices, trouble: Some(trouble), ..Remains::default() },
+    }
+}
+
+pub async fn run(opened: Opened, wires: Wires) -> Remains {
+    match opened {
+        Opened::Several(desk) => {
+            let Wires { start, ahead, commands, .. } = wires;
+            let _ = ahead.send(Ahead::Choose);
+            wait_for_the_end(desk.answer(commands)).await;
+            // No start came, and its sender lives until here, so that its end is no message.
+            drop(start);
+            Remains::default()
+        }
+        Opened::One(backstage) => {
+            let mut remains = Remains::default();
+            remains.changed = backstage.run(wires, &mut remains.session).await;
+            remains
+        }
+    }
+}
+
+/// A session that is opened and does not run yet.
+pub struct Backstage {
+    pub place: Place,
+    /// It is not where the screen began.
+    pub moved: bool,
+    pub policy: Policy,
+    /// As far as it was looked at before.
+    pub project: Option<Brought>,
+    pub session: Beginning,
+    pub model: Result<Arc<dyn Model>, NoModel>,
+    /// Whether it is left to aye which one.
+    pub open: bool,
+    pub rules: Arc<PersonsRules>,
+    /// `--policy FILE`
+    pub file: Option<PathBuf>,
+    pub max_steps: Option<u32>,
+    pub desk: Desk,
+    pub watch: Watch,
+    /// The first questions may be asked by themselves.
+    pub sets_up: bool,
+}
+
+impl Backstage {
+    /// Until the session ends; what it changed.
+    async fn run(self, wires: Wires, opened: &mut Option<SessionId>) -> ChangedFiles {
+        let nothing = ChangedFiles::default;
+        let Wires { start, ahead, commands, events } = wires;
+        let Self {
+            mut place,
+            moved,
+            mut policy,
+            project,
+            session,
+            model,
+            open,
+            mut rules,
+            file,
+            max_steps,
+            desk,
+            watch,
+            sets_up,
+        } = self;
+        let commands = desk.answer(commands);
+        let cwd = moved.then(|| place.workspace_for_people());
+        let mut session = match session {
+            Beginning::Ready(session) => *session,
+            Beginning::Held(waiting) => {
+                let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
+                match waiting.ask(&place, &policy, &name, &ahead).await {
+                    Answered::Ours(session) => *session,
+                    Answered::ReadOnly(watched) => {
+                        look_on(watched, (place, policy, model), cwd, start, commands, events).await;
+                        return nothing();
+                    }
+                    Answered::Left => return nothing(),
+                }
+            }
+        };
+        session.goes_on();
+        // What the opening said is said on the screen that hid it.
+        session.notices.splice(0..0, session.store.notices().to_vec());
+        *opened = Some(session.id().clone());
+        watch.knows(place.directories.data.join("logs"), format!("aye --resume={}", session.id()));
+        let past = Past::new(&session.store, session.id(), &place);
+        let commands = past.clone().answer(place.clone(), commands, events.clone());
+        let models = ModelsHere::new(&place);
+        let settings = place.settings.clone();
+        // Beside all else that is looked at: the screen is there already.
+        let looking = tokio::spawn(async move { local::instead(&models, &settings, model, open).await });
+        let mut notices = std::mem::take(&mut session.notices);
+        let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
+        project.ask_again_if_broken();
+        if project.is_trusted() {
+            policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+            tools_of_project(&mut place, &project, &mut notices);
+        }
+        desk.trust(&project);
+        let (answer, receive_answer) = oneshot::channel();
+        let Ok((model, said)) = looking.await else { return nothing() };
+        notices.extend(said);
+        if let (true, Ok(model)) = (open, &model) {
+            rules = Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()).with_log(session.store.clone()));
+        }
+        // A program that aye runs could press the key itself.
+        let asks = project.waits() && Nesting::of_process() == Nesting::Outermost;
+        let history = past.events(&session.tail.records);
+        let (own, trusted) = (place.clone(), !project.waits());
+        let (here, store) = (place.clone(), session.store.clone());
+        // Of a session that goes on the first lines say nothing of the kind.
+        let hints = session.is_new().then(|| tokio::spawn(async move { greeting::hints(&store, &here).await }));
+        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trusted)).await else { return nothing() };
+        let (last_here, attempt) = match hints {
+            Some(hints) => hints.await.unwrap_or_default(),
+            None => (None, None),
+        };
+        let (header, model_access) = head(&place, &policy, &model, &standing);
+        let is_first = sets_up && session.is_new() && open && model.is_err() && super::setup::is_first(&place);
+        let trust = asks.then(|| Trust {
+            place: place.workspace_for_people(),
+            items: project.lines(),
+            files: project.files(),
+            remote: project.remote(),
+            changes: project.changes().map(<[String]>::to_vec),
+            broken: project.broken(),
+            answer,
+        });
+        let older = session.tail.before;
+        if start.send(Start { header, history, older, cwd, model_access, trust, last_here, attempt, is_first }).is_err() {
+            leave(&session, &place, commands).await;
+            return nothing();
+        }
+        // What is on the screen by now was read first.
+        let loading = past::load(&session);
+        // Without one the session waits for a choice: what there is can be listed, and a key be added.
+        let before = session.model_before.clone().unwrap_or_default();
+        let model = model.unwrap_or_else(|error| Arc::new(Unset::new(&before, error.to_string())));
+        if asks {
+            match receive_answer.await {
+                Ok(TrustAnswer::Yes) => {
+                    if let Err(error) = project.trusted(&place) {
+                        notices.push(format!("{error}; it holds for this run"));
+                    }
+                    policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+                    tools_of_project(&mut place, &project, &mut notices);
+                    desk.trust(&project);
+                    standing.trust(&place);
+                }
+                Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
+                Ok(TrustAnswer::Quit) | Err(_) => {
+                    leave(&session, &place, commands).await;
+                    return nothing();
+                }
+            }
+        }
+        if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
+            let _ = tokio::task::spawn_blocking(ask).await;
+        }
+        // The screen is there, and what is typed waits: nothing is sent before all that was said is known.
+        let sum = match loading.await {
+            Ok(Ok(loaded)) => {
+                session.loaded(loaded);
+                older.map(|_| EventKind::HistorySummed(agent::sum(&session.records)))
+            }
+            Ok(Err(error)) => return past::unreadable(past, error, &events, commands).await,
+            Err(_) => return nothing(),
+        };
+        let layers = place.enforcer(&policy, standing.sandbox(), place.mode).layers();
+        notices.extend(since::told(&session, &place, &layers).await);
+        let instructions = project.instructions();
+        let draft = std::mem::take(&mut session.draft);
+        let remote = servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, Approver::Person);
+        let terms = Terms {
+            approver: Approver::Person,
+            unfinished: Unfinished::Wait,
+            max_steps,
+            // Whoever sits there takes the time they need.
+            approval_timeout: None,
+            instructions,
+            guidance: project.guidance(),
+            rules,
+            standing: standing.clone(),
+            remote,
+        };
+        let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+        notices.append(&mut session.notices);
+        retention::in_the_background(&place, &session.store);
+        let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
+        setup.policy_updates = Some(updates);
+        let said = notices.into_iter().map(|message| EventKind::Notice { message });
+        let draft = Some(draft).filter(|draft| !draft.is_empty()).map(|text| EventKind::DraftRestored { text });
+        for kind in sum.into_iter().chain(said).chain(draft) {
+            past.say(kind, &events);
+        }
+        let router = setup.router.clone();
+        let ended = agent::spawn(setup, commands, events);
+        tokio::spawn(reload.run());
+        if let Some(servers) = session.kept.servers() {
+            servers.look();
+        }
+        let _ = ended.await;
+        if let Some(servers) = session.kept.servers() {
+            servers.end().await;
+        }
+        let changed = router.changed_files(None).await;
+        // The claim on the session is given back only now.
+        drop(session);
+        changed
+    }
+}
+
+/// Shows a session that another process has open, as it is now, until the person leaves.
+async fn look_on(
+    watched: Watched,
+    (place, policy, model): (Place, Policy, Result<Arc<dyn Model>, NoModel>),
+    cwd: Option<String>,
+    start: oneshot::Sender<Start>,
+    commands: mpsc::Receiver<Command>,
+    events: mpsc::UnboundedSender<Event>,
+) {
+    let Watched { store, id, tail, holder } = watched;
+    let past = Past::new(&store, &id, &place);
+    let commands = past.clone().answer(place.clone(), commands, events.clone());
+    let own = place.clone();
+    let Ok(standing) = tokio::task::spawn_blocking(move || Standing::find(&own, false)).await else { return };
+    let (header, _) = head(&place, &policy, &model, &standing);
+    let history = past.events(&tail.records);
+    let (older, trust, last_here, attempt) = (tail.before, None, None, None);
+    // Nobody waits for it any more when the screen is gone.
+    let model_access = ModelAccess::ReadOnly { holder };
+    drop(start.send(Start { header, history, older, cwd, model_access, trust, last_here, attempt, is_first: false }));
+    if older.is_some() {
+        past.sum_up(events);
+    }
+    wait_for_the_end(commands).await;
+}
+
+/// The tools with the project's among them; what was said of the person's own is not said again.
+fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<String>) {
+    place.with_tools_of(project);
+    let new: Vec<String> = place.tools.problems.iter().filter(|problem| !notices.contains(problem)).cloned().collect();
+    notices.extend(new);
+}
+
+/// The policy with the project's in it. Where that cannot be had nothing is changed, for it might have forbidden it.
+fn with_project(
+    place: &mut Place,
+    own: Policy,
+    project: &Brought,
+    session: &Session,
+    file: Option<&Path>,
+    notices: &mut Vec<String>,
+) -> Policy {
+    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(Some(session.id())).map(|()| policy));
+    policy.unwrap_or_else(|trouble| {
+        notices.push(format!("{}\nuntil it is mended nothing is changed here: mode plan", trouble.message));
+        place.mode = Mode::Plan;
+        own
+    })
+}
+
+fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>, standing: &Standing) -> (Header, ModelAccess) {
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let access = match model {
+        Ok(_) => ModelAccess::Ready,
+        Err(error) => ModelAccess::NoKey { message: error.to_string() },
+    };
+    let model = model.as_ref().ok();
+    let header = Header {
+        branch: place.branch(),
+        model: model.map_or_else(String::new, |model| model.name().to_owned()),
+        context_tokens: model.map(|model| model.facts().context_window),
+        effort: place.settings.effort.map(|set| set.effort),
+        mode: place.mode,
+        policy: policy.name.clone(),
+        sandbox: standing.holding(&enforcer).status(),
+    };
+    (header, access)
+}
+
+/// The person went before anything began, and what they wrote last is kept.
+async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Command>) {
+    let mut kept = None;
+    while let Some(command) = commands.recv().await {
+        if let Command::Prompt { text } | Command::SaveDraft { text } = command {
+            kept = Some(text).filter(|text| !text.is_empty()).or(kept);
+        }
+    }
+    // The one from before was not on the screen yet.
+    let before = Some(&session.draft).filter(|draft| !draft.is_empty());
+    let kept = kept.map(|text| before.map_or(text.clone(), |before| format!("{text}\n\n{before}")));
+    if let Some(text) = kept
+        && let Err(error) = session.store.journal(session.id(), place.mode).save_draft(text).await
+    {
+        tracing::warn!(%error, "draft");
+    }
+}
+
+/// There is nothing to do; the screen says so and keeps what is typed.
+async fn wait_for_the_end(mut commands: mpsc::Receiver<Command>) {
+    while commands.recv().await.is_some() {}
+}

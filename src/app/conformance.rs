@@ -1,0 +1,159 @@
+//! `aye mcp-conformance URL`: what the public suite of MCP clients drives. It connects as a session does, and uses all that is offered.
+
+use super::exit::Exit;
+use super::trouble::Trouble;
+use crate::mcp::auth::{Registered, Unattended};
+use crate::mcp::{HttpKind, Reach, Servers, SignIn, Spec, Wires};
+use crate::ports::{BoxFuture, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool};
+use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, ServerState, Wanted};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+const NAME: &str = "conformance";
+const START: Duration = Duration::from_secs(20);
+const CALL: Duration = Duration::from_secs(20);
+/// The client metadata document that its authorization servers know.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+pub fn run(url: String) -> Result<Exit, Trouble> {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok();
+    let tokens = Unattended::new(registered(context.as_deref()));
+    let wires = Wires { asks: Some(Arc::new(Willing)), tokens: Some(Arc::new(tokens)), ..Wires::default() };
+    drive(spec(url), wires, context.as_deref())
+}
+
+/// What the suite says was settled with its authorization servers before.
+fn registered(context: Option<&str>) -> Registered {
+    let context: Value = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
+    Registered { client_id: text("client_id"), client_secret: text("client_secret"), document: Some(DOCUMENT.to_owned()) }
+}
+
+fn spec(url: String) -> Spec {
+    let sign_in = SignIn::OAuth { client_id: None, scopes: Vec::new(), redirect_port: None };
+    Spec {
+        name: NAME.to_owned(),
+        reach: Reach::Http { url, headers: Vec::new(), sign_in, kind: HttpKind::Auto },
+        off: None,
+        of_project: false,
+        retry_attempts: 0,
+        retry_delay: Duration::from_millis(100),
+        start_timeout: START,
+        call_timeout: CALL,
+        tool_timeouts: Vec::new(),
+    }
+}
+
+fn drive(spec: Spec, wires: Wires, context: Option<&str>) -> Result<Exit, Trouble> {
+    super::runtime()?.block_on(async {
+        let servers = Servers::new(vec![spec], wires);
+        let used = use_all(&servers, context).await;
+        servers.end().await;
+        used.map(|()| Exit::Completed).map_err(Trouble::failed)
+    })
+}
+
+async fn use_all(servers: &Servers, context: Option<&str>) -> Result<(), String> {
+    let mut changed = servers.changed();
+    servers.look();
+    loop {
+        match servers.statuses().into_iter().next().map(|status| status.state) {
+            Some(ServerState::Ready) => break,
+            Some(ServerState::Asleep | ServerState::Starting) => {
+                changed.changed().await.map_err(|error| error.to_string())?;
+            }
+            Some(ServerState::NeedsLogin) => return Err("the server wants to know who asks".to_owned()),
+            Some(ServerState::Unreachable { why } | ServerState::Off { why }) => return Err(why),
+            None => return Err("there is no server".to_owned()),
+        }
+    }
+    let mut failures = Vec::new();
+    for (tool, arguments) in calls(servers, context) {
+        // The output is read by nobody here: what does not fit is dropped.
+        let (output, _unread) = mpsc::channel(1);
+        let call =
+            RemoteCall { server: NAME.to_owned(), tool: tool.name.clone(), fingerprint: tool.fingerprint.clone(), arguments };
+        let context = RemoteContext { output, cancel: CancellationToken::new(), timeout: CALL };
+        match servers.call(call, context).await {
+            // A server may refuse what it offers; that is no fault of the client.
+            Ok(_) | Err(RemoteError::Refused { .. }) => {}
+            Err(error) => failures.push(format!("{}: {error}", tool.name)),
+        }
+    }
+    for resource in servers.resources(Some(NAME)).await.unwrap_or_default().into_iter().filter(|resource| !resource.is_template) {
+        let _ = servers.read_resource(NAME, &resource.uri).await;
+    }
+    for prompt in servers.prompts().await {
+        let arguments = prompt.arguments.iter().map(|(name, _)| (name.clone(), Value::from("text"))).collect();
+        let _ = servers.prompt(NAME, &prompt.name, arguments).await;
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// The calls that the suite names, or one of each tool.
+fn calls(servers: &Servers, context: Option<&str>) -> Vec<(RemoteTool, Map<String, Value>)> {
+    let tools = servers.tools();
+    let context: Value = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    if let Some(named) = context.get("toolCalls").and_then(Value::as_array) {
+        let one = |call: &Value| {
+            let tool = tools.iter().find(|tool| call.get("name").and_then(Value::as_str) == Some(&tool.name))?;
+            Some((tool.clone(), call.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default()))
+        };
+        return named.iter().filter_map(one).collect();
+    }
+    // A tool that takes a schema is given one that another tool came with.
+    let schema = tools.first().map(|tool| tool.input_schema.clone()).unwrap_or_default();
+    tools.iter().map(|tool| (tool.clone(), arguments(&tool.input_schema, &schema))).collect()
+}
+
+/// Something of the right kind for each argument that has to be there.
+fn arguments(schema: &Value, schema_of_another: &Value) -> Map<String, Value> {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let value = |name: &str| {
+        let field = schema.get("properties").and_then(|properties| properties.get(name));
+        match field.and_then(|field| field.get("type")).and_then(Value::as_str) {
+            Some("number" | "integer") => json!(2),
+            Some("boolean") => json!(true),
+            Some("array") => json!([]),
+            Some("object") if name == "schema" => schema_of_another.clone(),
+            Some("object") => json!({}),
+            _ => json!("text"),
+        }
+    };
+    required.map(|name| (name.to_owned(), value(name))).collect()
+}
+
+/// Somebody who fills in what has no default, and leaves the rest as it is.
+struct Willing;
+
+impl RemoteAsks for Willing {
+    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
+        let content = match elicitation.wanted {
+            Wanted::Visit { .. } => return Box::pin(std::future::ready(ElicitationAnswer::Decline)),
+            Wanted::Form { fields } => fields
+                .into_iter()
+                .filter(|field| field.default.is_none())
+                .map(|field| {
+                    let value = match field.takes {
+                        FieldKind::Text { .. } => json!("text"),
+                        FieldKind::Number { minimum, .. } => json!(minimum.unwrap_or(1.0)),
+                        FieldKind::Flag => json!(true),
+                        FieldKind::Choice { choices } => json!(choices.first().map(|(value, _)| value)),
+                        FieldKind::Choices { choices, .. } => {
+                            json!(choices.iter().take(1).map(|(value, _)| value).collect::<Vec<_>>())
+                        }
+                    };
+                    (field.name, value)
+                })
+                .collect(),
+        };
+        Box::pin(std::future::ready(ElicitationAnswer::Accept { content }))
+    }
+
+    fn roots(&self) -> Vec<(String, String)> {
+        vec![("file:///workspace".to_owned(), "workspace".to_owned())]
+    }
+}

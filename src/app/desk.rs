@@ -1,0 +1,68 @@
+//! What lies beside the terminal: the clipboard of the desktop, and the person's own editor.
+
+use super::editor;
+use super::here::Here;
+use super::place::Place;
+use crate::sys::clipboard;
+use crate::tui::{Between, Clipboard, Shown, Shows};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a copy stands that no clipboard took, in the data directory.
+const COPIED: &str = "copied.txt";
+
+pub fn clipboard(place: &Place) -> Clipboard {
+    let own = place.clone();
+    let offer = move |text: &str| {
+        let program = clipboard::find(|name| own.environment.get(name).map(str::to_owned))?;
+        Some(program.take(text).map(|()| program.name.to_owned()))
+    };
+    let own = place.clone();
+    let keep = move |text: &str| {
+        let path = own.directories.data.join(COPIED);
+        let write = || {
+            std::fs::create_dir_all(&own.directories.data)?;
+            let mut file = tempfile::NamedTempFile::new_in(&own.directories.data)?;
+            file.write_all(text.as_bytes())?;
+            file.persist(&path).map_err(|error| error.error)
+        };
+        match write() {
+            Ok(_) => Ok(for_people(own.home.as_path(), &path)),
+            Err(error) => Err(format!("`{}` cannot be written: {error}", path.display())),
+        }
+    };
+    let variable = |name: &str| place.environment.get(name).unwrap_or_default();
+    let between = if !variable("TMUX").is_empty() {
+        Between::Tmux
+    } else if variable("TERM").starts_with("screen") && !variable("STY").is_empty() {
+        Between::Screen
+    } else {
+        Between::Nothing
+    };
+    Clipboard { between, offer: Arc::new(offer), keep: Arc::new(keep) }
+}
+
+/// In the person's editor, in the workspace.
+pub fn shows(here: &Here) -> Shows {
+    let here = here.clone();
+    Shows(Arc::new(move |shown| match shown {
+        Shown::File(path) => {
+            let workspace = here.workspace();
+            let path = workspace.join(path);
+            if !path.exists() {
+                return Err(format!("`{}` is not there any more", path.display()));
+            }
+            editor::open(&path, &workspace)
+        }
+        // What is changed in it there changes nothing here.
+        Shown::Text(text) => editor::edit("answer.md", text).map(drop),
+    }))
+}
+
+fn for_people(home: &Path, path: &Path) -> String {
+    match path.strip_prefix(home) {
+        Ok(rest) if home.parent().is_some() => format!("~/{}", rest.display()),
+        Ok(_) | Err(_) => path.display().to_string(),
+    }
+}

@@ -1,0 +1,106 @@
+//! The person's editor, on a draft that nobody else can read and that is gone afterwards.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+/// What the variables name, the terminal's own first.
+const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
+/// Where they name none.
+const USUAL: &str = "vi";
+
+/// Opens a text and says what it is when the editor ends. What went wrong is said; the text that was given stays what it was.
+pub fn edit(name: &str, text: &str) -> Result<String, String> {
+    edit_with(&chosen(), name, text)
+}
+
+/// Opens a file as it stands.
+pub fn open(path: &Path, directory: &Path) -> Result<(), String> {
+    run(&chosen(), path, Some(directory))
+}
+
+/// An editor, and the variable that names it, where one does.
+struct Editor {
+    line: OsString,
+    from: &'static str,
+}
+
+fn chosen() -> Editor {
+    let named = |from: &'static str| {
+        let line = env::var_os(from).filter(|line| !line.is_empty())?;
+        Some(Editor { line, from })
+    };
+    VARIABLES.into_iter().find_map(named).unwrap_or_else(|| Editor { line: OsString::from(USUAL), from: "" })
+}
+
+fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> {
+    let cannot = |what: &str, error: &dyn std::fmt::Display| format!("the draft for the editor could not be {what}: {error}");
+    let directory = tempfile::Builder::new().prefix("aye-edit-").permissions(fs::Permissions::from_mode(0o700)).tempdir();
+    let directory = directory.map_err(|error| cannot("made", &error))?;
+    // The name tells an editor what it is; where it stands is no part of it.
+    let name = Path::new(name).file_name().map_or_else(|| OsString::from("draft"), OsString::from);
+    let draft = directory.path().join(name);
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
+    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| cannot("written", &error))?;
+    run(editor, &draft, None)?;
+    fs::read_to_string(&draft).map_err(|error| cannot("read", &error))
+}
+
+/// Has the terminal until it ends.
+fn run(Editor { line, from }: &Editor, path: &Path, directory: Option<&Path>) -> Result<(), String> {
+    // A shell, as the variables may hold options too.
+    let mut command = Command::new("sh");
+    command.arg("-c").arg("eval \"$AYE_EDITOR\" '\"$1\"'").arg("sh").arg(path).env("AYE_EDITOR", line);
+    if let Some(directory) = directory {
+        command.current_dir(directory);
+    }
+    let said = if from.is_empty() { "set $VISUAL or $EDITOR to one that is there" } else { "see what it says" };
+    let shown = line.to_string_lossy();
+    let from = if from.is_empty() { String::new() } else { format!(" (${from})") };
+    match command.status() {
+        Err(error) => Err(format!("the editor `{shown}`{from} could not be started: {error}")),
+        Ok(status) if status.code() == Some(127) => {
+            Err(format!("there is no editor `{shown}`{from}; set $VISUAL or $EDITOR to one that is there"))
+        }
+        Ok(status) if !status.success() => Err(format!("the editor `{shown}`{from} failed ({status}); {said}")),
+        Ok(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn editor(line: &str, from: &'static str) -> Editor {
+        Editor { line: OsString::from(line), from }
+    }
+
+    #[test]
+    fn a_draft_is_private_comes_back_changed_and_is_gone_afterwards() {
+        let seen = tempfile::TempDir::new().unwrap();
+        let note = seen.path().join("note");
+        let script = format!(
+            "f() {{ stat -c %a \"$(dirname \"$1\")\" \"$1\" > {0}; echo \"$1\" >> {0}; echo more >> \"$1\"; }}; f",
+            note.display()
+        );
+        let text = edit_with(&editor(&script, "EDITOR"), "src/it's $x.rs", "one\n").unwrap();
+        assert_eq!(text, "one\nmore\n");
+        let said = fs::read_to_string(note).unwrap();
+        let mut lines = said.lines();
+        assert_eq!((lines.next(), lines.next()), (Some("700"), Some("600")));
+        let path = lines.next().unwrap();
+        assert!(path.ends_with("/it's $x.rs") && !Path::new(path).exists(), "{path}");
+    }
+
+    #[test]
+    fn an_editor_that_fails_or_is_not_there_is_said() {
+        let failed = edit_with(&editor("false", "VISUAL"), "f", "x").unwrap_err();
+        assert!(failed.contains("`false` ($VISUAL) failed"), "{failed}");
+        let missing = edit_with(&editor("no-such-editor --wait", "EDITOR"), "f", "x").unwrap_err();
+        assert!(missing.contains("there is no editor `no-such-editor --wait` ($EDITOR)"), "{missing}");
+    }
+}

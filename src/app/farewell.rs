@@ -1,0 +1,48 @@
+//! What is printed to the main screen when the other one ended.
+
+use super::exit::Exit;
+use crate::protocol::ChangedFiles;
+use crate::tui::{Ended, Outcome};
+use std::fmt::Write as _;
+
+/// Changed files that are named; the others are counted.
+const NAMED: usize = 12;
+
+/// Says on the main screen what the other one ended with.
+pub fn farewell(outcome: &Outcome, changed: &ChangedFiles) -> Exit {
+    let mut text = String::new();
+    if let Some(answer) = &outcome.last_answer {
+        text.push_str(&crate::text::clean(answer.trim_end()));
+        text.push('\n');
+    }
+    text.push_str(&changes(changed));
+    if let Some(hint) = &outcome.resume_hint {
+        text = format!("{text}\nTo go on: {hint}\n");
+    }
+    match outcome.ended {
+        Ended::Closed | Ended::Another | Ended::Open(_) | Ended::Setup => {}
+        Ended::Quit | Ended::Signal(_) => super::say(&text),
+    }
+    match outcome.ended {
+        Ended::Quit | Ended::Another | Ended::Open(_) | Ended::Setup => Exit::Completed,
+        Ended::Closed => Exit::Failed,
+        Ended::Signal(signal) if signal == super::SIGINT => Exit::Interrupted,
+        Ended::Signal(_) => Exit::Terminated,
+    }
+}
+
+/// Which files are not what they were; the first of them by name.
+fn changes(changed: &ChangedFiles) -> String {
+    let Some(counts) = changed.counts() else { return String::new() };
+    let mut text = format!("\nChanged: {counts}\n");
+    for file in changed.files.iter().take(NAMED) {
+        let name = crate::text::reveal(&file.path).replace(['\n', '\r'], " ");
+        let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
+        let _ = writeln!(text, "  {} {name}{lines}", file.status.letter());
+    }
+    let more = changed.files.len().saturating_sub(NAMED) as u64 + changed.more_files;
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
+    }
+    text
+}

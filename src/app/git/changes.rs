@@ -1,0 +1,320 @@
+//! How many files of a workspace are not as git last took them in: by its index, read as the file it is. Git is never run, for
+//! what stands in a project's settings would run with it, and nothing of them is followed.
+
+use super::Repository;
+use super::staged::{Committed, HASH, Hash, Trees};
+use ignore::WalkBuilder;
+use sha1::{Digest, Sha1};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Nobody waits for a hint: what is larger, or takes longer, is not looked at to its end.
+const INDEX_BYTES: u64 = 32 << 20;
+const FILE_BYTES: u64 = 4 << 20;
+const CONFIG_BYTES: u64 = 64 << 10;
+const FILES: usize = 20_000;
+const TIME: Duration = Duration::from_millis(100);
+
+/// Before its flags an entry has ten numbers and a hash.
+const STATUS: usize = 40;
+const FIXED: usize = STATUS + HASH + 2;
+
+/// Not as they were committed, or not taken in at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changes {
+    pub files: usize,
+    /// Not all was looked at.
+    pub more: bool,
+}
+
+impl Changes {
+    /// `3 files changed, not committed`
+    pub fn words(self) -> Option<String> {
+        let least = if self.more { "at least " } else { "" };
+        match self.files {
+            0 => None,
+            1 => Some(format!("{least}1 file changed, not committed")),
+            files => Some(format!("{least}{files} files changed, not committed")),
+        }
+    }
+}
+
+/// What git wrote down about one file.
+struct Entry {
+    path: PathBuf,
+    mtime: (u32, u32),
+    mode: u32,
+    bytes: u32,
+    hash: Hash,
+    /// Both sides of a merge that is not done, or announced and not taken in.
+    open: bool,
+    /// Git was told not to look at it.
+    unwatched: bool,
+}
+
+impl Repository {
+    /// Looks at the files below the workspace; nothing where there is no index, or one that only git itself can read.
+    pub fn changes(&self, workspace: &Path) -> Option<Changes> {
+        let began = Instant::now();
+        let config = small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
+        let config = String::from_utf8_lossy(&config).to_ascii_lowercase().replace([' ', '\t'], "");
+        if config.contains("objectformat=sha256") {
+            return None;
+        }
+        let index = self.git.join("index");
+        let written = index.symlink_metadata().ok()?;
+        let (entries, trees) = entries(&small(&index, INDEX_BYTES)?)?;
+        let look = Look {
+            // Git itself would have to say how it converts a file.
+            converts: config.contains("autocrlf=") || self.level.join(".gitattributes").exists(),
+            modes: !config.contains("filemode=false"),
+            written: seconds(written.mtime()),
+        };
+        let committed = Committed::of(self, &trees);
+        let (mut known, mut changed, mut more) = (HashSet::new(), HashSet::new(), committed.unknown);
+        let index: HashSet<&Path> = entries.iter().map(|entry| entry.path.as_path()).collect();
+        changed.extend(committed.gone(&index).map(|path| self.level.join(path)).filter(|path| path.starts_with(workspace)));
+        for entry in &entries {
+            let path = self.level.join(&entry.path);
+            if path.starts_with(workspace) {
+                if began.elapsed() > TIME {
+                    more = true;
+                } else if !committed.has(&entry.path, &entry.hash) || look.is_changed(&path, entry) {
+                    changed.insert(path.clone());
+                }
+            }
+            known.insert(path);
+        }
+        let mut walk = WalkBuilder::new(workspace);
+        // What hides a file from searches does not hide it from git.
+        walk.hidden(false).ignore(false).filter_entry(|entry| entry.file_name() != ".git");
+        let files = walk.build().filter_map(Result::ok).filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+        for (count, entry) in files.enumerate() {
+            if count >= FILES || began.elapsed() > TIME {
+                more = true;
+                break;
+            }
+            if !known.contains(entry.path()) {
+                changed.insert(entry.into_path());
+            }
+        }
+        Some(Changes { files: changed.len(), more })
+    }
+}
+
+struct Look {
+    converts: bool,
+    modes: bool,
+    /// When the index was: what is as young may have changed after it.
+    written: u32,
+}
+
+impl Look {
+    fn is_changed(&self, path: &Path, entry: &Entry) -> bool {
+        if entry.unwatched {
+            return false;
+        }
+        let Ok(now) = path.symlink_metadata() else { return true };
+        let is_link = entry.mode & 0o170_000 == 0o120_000;
+        let executable = entry.mode & 0o100 != 0;
+        let other_kind = if is_link { !now.is_symlink() } else { !now.is_file() };
+        if entry.open || other_kind || !is_link && self.modes && executable != (now.mode() & 0o100 != 0) {
+            return true;
+        }
+        if now.len() as u32 != entry.bytes {
+            return true;
+        }
+        let same_time = (seconds(now.mtime()), seconds(now.mtime_nsec())) == entry.mtime;
+        if same_time && entry.mtime.0 < self.written || self.converts {
+            return false;
+        }
+        hash(path, &now).is_some_and(|hash| hash != entry.hash)
+    }
+}
+
+/// As git keeps times: the lower half.
+fn seconds(time: i64) -> u32 {
+    time as u32
+}
+
+/// What git names such a content; nothing of one that is too large for a hint.
+fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
+    let content =
+        if now.is_symlink() { path.read_link().ok()?.as_os_str().as_bytes().to_vec() } else { small(path, FILE_BYTES)? };
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", content.len()));
+    hash.update(&content);
+    Some(hash.finalize().into())
+}
+
+/// A plain file, if it is no larger.
+fn small(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    crate::sys::path::open_file(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
+}
+
+/// All of an index, in the versions that there are; nothing of one that has its entries elsewhere, or is no index.
+fn entries(index: &[u8]) -> Option<(Vec<Entry>, Trees)> {
+    let mut rest = index.strip_prefix(b"DIRC")?;
+    let version = number(&mut rest)?;
+    let count = number(&mut rest)?;
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let (mut entries, mut before) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let (fixed, after) = rest.split_at_checked(FIXED)?;
+        let status = |at: usize| fixed[at * 4..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        let flags = u16::from_be_bytes(*fixed[STATUS + HASH..].first_chunk()?);
+        let mut name = after;
+        let extended = if version > 2 && flags & 0x4000 != 0 { (number(&mut { name })? >> 16) as u16 } else { 0 };
+        let own = if version > 2 && flags & 0x4000 != 0 { 2 } else { 0 };
+        name = name.get(own..)?;
+        if version == 4 {
+            // Only what is different from the name before it.
+            let drop = offset(&mut name)?;
+            before.truncate(before.len().checked_sub(drop)?);
+        } else {
+            before.clear();
+        }
+        let end = name.iter().position(|byte| *byte == 0)?;
+        before.extend_from_slice(&name[..end]);
+        let padding = if version == 4 { 1 } else { 8 - (FIXED + own + end) % 8 };
+        rest = name.get(end + padding..)?;
+        let path = Path::new(OsStr::from_bytes(&before));
+        let mode = status(6);
+        // A directory in the place of its files, another repository; and no name leads out of here.
+        let is_file = matches!(mode & 0o170_000, 0o100_000 | 0o120_000);
+        if is_file && path.components().all(|part| matches!(part, Component::Normal(_))) {
+            entries.push(Entry {
+                path: path.to_owned(),
+                mtime: (status(2), status(3)),
+                mode,
+                bytes: status(9),
+                hash: *fixed[STATUS..].first_chunk()?,
+                open: flags & 0x3000 != 0 || extended & 0x2000 != 0,
+                unwatched: flags & 0x8000 != 0 || extended & 0x4000 != 0,
+            });
+        }
+    }
+    let is_split = rest.starts_with(b"link");
+    (!is_split).then(|| (entries, Trees::of(rest)))
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u32> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_be_bytes(*first))
+}
+
+/// Seven bits in a byte, each further one counting from where the one before ends.
+fn offset(bytes: &mut &[u8]) -> Option<usize> {
+    let mut value = 0_usize;
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value = value.checked_shl(7)?.checked_add(usize::from(byte & 0x7f))?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+        value = value.checked_add(1)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn git(directory: &Path, words: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]).args(words);
+        git.current_dir(directory).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        let output = git.output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    #[test]
+    fn what_git_would_call_changed_is_counted_in_every_version_of_its_index() {
+        if Command::new("git").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no git");
+            return;
+        }
+        for version in ["2", "3", "4"] {
+            let directory = tempfile::tempdir().unwrap();
+            let root = directory.path().canonicalize().unwrap();
+            let write = |name: &str, text: &str| {
+                let path = root.join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            let count = |below: &str| Repository::of(&root).unwrap().changes(&root.join(below)).unwrap();
+            git(&root, &["init", "-q"]);
+            for name in ["a.txt", "src/b.rs", "src/deep/c.rs", "src/deep/größe.md", "x/1", "x/2"] {
+                write(name, "one\n");
+            }
+            write(".gitignore", "target\n");
+            write("target/built", "x");
+            std::os::unix::fs::symlink("a.txt", root.join("link")).unwrap();
+            git(&root, &["add", "."]);
+            assert_eq!(count(""), Changes { files: 8, more: false }, "{version}: nothing is committed");
+            git(&root, &["commit", "-q", "-m", "one"]);
+            if version == "3" {
+                write("announced.txt", "x\n");
+                git(&root, &["add", "-N", "announced.txt"]);
+            }
+            git(&root, &["update-index", "--index-version", version]);
+            let announced = usize::from(version == "3");
+            assert_eq!(count(""), Changes { files: announced, more: false }, "{version}");
+            // The same content written again is no change, whatever its time; the same length is one.
+            write("x/1", "one\n");
+            write("a.txt", "two\n");
+            write("src/b.rs", "longer than before\n");
+            std::fs::remove_file(root.join("x/2")).unwrap();
+            write("src/new.rs", "new\n");
+            write(".hidden", "new\n");
+            assert_eq!(count("").files, 5 + announced, "{version}");
+            assert_eq!(count("src").files, 2, "{version}");
+            std::fs::remove_file(root.join("link")).unwrap();
+            std::os::unix::fs::symlink("b.txt", root.join("link")).unwrap();
+            assert_eq!(count("").files, 6 + announced, "{version}");
+            // Taken into the index, and not committed.
+            git(&root, &["add", "-A"]);
+            assert_eq!(count(""), Changes { files: 6 + announced, more: false }, "{version}");
+            assert_eq!(count("x"), Changes { files: 1, more: false }, "{version}");
+            git(&root, &["commit", "-q", "-m", "two"]);
+            assert_eq!(count(""), Changes { files: 0, more: false }, "{version}");
+            // What git packed away is not looked at for this.
+            write("a.txt", "three\n");
+            git(&root, &["gc", "-q"]);
+            assert_eq!(count(""), Changes { files: 1, more: false }, "{version}");
+            git(&root, &["add", "-A"]);
+            assert!(count("").more, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_index_is_none() {
+        let entry = [vec![0_u8; FIXED], b"../../etc/passwd\0".to_vec(), vec![0; 8]].concat();
+        let head = |version: u8, count: u8| [b"DIRC".to_vec(), vec![0, 0, 0, version, 0, 0, 0, count]].concat();
+        for bytes in [vec![], b"DIRC".to_vec(), head(5, 0), head(2, 1), head(4, 200), [head(2, 9), entry.clone()].concat()] {
+            assert!(entries(&bytes).is_none(), "{bytes:?}");
+        }
+        assert!(entries(&[head(2, 1), entry].concat()).is_some_and(|(entries, _)| entries.is_empty()));
+    }
+
+    #[test]
+    fn nothing_changed_is_not_said() {
+        let words = |files, more| Changes { files, more }.words();
+        assert_eq!(words(0, true), None);
+        assert_eq!(words(1, false).unwrap(), "1 file changed, not committed");
+        assert_eq!(words(3, true).unwrap(), "at least 3 files changed, not committed");
+    }
+}

@@ -1,0 +1,187 @@
+//! What was taken into the index since the last commit: the index beside the trees of that commit, as far as these lie as files of
+//! their own. What git packed away is not unpacked for a hint.
+
+use super::{Repository, one_line};
+use flate2::read::ZlibDecoder;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A commit or a directory that is larger is not looked at.
+const OBJECT_BYTES: u64 = 1 << 20;
+/// Directories that are read.
+const TREES: usize = 500;
+const DEPTH: usize = 64;
+
+pub(super) const HASH: usize = 20;
+pub(super) type Hash = [u8; HASH];
+
+/// What the index says of whole directories: the trees they would be committed as, where nothing changed in them since.
+#[derive(Default)]
+pub(super) struct Trees(HashMap<PathBuf, Hash>);
+
+impl Trees {
+    /// From the part of an index behind its entries.
+    pub(super) fn of(mut rest: &[u8]) -> Self {
+        let mut trees = Self::default();
+        while let Some((name, after)) = rest.split_first_chunk::<4>()
+            && let Some((length, after)) = after.split_first_chunk::<4>()
+            && let Some((content, after)) = after.split_at_checked(u32::from_be_bytes(*length) as usize)
+        {
+            if name == b"TREE" {
+                trees.read(&mut { content }, Path::new(""), 0);
+            }
+            rest = after;
+        }
+        trees
+    }
+
+    fn read(&mut self, bytes: &mut &[u8], above: &Path, depth: usize) -> Option<()> {
+        let name = until(bytes, 0)?;
+        let entries: i64 = std::str::from_utf8(until(bytes, b' ')?).ok()?.parse().ok()?;
+        let below: usize = std::str::from_utf8(until(bytes, b'\n')?).ok()?.parse().ok()?;
+        let path = above.join(OsStr::from_bytes(name));
+        if entries >= 0 {
+            let (hash, rest) = bytes.split_first_chunk::<HASH>()?;
+            self.0.insert(path.clone(), *hash);
+            *bytes = rest;
+        }
+        for _ in 0..below {
+            (depth < DEPTH).then_some(())?;
+            self.read(bytes, &path, depth + 1)?;
+        }
+        Some(())
+    }
+}
+
+/// The last commit, where it is not as the index.
+#[derive(Default)]
+pub(super) struct Committed {
+    files: HashMap<PathBuf, Hash>,
+    /// Directories of which nothing is to be said: they are as committed, or git packed them.
+    left_out: HashSet<PathBuf>,
+    read: usize,
+    /// Something was packed.
+    pub(super) unknown: bool,
+}
+
+impl Committed {
+    pub(super) fn of(repository: &Repository, trees: &Trees) -> Self {
+        let mut committed = Self::default();
+        let root = repository.head().and_then(|commit| {
+            let commit = object(repository, &commit, "commit")?;
+            hash_of(std::str::from_utf8(commit.strip_prefix(b"tree ")?.get(..HASH * 2)?).ok()?)
+        });
+        match root {
+            // Nothing was ever committed.
+            None if repository.is_unborn() => {}
+            Some(root) => committed.look(repository, trees, (PathBuf::new(), root), 0),
+            // What is taken in makes the tree of the whole unknown, until it is committed.
+            None if trees.0.contains_key(Path::new("")) => drop(committed.left_out.insert(PathBuf::new())),
+            None => committed.leaves_out(PathBuf::new()),
+        }
+        committed
+    }
+
+    fn leaves_out(&mut self, directory: PathBuf) {
+        self.unknown = true;
+        self.left_out.insert(directory);
+    }
+
+    fn look(&mut self, repository: &Repository, trees: &Trees, (directory, hash): (PathBuf, Hash), depth: usize) {
+        if trees.0.get(&directory) == Some(&hash) {
+            self.left_out.insert(directory);
+            return;
+        }
+        self.read += 1;
+        let few = self.read <= TREES && depth < DEPTH;
+        let Some(tree) = few.then(|| object(repository, &hex(&hash), "tree")).flatten() else {
+            return self.leaves_out(directory);
+        };
+        let mut rest = tree.as_slice();
+        while let Some(mode) = until(&mut rest, b' ')
+            && let Some(name) = until(&mut rest, 0)
+            && let Some((hash, after)) = rest.split_first_chunk::<HASH>()
+        {
+            rest = after;
+            let path = directory.join(OsStr::from_bytes(name));
+            match mode {
+                b"40000" => self.look(repository, trees, (path, *hash), depth + 1),
+                // Another repository.
+                b"160000" => {}
+                _ => drop(self.files.insert(path, *hash)),
+            }
+        }
+    }
+
+    /// Whether a file of the index is as it was committed, as far as that is known.
+    pub(super) fn has(&self, path: &Path, hash: &Hash) -> bool {
+        self.files.get(path) == Some(hash) || path.ancestors().skip(1).any(|above| self.left_out.contains(above))
+    }
+
+    /// Those that are not in the index any more.
+    pub(super) fn gone<'a>(&'a self, index: &'a HashSet<&Path>) -> impl Iterator<Item = &'a Path> {
+        self.files.keys().map(PathBuf::as_path).filter(|path| !index.contains(path))
+    }
+}
+
+impl Repository {
+    /// Whether the branch that is checked out has no commit yet.
+    fn is_unborn(&self) -> bool {
+        let Some(head) = one_line(&self.git.join("HEAD")) else { return false };
+        let Some(name) = head.strip_prefix("ref: ").filter(|_| super::branch_of(&head).is_some()) else { return false };
+        // Where branches lie in a table of git's own, none is seen here.
+        !self.common.join("reftable").exists() && !self.common.join(name).exists() && self.packed_line(name).is_none()
+    }
+
+    /// The whole name of the commit that is checked out.
+    fn head(&self) -> Option<String> {
+        let head = one_line(&self.git.join("HEAD"))?;
+        let whole = match head.strip_prefix("ref: ") {
+            Some(name) => {
+                super::branch_of(&head)?;
+                one_line(&self.common.join(name)).or_else(|| self.packed_line(name))?
+            }
+            None => head,
+        };
+        hash_of(&whole).map(|hash| hex(&hash))
+    }
+}
+
+/// What an object holds that lies as a file of its own.
+fn object(repository: &Repository, name: &str, kind: &str) -> Option<Vec<u8>> {
+    let (first, rest) = name.split_at_checked(2)?;
+    let file = crate::sys::path::open_file(&repository.common.join("objects").join(first).join(rest)).ok()?;
+    let mut bytes = Vec::new();
+    ZlibDecoder::new(file).take(OBJECT_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    let mut rest = bytes.as_slice();
+    let head = until(&mut rest, 0)?;
+    let is_whole = bytes.len() as u64 <= OBJECT_BYTES && head.starts_with(kind.as_bytes());
+    is_whole.then(|| rest.to_vec())
+}
+
+/// Up to such a byte, which is passed over.
+fn until<'a>(bytes: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
+    let at = bytes.iter().position(|byte| *byte == end)?;
+    let (before, after) = bytes.split_at(at);
+    *bytes = &after[1..];
+    Some(before)
+}
+
+fn hash_of(text: &str) -> Option<Hash> {
+    let mut hash = [0; HASH];
+    if text.len() != HASH * 2 || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+fn hex(hash: &Hash) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    hash.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}

@@ -1,0 +1,108 @@
+//! What the first lines say of this place: what was done here last, and something that could be done now.
+
+use super::git::Repository;
+use super::place::Place;
+use crate::store::{SessionSummary, Store};
+use ignore::WalkBuilder;
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Nobody waits for a hint: so many files, so much of each, so long.
+const FILES: usize = 400;
+const BYTES: u64 = 64 << 10;
+const TIME: Duration = Duration::from_millis(120);
+/// A longer title is cut.
+const TITLE_CHARS: usize = 48;
+/// What people leave in code that is not done.
+const UNDONE: [&str; 2] = ["TODO", "FIXME"];
+
+/// What is said of this place at the start, and a task of this very project; both are a look at the disk, beside all else.
+pub async fn hints(store: &Store, place: &Place) -> (Option<String>, Option<String>) {
+    let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
+    // In a home directory, and below nothing, there is no project to look through.
+    let is_project = workspace != place.home && workspace.parent().is_some();
+    let last = tokio::task::spawn_blocking(move || last_here(&store, &here, jiff::Timestamp::now()));
+    let task = tokio::task::spawn_blocking(move || is_project.then(|| task_of(&workspace)).flatten());
+    (last.await.ok().flatten(), task.await.ok().flatten())
+}
+
+/// `Last here: "Validate the name" · 2 h ago · 3 files changed, not committed`; nothing in a session that goes on, or where nothing was said yet.
+fn last_here(store: &Store, place: &Place, now: jiff::Timestamp) -> Option<String> {
+    let last = store.latest(&place.workspace_id()).ok().flatten()?;
+    let changes = || Repository::of(&place.workspace)?.changes(&place.workspace)?.words();
+    words(&last, changes, now)
+}
+
+fn words(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, now: jiff::Timestamp) -> Option<String> {
+    let title = last.title.as_deref()?;
+    let short: String = title.chars().take(TITLE_CHARS).collect();
+    let cut = if short.len() < title.len() { "…" } else { "" };
+    let open = super::sessions::open(last).map(|open| format!(" · {open}")).unwrap_or_default();
+    let changes = changes().map(|changes| format!(" · {changes}")).unwrap_or_default();
+    let id: String = last.session_id.as_str().chars().take(8).collect();
+    Some(format!("Last here: \"{short}{cut}\" · {}{open}{changes} · aye --resume={id} continues", ago(last.updated, now)))
+}
+
+/// `2 h ago`
+fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
+    let seconds = now.as_second().saturating_sub(then.as_second()).max(0);
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..86_400 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} d ago", seconds / 86_400),
+    }
+}
+
+/// A task of this very project: something that its files say is not done. Only the place is named, for the words are not the person's.
+fn task_of(workspace: &Path) -> Option<String> {
+    let began = Instant::now();
+    let files = WalkBuilder::new(workspace).max_depth(Some(6)).build().filter_map(Result::ok);
+    let files = files.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    for entry in files.take(FILES).take_while(|_| began.elapsed() < TIME) {
+        if let Some(line) = undone_line(entry.path()) {
+            let path = entry.path().strip_prefix(workspace).unwrap_or(entry.path()).display();
+            return Some(format!("look into the {} in {path}:{}", line.0, line.1));
+        }
+    }
+    None
+}
+
+/// The first comment that says so, and its line.
+fn undone_line(path: &Path) -> Option<(&'static str, usize)> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(BYTES).read_to_end(&mut bytes).ok()?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    text.lines().enumerate().find_map(|(at, line)| {
+        let comment = ["//", "#", "--", "/*", "<!--", ";"].iter().filter_map(|sign| line.find(sign)).min()?;
+        let word = UNDONE.into_iter().find(|word| {
+            let rest = line[comment..].find(word).map(|start| &line[comment + start + word.len()..]);
+            rest.is_some_and(|rest| rest.starts_with([':', ' ', '(']) || rest.is_empty())
+        })?;
+        Some((word, at + 1))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_comment_leaves_undone_is_a_task_and_a_word_in_a_text_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        write("a.txt", "TODO lists are nice\nTODOS // TODOS\n");
+        assert_eq!(task_of(directory.path()), None);
+        write("b.rs", "fn main() {}\n// TODO: say hello\n");
+        assert_eq!(task_of(directory.path()), Some("look into the TODO in b.rs:2".to_owned()));
+    }
+
+    #[test]
+    fn how_long_ago_is_one_number() {
+        let at = |seconds| jiff::Timestamp::from_second(seconds).unwrap();
+        for (seconds, words) in [(5, "just now"), (125, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago"), (-9, "just now")] {
+            assert_eq!(ago(at(1_000_000), at(1_000_000 + seconds)), words);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A session that another process has open, on the screen: the person looks at it, has that process end, or goes elsewhere.
+
+use super::layers::Policy;
+use super::place::Place;
+use super::session::{self, Extent, PIECE_RECORDS, Session};
+use super::take_over;
+use super::trouble::Trouble;
+use crate::protocol::SessionId;
+use crate::store::{Holder, Piece, SessionSummary, Store};
+use crate::tui::{Ahead, Held, HeldAnswer};
+use tokio::sync::{mpsc, oneshot};
+
+/// How the session of a screen begins.
+pub enum Beginning {
+    Ready(Box<Session>),
+    Held(Box<Waiting>),
+}
+
+/// A session that is not ours yet.
+pub struct Waiting {
+    pub store: Store,
+    pub chosen: SessionSummary,
+}
+
+/// What came of the question.
+pub enum Opened {
+    Ours(Box<Session>),
+    /// Shown as it is; nothing is claimed and nothing runs.
+    ReadOnly(Watched),
+    Left,
+}
+
+/// The end of a session as another process has written it.
+pub struct Watched {
+    pub store: Store,
+    pub id: SessionId,
+    pub tail: Piece,
+    /// `open in process 4711`
+    pub holder: String,
+}
+
+/// Whether it is free now, and then taken.
+enum Tried {
+    Ours(Box<Session>),
+    By(Holder),
+    Failed(String),
+}
+
+impl Waiting {
+    /// Asks until there is an answer that helps.
+    pub async fn ask(self, place: &Place, policy: &Policy, model: &str, ahead: &mpsc::UnboundedSender<Ahead>) -> Opened {
+        let Self { store, chosen } = self;
+        let id = chosen.session_id.clone();
+        let mut problem = None;
+        loop {
+            let (pid, since) = match try_again(&store, place, policy, &chosen, model).await {
+                Tried::Ours(session) => return Opened::Ours(session),
+                Tried::By(holder) => (holder.instance.pid, holder.since.map(clock)),
+                Tried::Failed(message) => {
+                    problem = Some(message);
+                    (0, None)
+                }
+            };
+            let (answer, answered) = oneshot::channel();
+            let stays = take_over::forbidden();
+            let question = Held { session: id.clone(), pid, since, problem: problem.take(), stays, answer };
+            if ahead.send(Ahead::Held(question)).is_err() {
+                return Opened::Left;
+            }
+            match answered.await {
+                Ok(HeldAnswer::ReadOnly) => {
+                    let (from, session) = (store.clone(), id.clone());
+                    match beside(move || from.piece(&session, None, PIECE_RECORDS).map_err(|error| error.to_string())).await {
+                        Ok(tail) => {
+                            return Opened::ReadOnly(Watched { store, id, tail, holder: format!("open in process {pid}") });
+                        }
+                        Err(message) => problem = Some(message),
+                    }
+                }
+                Ok(HeldAnswer::TakeOver) => {
+                    let (store, id) = (store.clone(), id.clone());
+                    problem = beside(move || take_over::end_holder(&store, &id)).await.err();
+                }
+                Ok(HeldAnswer::Another | HeldAnswer::Quit) | Err(_) => return Opened::Left,
+            }
+        }
+    }
+}
+
+/// Another one may be quicker once it is free.
+async fn try_again(store: &Store, place: &Place, policy: &Policy, chosen: &SessionSummary, model: &str) -> Tried {
+    let (store, place, policy, chosen, model) = (store.clone(), place.clone(), policy.clone(), chosen.clone(), model.to_owned());
+    let tried = beside(move || {
+        if let Some(holder) = store.holder(&chosen.session_id).map_err(|error| error.to_string())? {
+            return Ok(Tried::By(holder));
+        }
+        let session = session::open(store, &place, &policy, Some(chosen), &model, Extent::Tail);
+        session.map(|session| Tried::Ours(Box::new(session))).map_err(|trouble: Trouble| trouble.message)
+    });
+    tried.await.unwrap_or_else(Tried::Failed)
+}
+
+/// Where a disk or another process may be slow.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// `14:02 UTC`, with the day where that is another one.
+fn clock(since: jiff::Timestamp) -> String {
+    let day = |time: jiff::Timestamp| time.strftime("%Y-%m-%d").to_string();
+    let form = if day(since) == day(jiff::Timestamp::now()) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
+    since.strftime(form).to_string()
+}

@@ -1,0 +1,72 @@
+//! How the screen looks: what is set, and what the environment says of the terminal.
+
+use super::cli::Color;
+use super::desk;
+use super::here::Here;
+use super::place::Place;
+use crate::config::Notifications;
+use crate::tui::{Colours, Emulator, Ground, KeptAs, KeyFile, Notices, Options, Pace, ThemeChoice};
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+/// `here`: where the session of the screen is.
+pub fn options(place: &Place, here: &Here, color: Color) -> Options {
+    let own = here.clone();
+    let variable = |name: &str| place.environment.get(name).unwrap_or_default();
+    let screen = place.settings.screen();
+    let emulator = Emulator::of(variable);
+    let colours =
+        if color == Color::Never || !variable("NO_COLOR").is_empty() { Colours::None } else { emulator.colours(variable) };
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable).find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    let is_unicode = (locale.contains("utf-8") || locale.contains("utf8")) && !emulator.is_console();
+    Options {
+        theme: match screen.theme.as_str() {
+            "auto" => ThemeChoice::Auto,
+            name => ThemeChoice::Named(name.to_owned()),
+        },
+        ground: Ground::of_variable(variable("COLORFGBG")),
+        colours,
+        emulator,
+        themes: Some(place.directories.config.join("themes")),
+        reduce_motion: screen.reduce_motion || !matches!(variable("AYE_REDUCE_MOTION"), "" | "0"),
+        notices: match screen.notifications {
+            Notifications::Auto => Notices::Auto,
+            Notifications::Off => Notices::Off,
+            Notifications::Bell => Notices::Bell,
+        },
+        ascii: screen.ascii.unwrap_or(!is_unicode),
+        pace: Pace {
+            strict: place.settings.approval.strict,
+            arming_ms: place.settings.approval.arming_ms,
+            lone_ms: crate::tui::HELD_MS,
+        },
+        history: Some(place.directories.data.join("history.jsonl")),
+        kept_as: KeptAs(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
+        clipboard: desk::clipboard(place),
+        shows: desk::shows(here),
+        keys: keys(place),
+        status: screen.status,
+        sets_up: false,
+        vim: screen.vim,
+        mouse: place.settings.mouse(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cwd: place.workspace_for_people(),
+    }
+}
+
+/// More than this is no list of keys.
+const MOST_KEYS: u64 = 256 << 10;
+
+/// The person's keys. A file that cannot be read is said, and keeps nobody from starting.
+pub fn keys(place: &Place) -> KeyFile {
+    let path = place.directories.keymap_file();
+    let text = match std::fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(Err(error.to_string())),
+        Ok(known) if !known.is_file() => Some(Err("it is no file".to_owned())),
+        Ok(known) if known.len() > MOST_KEYS => Some(Err(format!("it is longer than {} KiB", MOST_KEYS >> 10))),
+        Ok(_) => Some(std::fs::read_to_string(&path).map_err(|error| error.to_string())),
+    };
+    KeyFile { path: path.display().to_string(), text }
+}

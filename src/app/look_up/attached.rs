@@ -1,0 +1,141 @@
+//! What the person puts into a prompt: files dropped on the terminal, and the image in the clipboard.
+
+use super::files::TOKEN_BYTES;
+use crate::app::place::Place;
+use crate::ports::{ArtifactError, Artifacts, NewArtifact};
+use crate::protocol::{ArtifactKind, Clipped, DroppedFile, Image};
+use crate::sys::clipboard::{self, Held};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// As base64 an image may have 5 MB, which is what providers take; on its longer side so many pixels.
+const MOST_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
+const MOST_PIXELS: usize = 8_000;
+/// So much tells what an image is.
+const BEGIN: u64 = 32;
+const CLIPBOARD: &str = "image of the clipboard";
+/// More of a text nobody pastes.
+const MOST_TEXT: usize = 1 << 20;
+
+/// The files of the first reading whose files are all there; none where no reading has such.
+pub fn dropped(place: &Place, readings: &[Vec<String>]) -> Vec<DroppedFile> {
+    let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
+    readings.iter().find_map(found).unwrap_or_default()
+}
+
+fn file(place: &Place, given: &str) -> Option<DroppedFile> {
+    let path = given.strip_prefix("~/").map_or_else(|| PathBuf::from(given), |rest| place.home.join(rest));
+    let metadata = path.metadata().ok()?;
+    // A link counts where it lies: what it leads to is the policy's business, when it is read.
+    let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+    let within = [&path, &real].into_iter().find_map(|path| path.strip_prefix(&place.workspace).ok());
+    let outside = within.is_none() && !place.roots.iter().any(|root| real.starts_with(root));
+    let named = within.filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(&path).to_str()?;
+    let is_folder = metadata.is_dir();
+    let path = if is_folder { format!("{}/", named.trim_end_matches('/')) } else { named.to_owned() };
+    let tokens = metadata.is_file().then(|| metadata.len().div_ceil(TOKEN_BYTES));
+    Some(DroppedFile { path, outside, image: metadata.is_file() && is_image(&real), tokens })
+}
+
+fn is_image(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGIN).read_to_end(&mut begin));
+    read.is_ok() && media_type(&begin).is_some()
+}
+
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    match imagesize::image_type(bytes).ok()? {
+        imagesize::ImageType::Png => Some("image/png"),
+        imagesize::ImageType::Jpeg => Some("image/jpeg"),
+        imagesize::ImageType::Gif => Some("image/gif"),
+        imagesize::ImageType::Webp => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// An image is kept as an artifact of no session, until a prompt with it makes it one of that session: what is never sent goes
+/// by its age.
+pub fn clipboard(place: &Place) -> Clipped {
+    let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
+        Ok(found) => found,
+        Err(why) => return Clipped::Nothing { why },
+    };
+    match held {
+        Held::Image(bytes) => match kept(&place.artifacts(None), &bytes, CLIPBOARD) {
+            Ok(image) => Clipped::Image { image, by: by.to_owned() },
+            Err(why) => Clipped::Nothing { why },
+        },
+        Held::Text(text) if text.len() > MOST_TEXT => {
+            Clipped::Nothing { why: "the text in the clipboard is over 1 MB; put it in a file and name that with @".to_owned() }
+        }
+        Held::Text(text) if !text.is_empty() => Clipped::Text { text },
+        Held::Text(_) | Held::Nothing => Clipped::Nothing { why: format!("there is no image in the clipboard ({by})") },
+    }
+}
+
+/// Keeps an image that a model can take; `name`: what it is called.
+pub fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
+    let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
+    let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
+        return Err("the image is no PNG, JPEG, GIF or WebP, so no model takes it".to_owned());
+    };
+    let (width, height) = (size.width, size.height);
+    if bytes.len() > MOST_BYTES || width.max(height) > MOST_PIXELS {
+        let kilobytes = bytes.len().div_ceil(1024);
+        return Err(format!(
+            "the image is too large for models ({width}x{height}, {kilobytes} KB; they take {} KB and {MOST_PIXELS} pixels a \
+             side): copy a part of it, or a smaller one",
+            MOST_BYTES / 1024
+        ));
+    }
+    let keep = || {
+        let new = NewArtifact { kind: ArtifactKind::Image, name: name.to_owned(), content_type: media_type.to_owned() };
+        let mut writer = artifacts.begin(new)?;
+        writer.write(bytes)?;
+        writer.finish()
+    };
+    let artifact = keep().map_err(|ArtifactError { message }| format!("the image cannot be kept: {message}"))?;
+    Ok(Image {
+        uri: artifact.uri,
+        media_type: media_type.to_owned(),
+        width: u32::try_from(width).unwrap_or(u32::MAX),
+        height: u32::try_from(height).unwrap_or(u32::MAX),
+        bytes: bytes.len() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::ArtifactStore;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// An image of so many pixels, as far as anybody reads it.
+    fn png(width: u32, height: u32) -> Vec<u8> {
+        let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
+        [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(), size, vec![8, 2, 0, 0, 0, 0, 0, 0, 0]].concat()
+    }
+
+    #[test]
+    fn an_image_is_kept_where_only_the_person_reads_it_and_one_that_no_model_takes_is_refused() {
+        let data = tempfile::tempdir().unwrap();
+        let artifacts = ArtifactStore::new(data.path(), None);
+        let image = kept(&artifacts, &png(640, 480), CLIPBOARD).unwrap();
+        assert_eq!((image.width, image.height, image.media_type.as_str()), (640, 480, "image/png"));
+        let path = artifacts.find(&image.uri).unwrap().path;
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(kept(&artifacts, &png(9000, 10), CLIPBOARD).unwrap_err().contains("too large"));
+        assert!(kept(&artifacts, b"II*\0nothing", CLIPBOARD).unwrap_err().contains("no PNG"));
+    }
+
+    #[test]
+    fn what_an_image_is_stands_in_its_first_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("picture.txt");
+        std::fs::write(&path, png(1, 1)).unwrap();
+        assert!(is_image(&path));
+        std::fs::write(&path, "no picture at all, whatever its name says").unwrap();
+        assert!(!is_image(&path));
+    }
+}

@@ -1,0 +1,254 @@
+//! The family of a session: what it was copied from, what was copied from it, and the parts that were gone back from.
+
+use super::sessions::age;
+use crate::ports::Record;
+use crate::protocol::{Branch, RewindTarget, SessionId};
+use crate::store::{SessionSummary, Store, StoreError};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+/// More nobody looks through.
+const MOST: usize = 500;
+
+/// All of it, each behind the one it branches off from, in the order in which they did.
+pub fn of(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
+    let all = store.sessions(None)?;
+    let sessions: HashMap<&SessionId, &SessionSummary> = all.iter().map(|session| (&session.session_id, session)).collect();
+    let Some(mut root) = sessions.get(id).copied() else { return Err(StoreError::NoSession { given: id.to_string() }) };
+    let mut seen = HashSet::from([&root.session_id]);
+    while let Some(parent) = root.parent.as_ref().and_then(|parent| sessions.get(parent)) {
+        // A damaged store may say that one is its own ancestor.
+        if !seen.insert(&parent.session_id) {
+            break;
+        }
+        root = parent;
+    }
+    let mut family = Family { store, all: &all, seen: HashSet::new(), branches: Vec::new() };
+    family.add(root, 0, None)?;
+    Ok(family.branches)
+}
+
+struct Family<'a> {
+    store: &'a Store,
+    all: &'a [SessionSummary],
+    seen: HashSet<SessionId>,
+    branches: Vec<Branch>,
+}
+
+/// What branches off from a session, and after how many of its records and prompts.
+enum Off<'a> {
+    /// Gone back from, with what was said first in it.
+    Undone {
+        title: Option<String>,
+        prompts: u64,
+        at: jiff::Timestamp,
+    },
+    Copy(&'a SessionSummary),
+}
+
+impl<'a> Family<'a> {
+    fn add(&mut self, session: &'a SessionSummary, depth: u32, after: Option<u64>) -> Result<(), StoreError> {
+        if self.branches.len() >= MOST || !self.seen.insert(session.session_id.clone()) {
+            return Ok(());
+        }
+        let past = Past::of(self.store, &session.session_id)?;
+        self.branches.push(Branch {
+            session_id: session.session_id.clone(),
+            records: None,
+            depth,
+            title: session.title.clone(),
+            prompts: past.prompts,
+            after,
+            age: since(session.updated),
+            archived: session.archived,
+        });
+        let mut off: Vec<(u64, u64, Off<'a>)> = past
+            .undone
+            .into_iter()
+            .map(|undone| {
+                let Undone { records, title, before, prompts, at } = undone;
+                (records, before, Off::Undone { title, prompts, at })
+            })
+            .collect();
+        for copy in self.all.iter().filter(|other| other.parent.as_ref() == Some(&session.session_id)) {
+            let records = self.store.parent_records(&copy.session_id)?;
+            off.push((records, past.starts.iter().filter(|start| **start <= records).count() as u64, Off::Copy(copy)));
+        }
+        off.sort_by_key(|(records, ..)| *records);
+        for (records, after, what) in off {
+            match what {
+                Off::Copy(copy) => self.add(copy, depth + 1, Some(after))?,
+                Off::Undone { title, prompts, at } => self.branches.push(Branch {
+                    session_id: session.session_id.clone(),
+                    records: Some(records),
+                    depth: depth + 1,
+                    title,
+                    prompts,
+                    after: Some(after),
+                    age: since(at),
+                    archived: false,
+                }),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn since(then: jiff::Timestamp) -> String {
+    age(jiff::Timestamp::now().as_second().saturating_sub(then.as_second()))
+}
+
+struct Undone {
+    /// How many there were before it was gone back.
+    records: u64,
+    title: Option<String>,
+    /// Prompts that stayed, and prompts that went.
+    before: u64,
+    prompts: u64,
+    at: jiff::Timestamp,
+}
+
+/// What is looked for in the records of a session.
+#[derive(Default)]
+struct Past {
+    /// Prompts that count, and the place of every one.
+    prompts: u64,
+    starts: Vec<u64>,
+    undone: Vec<Undone>,
+}
+
+impl Past {
+    fn of(store: &Store, id: &SessionId) -> Result<Self, StoreError> {
+        let (mut past, mut count, mut begun) = (Self::default(), 0_u64, 0_u64);
+        // The prompts that count, by their message and first line.
+        let mut said: Vec<(crate::protocol::MessageId, String)> = Vec::new();
+        let mut taken: Vec<Vec<(crate::protocol::MessageId, String)>> = Vec::new();
+        store.for_each_record(id, |written| {
+            match written.record {
+                Record::TaskStarted { prompt, .. } => {
+                    past.starts.push(count + 1);
+                    let line = prompt.typed().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+                    said.push((prompt.message_id, line));
+                }
+                Record::RewindStarted { .. } => begun = count,
+                Record::Rewound { rewound, .. } if rewound.target == RewindTarget::Redo => {
+                    if rewound.scope.conversation()
+                        && let Some(back) = taken.pop()
+                    {
+                        said.extend(back);
+                        past.undone.pop();
+                    }
+                }
+                Record::Rewound { from: Some(from), rewound, .. } if rewound.scope.conversation() => {
+                    let from = said.iter().position(|(id, _)| *id == from).unwrap_or(said.len());
+                    let gone = said.split_off(from);
+                    if !gone.is_empty() {
+                        past.undone.push(Undone {
+                            records: begun,
+                            title: gone.first().map(|(_, line)| line.clone()),
+                            before: said.len() as u64,
+                            prompts: gone.len() as u64,
+                            at: written.time,
+                        });
+                        taken.push(gone);
+                    }
+                }
+                _ => {}
+            }
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        past.prompts = said.len() as u64;
+        Ok(past)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Message, MessageId, Part, RewindScope, Rewound, Role, TaskId, WorkspaceId};
+    use crate::store::{Foreign, NewSession, Parent, Written};
+
+    fn prompt(number: u32, words: &str) -> Record {
+        let prompt = Message {
+            message_id: MessageId::new(format!("msg_{number}")),
+            role: Role::User,
+            content: vec![Part::Text { text: words.to_owned() }],
+            token_count: 1,
+            task_id: TaskId::new(format!("task_{number}")),
+            step_id: None,
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+        };
+        Record::TaskStarted { prompt, max_steps: 9 }
+    }
+
+    fn back(target: RewindTarget, from: Option<u32>) -> [Record; 2] {
+        let (scope, rewind_id) = (RewindScope::Both, "r".to_owned());
+        let rewound = Rewound {
+            target: target.clone(),
+            scope,
+            restored: 0,
+            kept: Vec::new(),
+            messages: 1,
+            message: String::new(),
+            prompt: None,
+        };
+        let started = Record::RewindStarted { rewind_id: rewind_id.clone(), target, scope, overwrite: Vec::new() };
+        [started, Record::Rewound { rewind_id, from: from.map(|from| MessageId::new(format!("msg_{from}"))), rewound }]
+    }
+
+    fn id(digit: &str) -> SessionId {
+        SessionId::new(digit.repeat(32))
+    }
+
+    fn add(store: &Store, digit: &str, records: Vec<Record>, parent: Option<(&str, u64)>) {
+        let session =
+            NewSession { id: id(digit), workspace_id: WorkspaceId::new("w"), workspace: "/w".into(), model: "m".to_owned() };
+        let time = jiff::Timestamp::UNIX_EPOCH;
+        let records = records.into_iter().map(|record| Written { time, record }).collect();
+        let parent = parent.map(|(digit, records)| Parent { id: id(digit), records });
+        let foreign = Foreign { session, created: time, title: Some(digit.to_owned()), draft: String::new(), records, parent };
+        assert!(store.import(foreign).unwrap());
+    }
+
+    /// Each with its depth, title, prompts and after how many it branches off.
+    fn tree(store: &Store, digit: &str) -> Vec<String> {
+        let told = of(store, &id(digit)).unwrap();
+        let row = |branch: &Branch| {
+            let (title, after) = (branch.title.clone().unwrap_or_default(), branch.after.unwrap_or_default());
+            let records = branch.records.map(|records| format!(" @{records}")).unwrap_or_default();
+            format!("{} {title} {} {after}{records}", branch.depth, branch.prompts)
+        };
+        told.iter().map(row).collect()
+    }
+
+    #[test]
+    fn copies_and_what_was_gone_back_from_stand_below_what_they_branch_off_from() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let mut records = vec![prompt(1, "one"), prompt(2, "two\nlines")];
+        records.extend(back(RewindTarget::Last, Some(2)));
+        records.push(prompt(3, "three"));
+        add(&store, "a", records, None);
+        add(&store, "b", vec![prompt(1, "one")], Some(("a", 1)));
+        add(&store, "c", vec![prompt(1, "one")], Some(("b", 1)));
+        add(&store, "d", vec![prompt(1, "alone")], Some(("e", 1)));
+        let expected = ["0 a 2 0", "1 b 1 1", "2 c 1 1", "1 two 1 1 @2"];
+        for digit in ["a", "b", "c"] {
+            assert_eq!(tree(&store, digit), expected, "the whole family, whoever asks");
+        }
+        assert_eq!(tree(&store, "d"), ["0 d 1 0"], "what it was copied from is gone");
+        assert!(of(&store, &id("f")).is_err());
+    }
+
+    #[test]
+    fn what_was_taken_back_again_is_no_branch() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let mut records = vec![prompt(1, "one"), prompt(2, "two")];
+        records.extend(back(RewindTarget::Last, Some(2)));
+        records.extend(back(RewindTarget::Redo, None));
+        add(&store, "a", records, None);
+        assert_eq!(tree(&store, "a"), ["0 a 2 0"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! Slash commands of the person's and of a trusted project's own, from their Markdown files.
+
+use crate::protocol::CustomCommand;
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A larger text is none that a person wrote.
+const FILE_BYTES: u64 = 1 << 20;
+const MOST_FILES: usize = 500;
+/// Folders in folders.
+const DEPTH: usize = 3;
+const ENDING: &str = "md";
+
+pub struct Commands {
+    own: PathBuf,
+    /// The project's, as they were when the person said yes to them.
+    project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
+    /// What is wrong is said once.
+    said: Mutex<HashSet<String>>,
+}
+
+impl Commands {
+    pub fn new(own: PathBuf) -> Self {
+        Self { own, project: Mutex::default(), said: Mutex::default() }
+    }
+
+    pub fn trust(&self, root: &Path, files: Vec<(PathBuf, Vec<u8>)>) {
+        let directory = root.join(".aye").join("commands");
+        let read = files.into_iter().filter_map(|(path, bytes)| {
+            let source = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            Some(command(&name(path.strip_prefix(&directory).ok()?)?, source, &bytes))
+        });
+        *self.project.lock().unwrap_or_else(PoisonError::into_inner) = read.collect();
+    }
+
+    /// All there are now; of two with one name the person's own.
+    pub fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
+        let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
+        let mut files = Vec::new();
+        collect(&self.own, 0, &mut files);
+        for path in files {
+            let Some(name) = path.strip_prefix(&self.own).ok().and_then(name) else { continue };
+            let source = path.display().to_string();
+            match read(&path) {
+                Ok(bytes) => {
+                    let (command, wrong) = command(&name, source, &bytes);
+                    commands.push(command);
+                    notices.extend(wrong);
+                }
+                Err(why) => notices.push(format!("`{source}` is not taken: {why}")),
+            }
+        }
+        for (command, wrong) in self.project.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            notices.extend(wrong.iter().cloned());
+            if let Some(own) = commands.iter().find(|own| own.name == command.name) {
+                notices.push(format!("`{}` is not taken: your own `{}` has its name", command.source, own.source));
+            } else {
+                commands.push(command.clone());
+            }
+        }
+        commands.sort_by(|one, two| one.name.cmp(&two.name));
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.retain(|notice| said.insert(notice.clone()));
+        (commands, notices)
+    }
+}
+
+fn command(name: &str, source: String, bytes: &[u8]) -> (CustomCommand, Vec<String>) {
+    let content = String::from_utf8_lossy(bytes);
+    let (command, mut notices) = CustomCommand::parse(name.to_owned(), source, &content);
+    if matches!(content, std::borrow::Cow::Owned(_)) {
+        notices.push(format!("`{}` is not UTF-8 in places; those are shown as �", command.source));
+    }
+    (command, notices)
+}
+
+/// `fix.md` is `fix`, `git/commit.md` is `git:commit`. A name with blanks cannot be typed.
+fn name(path: &Path) -> Option<String> {
+    let path = path.with_extension("");
+    let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();
+    let name = parts?.join(":");
+    (!name.is_empty() && !name.contains(|letter: char| letter.is_whitespace() || letter.is_control())).then_some(name)
+}
+
+fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut entries: Vec<PathBuf> = entries.take(MOST_FILES * 2).filter_map(|entry| Some(entry.ok()?.path())).collect();
+    entries.sort();
+    for path in entries {
+        if files.len() >= MOST_FILES {
+            return;
+        }
+        if path.extension().is_some_and(|ending| ending == ENDING) {
+            files.push(path);
+        } else if depth < DEPTH && path.is_dir() {
+            collect(&path, depth + 1, files);
+        }
+    }
+}
+
+/// A plain file, whole: one that is none could make this wait.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let metadata = path.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > FILE_BYTES { Err("it is larger than 1 MB".to_owned()) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_named_by_their_files_and_what_is_wrong_is_said_once() {
+        let (own, root) = (tempfile::TempDir::new().unwrap(), Path::new("/p"));
+        std::fs::create_dir_all(own.path().join("git")).unwrap();
+        for (path, text) in
+            [("fix.md", "Fix it"), ("git/commit.md", "---\nmodel: x\n---\nCommit"), ("a b.md", "x"), ("notes.txt", "x")]
+        {
+            std::fs::write(own.path().join(path), text).unwrap();
+        }
+        let commands = Commands::new(own.path().to_owned());
+        let file = |name: &str, text: &str| (root.join(".aye/commands").join(name), text.as_bytes().to_vec());
+        let names = |commands: &Commands| commands.now().0.into_iter().map(|one| one.name).collect::<Vec<_>>();
+        assert_eq!(names(&commands), ["fix", "git:commit"]);
+        commands.trust(root, vec![file("fix.md", "Of the project"), file("lint.md", "Lint")]);
+        let (now, notices) = commands.now();
+        assert_eq!(now.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["fix", "git:commit", "lint"]);
+        assert_eq!((now[0].text.as_str(), now[2].source.as_str()), ("Fix it", ".aye/commands/lint.md"));
+        assert!(notices[0].contains("your own"), "{notices:?}");
+        assert!(commands.now().1.is_empty());
+        std::fs::write(own.path().join("new.md"), "New").unwrap();
+        assert!(names(&commands).contains(&"new".to_owned()));
+    }
+}

@@ -1,0 +1,247 @@
+//! The files of a workspace by a few letters of their paths: listed as git sees them, kept for some seconds, bounded.
+
+use crate::protocol::FoundFile;
+use crate::text::Fuzzy;
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// More than anybody looks through. The rest of a larger workspace is not offered.
+const MOST_PATHS: usize = 200_000;
+/// So many are told.
+const FOUND: usize = 50;
+/// A list that is older is shown and made anew.
+const FRESH: Duration = Duration::from_secs(3);
+/// Bytes of a token, about.
+pub const TOKEN_BYTES: u64 = 4;
+/// A larger file is no text that anybody reads whole.
+const MOST_BYTES: u64 = 8 << 20;
+/// Threads that walk.
+const WALKERS: usize = 2;
+/// After so many paths it is asked whether anybody still wants to know.
+const STRETCH: usize = 4096;
+
+/// A file or a folder; of a folder the path ends with `/`.
+pub struct Entry {
+    pub path: String,
+    pub changed: Option<SystemTime>,
+}
+
+/// What was there when it was looked.
+pub struct Listed {
+    pub entries: Vec<Entry>,
+    at: Instant,
+}
+
+pub struct Files {
+    workspace: PathBuf,
+    listed: Mutex<Option<Arc<Listed>>>,
+    /// Which letters were asked for last, and how many times was asked.
+    wanted: Mutex<(u64, String)>,
+    /// Somebody walks.
+    walking: AtomicBool,
+}
+
+impl Files {
+    pub fn new(workspace: PathBuf) -> Self {
+        Self { workspace, listed: Mutex::new(None), wanted: Mutex::default(), walking: AtomicBool::new(false) }
+    }
+
+    /// These letters are wanted now; the number is for `find`.
+    pub fn want(&self, words: &str) -> u64 {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        *wanted = (wanted.0 + 1, words.to_owned());
+        wanted.0
+    }
+
+    fn wanted(&self) -> (u64, String) {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All there are, as they were some seconds ago at most.
+    pub fn all(&self) -> Arc<Listed> {
+        let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < FRESH) {
+            return listed;
+        }
+        let listed = Arc::new(Listed { entries: walk(&self.workspace), at: Instant::now() });
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
+        listed
+    }
+
+    /// Tells at once what the last list has, and again what a new one has, where the old one is not fresh.
+    pub fn find(&self, words: &str, number: u64, tell: &dyn Fn(&str, Vec<FoundFile>)) {
+        let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut before = None;
+        if let Some(listed) = &kept {
+            let Some(found) = self.best(listed, words, number) else { return };
+            tell(words, found.clone());
+            before = Some(found);
+        }
+        if kept.is_some_and(|listed| listed.at.elapsed() < FRESH) || self.walking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let listed = Arc::new(Listed { entries: walk(&self.workspace), at: Instant::now() });
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
+        self.walking.store(false, Ordering::Release);
+        // While it walked, the letters may have become others, and whoever asked for those found no list.
+        let (last, wanted) = self.wanted();
+        let found = self.best(&listed, &wanted, last);
+        if let Some(found) = found.filter(|found| last != number || before.as_ref() != Some(found)) {
+            tell(&wanted, found);
+        }
+    }
+
+    /// Nothing where something else is wanted by now.
+    fn best(&self, listed: &Listed, words: &str, number: u64) -> Option<Vec<FoundFile>> {
+        let found: Vec<&Entry> = if words.is_empty() {
+            let mut files: Vec<&Entry> = listed.entries.iter().filter(|entry| !entry.path.ends_with('/')).collect();
+            let last = files.len().min(FOUND);
+            if files.len() > last {
+                files.select_nth_unstable_by_key(last, |entry| std::cmp::Reverse(entry.changed));
+                files.truncate(last);
+            }
+            files.sort_by(|one, two| two.changed.cmp(&one.changed).then_with(|| one.path.cmp(&two.path)));
+            files
+        } else {
+            let mut fuzzy = Fuzzy::paths(words);
+            let mut scored: Vec<(u32, &Entry)> = Vec::new();
+            for entries in listed.entries.chunks(STRETCH) {
+                if self.wanted().0 != number {
+                    return None;
+                }
+                scored.extend(entries.iter().filter_map(|entry| Some((fuzzy.score(&entry.path)?, entry))));
+            }
+            let order = |(score, entry): &(u32, &Entry)| (std::cmp::Reverse(*score), entry.path.len());
+            if scored.len() > FOUND {
+                scored.select_nth_unstable_by_key(FOUND, order);
+                scored.truncate(FOUND);
+            }
+            scored.sort_by(|one, two| order(one).cmp(&order(two)).then_with(|| one.1.path.cmp(&two.1.path)));
+            scored.into_iter().map(|(_, entry)| entry).collect()
+        };
+        Some(found.into_iter().map(|entry| self.found(entry)).collect())
+    }
+
+    fn found(&self, entry: &Entry) -> FoundFile {
+        let metadata = if entry.path.ends_with('/') { None } else { self.workspace.join(&entry.path).symlink_metadata().ok() };
+        let bytes = metadata.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+        let tokens = bytes.filter(|bytes| *bytes <= MOST_BYTES).map(|bytes| bytes.div_ceil(TOKEN_BYTES));
+        FoundFile { path: entry.path.clone(), tokens }
+    }
+}
+
+/// All that git would not ignore, hidden files too. Links are named and not followed.
+fn walk(workspace: &Path) -> Vec<Entry> {
+    let (entries, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+    let walk = WalkBuilder::new(workspace)
+        .hidden(false)
+        .require_git(false)
+        .add_custom_ignore_filename(".ayeignore")
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .threads(WALKERS)
+        .build_parallel();
+    walk.run(|| {
+        let mut mine = Batch { entries: &entries, own: Vec::new() };
+        let count = &count;
+        Box::new(move |entry| {
+            // What cannot be read is not offered.
+            let Some(entry) = entry.ok().and_then(|entry| named(workspace, &entry)) else { return WalkState::Continue };
+            if count.fetch_add(1, Ordering::Relaxed) >= MOST_PATHS {
+                return WalkState::Quit;
+            }
+            mine.own.push(entry);
+            WalkState::Continue
+        })
+    });
+    entries.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What one thread found; handed over when it is done.
+struct Batch<'a> {
+    entries: &'a Mutex<Vec<Entry>>,
+    own: Vec<Entry>,
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.own);
+    }
+}
+
+/// Its path below the workspace, where it can be written in a prompt.
+fn named(workspace: &Path, entry: &DirEntry) -> Option<Entry> {
+    let path = entry.path().strip_prefix(workspace).ok()?.to_str()?;
+    if path.is_empty() || path.contains(|letter: char| letter.is_control() || letter == '"') {
+        return None;
+    }
+    let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+    let path = if is_folder { format!("{path}/") } else { path.to_owned() };
+    let changed = if is_folder { None } else { entry.metadata().ok().and_then(|metadata| metadata.modified().ok()) };
+    Some(Entry { path, changed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn find(files: &Files, words: &str) -> Vec<String> {
+        let told = RefCell::new(Vec::new());
+        files.find(words, files.want(words), &|_, found| *told.borrow_mut() = found);
+        told.into_inner().into_iter().map(|file: FoundFile| file.path).collect()
+    }
+
+    fn workspace(paths: &[&str]) -> (tempfile::TempDir, Files) {
+        let directory = tempfile::TempDir::new().unwrap();
+        for path in paths {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "0123456789").unwrap();
+        }
+        let files = Files::new(directory.path().canonicalize().unwrap());
+        (directory, files)
+    }
+
+    #[test]
+    fn files_and_folders_are_found_by_their_letters_and_what_git_ignores_is_not() {
+        let (directory, files) =
+            workspace(&["src/main.rs", "docs/größe.md", "my notes.md", "target/out", ".git/config", ".github/ci.yml"]);
+        std::fs::write(directory.path().join(".gitignore"), "target\n").unwrap();
+        assert_eq!(find(&files, "main"), ["src/main.rs"]);
+        assert_eq!(find(&files, "größ"), ["docs/größe.md"]);
+        assert_eq!(find(&files, "my no"), ["my notes.md"]);
+        assert_eq!(find(&files, "src/")[0], "src/");
+        assert_eq!(find(&files, "github")[0], ".github/");
+        assert_eq!(find(&files, "config"), Vec::<String>::new());
+        assert_eq!(find(&files, "out"), Vec::<String>::new());
+        let told = RefCell::new(Vec::new());
+        files.find("main", files.want("main"), &|_, found| *told.borrow_mut() = found);
+        assert_eq!(told.into_inner()[0].tokens, Some(3));
+    }
+
+    #[test]
+    fn without_letters_those_that_changed_last_come_first() {
+        let (directory, files) = workspace(&["a", "b", "c"]);
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        for (path, seconds) in [("a", 10), ("b", 30), ("c", 20)] {
+            let file = std::fs::File::options().write(true).open(directory.path().join(path)).unwrap();
+            file.set_modified(old + Duration::from_secs(seconds)).unwrap();
+        }
+        assert_eq!(find(&files, ""), ["b", "c", "a"]);
+    }
+
+    #[test]
+    fn what_is_wanted_last_is_told_also_where_another_question_made_the_list() {
+        let (_directory, files) = workspace(&["apple", "pear"]);
+        let told = RefCell::new(Vec::new());
+        let first = files.want("p");
+        files.want("pear");
+        files.find("p", first, &|words, found| {
+            told.borrow_mut().push((words.to_owned(), found.into_iter().map(|file| file.path).collect::<Vec<_>>()));
+        });
+        assert_eq!(told.into_inner(), [("pear".to_owned(), vec!["pear".to_owned()])]);
+    }
+}

@@ -1,0 +1,184 @@
+//! What a screen looks up beside its session: files to name, commands of one's own, other sessions. It answers also before there
+//! is a session.
+
+mod attached;
+mod branches;
+mod commands;
+mod declared;
+mod files;
+mod sessions;
+mod symbols;
+
+pub use attached::kept as kept_image;
+
+use super::place::Place;
+use super::project::Brought;
+use super::relay::relay;
+use super::setup;
+use super::worktree::Worktree;
+use crate::protocol::{Command, Event, EventKind, LookUp, LookedUp, SessionId};
+use crate::store::Store;
+use commands::Commands;
+use files::Files;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use symbols::Symbols;
+use tokio::sync::mpsc;
+
+/// Whoever looks up. Cheap to clone.
+#[derive(Clone)]
+pub struct Desk {
+    inner: Arc<Inner>,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+struct Inner {
+    store: Store,
+    place: Place,
+    files: Files,
+    symbols: Symbols,
+    commands: Commands,
+    worktree: Arc<Worktree>,
+    /// The last search; older ones end.
+    searches: AtomicU64,
+}
+
+impl Desk {
+    pub fn new(store: Store, place: &Place, events: mpsc::UnboundedSender<Event>) -> Self {
+        let files = Files::new(place.workspace.clone());
+        let symbols = Symbols::new(place.workspace.clone());
+        let commands = Commands::new(place.directories.config.join("commands"));
+        let (worktree, searches) = (Arc::new(Worktree::new(place)), AtomicU64::new(0));
+        Self { inner: Arc::new(Inner { store, place: place.clone(), files, symbols, commands, worktree, searches }), events }
+    }
+
+    /// Answers what it can, and hands all other commands on.
+    pub fn answer(&self, commands: mpsc::Receiver<Command>) -> mpsc::Receiver<Command> {
+        let desk = self.clone();
+        relay(commands, move |command| match command {
+            Command::LookUp(what) if !what.is_of_servers() => {
+                desk.look_up(what);
+                None
+            }
+            Command::Setup(asked) => {
+                let desk = desk.clone();
+                tokio::spawn(async move { desk.tell(LookedUp::Setup(setup::answer(&desk.inner.place, asked).await)) });
+                None
+            }
+            command => Some(command),
+        })
+    }
+
+    /// What the project brings of commands counts from now on.
+    pub fn trust(&self, project: &Brought) {
+        let files = project.commands();
+        let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
+        self.inner.commands.trust(project.root(), files);
+        self.look_up(LookUp::Commands);
+    }
+
+    /// Never on the thread that asks: a disk may be slow.
+    fn look_up(&self, what: LookUp) {
+        let desk = self.clone();
+        if what == LookUp::Worktree {
+            let worktree = Arc::clone(&self.inner.worktree);
+            return worktree.look(move |told| desk.tell(told));
+        }
+        let number = match &what {
+            LookUp::Sessions { .. } => desk.inner.searches.fetch_add(1, Ordering::Relaxed) + 1,
+            LookUp::Files { words } => desk.inner.files.want(words),
+            LookUp::Symbols { words } => desk.inner.symbols.want(words),
+            _ => 0,
+        };
+        tokio::task::spawn_blocking(move || desk.find(what, number));
+    }
+
+    fn find(&self, what: LookUp, number: u64) {
+        let inner = &*self.inner;
+        let (store, place) = (&inner.store, &inner.place);
+        let told = match what {
+            LookUp::Files { words } => {
+                let tell = |words: &str, files| self.tell(LookedUp::Files { words: words.to_owned(), files });
+                return inner.files.find(&words, number, &tell);
+            }
+            LookUp::Symbols { words } => {
+                let tell = |symbols| self.tell(LookedUp::Symbols { words: words.clone(), symbols });
+                return inner.symbols.find(&words, number, &inner.files, &tell);
+            }
+            LookUp::Dropped { pasted, readings } => LookedUp::Dropped { files: attached::dropped(place, &readings), pasted },
+            LookUp::Clipboard => LookedUp::Clipboard(attached::clipboard(place)),
+            LookUp::Commands => {
+                let (commands, notices) = inner.commands.now();
+                LookedUp::Commands { commands, notices }
+            }
+            LookUp::Sessions { words, all, archived } => {
+                let is_last = || inner.searches.load(Ordering::Relaxed) == number;
+                match sessions::list(store, place, (&words, all, archived), &is_last, &|told| self.tell(told)) {
+                    Ok(()) => return,
+                    Err(message) => LookedUp::Failed { message },
+                }
+            }
+            LookUp::Session { session_id } => told(sessions::look(store, place, &session_id).map(LookedUp::Session)),
+            LookUp::Rename { session_id, title } => {
+                told(sessions::rename(store, &session_id, &title).map(|title| LookedUp::Renamed { session_id, title }))
+            }
+            LookUp::Delete { session_id } => {
+                told(sessions::delete(store, place, &session_id).map(|()| LookedUp::Deleted { session_id }))
+            }
+            LookUp::Archive { session_id, archived } => told(
+                store.archive(&session_id, archived).map(|()| LookedUp::Archived { session_id, archived }).map_err(Into::into),
+            ),
+            LookUp::Branches { session_id } => {
+                told(branches::of(store, &session_id).map(|branches| LookedUp::Branches { branches }).map_err(Into::into))
+            }
+            LookUp::Fork { session_id, records } => {
+                told(super::sessions::fork(store, place, &session_id, records).map(|session_id| LookedUp::Forked { session_id }))
+            }
+            LookUp::Places => LookedUp::Places { rows: places(place) },
+            LookUp::KeepTheme { name } => {
+                let kept = super::theme::keep(place, &name).map_err(|trouble| trouble.message);
+                LookedUp::ThemeKept { name, kept }
+            }
+            // Looked at beside the others, and asked of the session.
+            LookUp::Worktree | LookUp::Resources { .. } | LookUp::Prompts | LookUp::Prompt { .. } => return,
+        };
+        self.tell(told);
+    }
+
+    fn tell(&self, told: LookedUp) {
+        // A screen that is gone asks for nothing.
+        let _ = self.events.send(Event {
+            workspace_id: self.inner.place.workspace_id(),
+            session_id: SessionId::new(String::new()),
+            task_id: None,
+            step_id: None,
+            timestamp: jiff::Timestamp::now(),
+            kind: EventKind::LookedUp(told),
+        });
+    }
+}
+
+fn told(found: Result<LookedUp, super::Trouble>) -> LookedUp {
+    found.unwrap_or_else(|trouble| LookedUp::Failed { message: trouble.message })
+}
+
+/// Where the person's files are; of those that may be there it is said whether they are.
+fn places(place: &Place) -> Vec<(String, String)> {
+    let home = |path: &PathBuf| match path.strip_prefix(&place.home) {
+        Ok(rest) if place.home.parent().is_some() => format!("~/{}", rest.display()),
+        Ok(_) | Err(_) => path.display().to_string(),
+    };
+    let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (not there)", home(&path)) };
+    let (config, data) = (&place.directories.config, &place.directories.data);
+    [
+        ("settings", file(config.join("config.toml"))),
+        ("own policy", file(config.join("policy.toml"))),
+        ("own rules", file(place.directories.of_project(&place.workspace).join("policy.toml"))),
+        ("project's", file(place.workspace.join(".aye"))),
+        ("data", home(data)),
+        ("log", home(&data.join("logs"))),
+    ]
+    .map(|(name, words)| (name.to_owned(), words))
+    .to_vec()
+}

@@ -1,0 +1,258 @@
+//! Sessions for a list on the screen: what they are about, where they stand, what was said last.
+
+use crate::agent;
+use crate::app::git::Repository;
+use crate::app::place::Place;
+use crate::app::sessions;
+use crate::app::since;
+use crate::app::trouble::Trouble;
+use crate::protocol::{
+    EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
+};
+use crate::store::{SessionStatus, SessionSummary, Store, StoreError};
+use std::path::Path;
+
+/// More than anybody goes through; the search finds the others.
+const MOST: usize = 500;
+/// What they cost is reckoned for so many.
+const COSTED: usize = 100;
+/// So many records of one are looked at, and so many lines shown.
+const PIECE: usize = 120;
+const LINES: usize = 40;
+/// Of one line.
+const LINE_BYTES: usize = 600;
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// Tells what the titles say at once, and what takes longer after it: what was said in them, and what they cost.
+pub fn list(
+    store: &Store,
+    place: &Place,
+    (words, all, archived): (&str, bool, bool),
+    is_last: &dyn Fn() -> bool,
+    tell: &dyn Fn(LookedUp),
+) -> Result<(), String> {
+    let here = place.workspace_id();
+    let said = |error: StoreError| error.to_string();
+    let mut everywhere = store.sessions(None).map_err(said)?;
+    everywhere.retain(|session| session.archived == archived);
+    let count_here = everywhere.iter().filter(|session| session.workspace_id == here).count() as u64;
+    let counts = (count_here, everywhere.len() as u64);
+    let repository = Repository::of(&place.workspace);
+    let chosen: Vec<&SessionSummary> = everywhere.iter().filter(|session| all || session.workspace_id == here).collect();
+    let told = |sessions: Vec<ListedSession>, looks_on| {
+        let (words, (here, everywhere)) = (words.to_owned(), counts);
+        tell(LookedUp::Sessions { words, all, archived, sessions, here, everywhere, looks_on });
+    };
+    let pattern = if words.trim().is_empty() { None } else { Some(sessions::pattern(words.trim())) };
+    let pattern = match pattern {
+        None => None,
+        Some(Ok(pattern)) => Some(pattern),
+        // A pattern that is not written to its end finds nothing yet.
+        Some(Err(_)) => {
+            told(Vec::new(), false);
+            return Ok(());
+        }
+    };
+    let in_title = |session: &SessionSummary| {
+        pattern.as_ref().is_none_or(|pattern| {
+            session.title.as_deref().is_some_and(|title| pattern.is_match(title))
+                || session.session_id.as_str().starts_with(words)
+        })
+    };
+    let mut found: Vec<ListedSession> = chosen
+        .iter()
+        .filter(|session| in_title(session))
+        .take(MOST)
+        .map(|session| listed(session, place, repository.as_ref()))
+        .collect();
+    told(found.clone(), true);
+    if let Some(pattern) = &pattern {
+        for session in chosen.iter().filter(|session| !in_title(session)) {
+            if !is_last() || found.len() >= MOST {
+                break;
+            }
+            match sessions::first_hit(store, session, pattern, is_last) {
+                Ok(Some(hit)) => found.push(ListedSession { hit: Some(hit), ..listed(session, place, repository.as_ref()) }),
+                // Somebody forgot it meanwhile.
+                Ok(None) | Err(StoreError::NoSession { .. }) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+    for session in found.iter_mut().take(COSTED) {
+        if !is_last() {
+            return Ok(());
+        }
+        let tally = store.tally(&session.session_id).unwrap_or_default();
+        (session.cost_usd, session.estimated) = (tally.cost_usd, tally.estimated);
+    }
+    if is_last() {
+        told(found, false);
+    }
+    Ok(())
+}
+
+fn listed(session: &SessionSummary, place: &Place, repository: Option<&Repository>) -> ListedSession {
+    let state = match (session.status, session.held_by) {
+        (_, Some(pid)) if pid != std::process::id() => ListedState::Elsewhere,
+        (SessionStatus::Idle, _) => ListedState::Done,
+        (SessionStatus::Waiting, _) => ListedState::Waits,
+        (SessionStatus::Paused, _) => ListedState::Paused,
+        (SessionStatus::Running, Some(_)) => ListedState::Done,
+        (SessionStatus::Running, None) => ListedState::Interrupted,
+    };
+    let is_here = session.workspace == place.workspace.to_string_lossy();
+    let branch = if is_here {
+        repository.and_then(|repository| repository.branch_at(session.updated))
+    } else {
+        Repository::of(Path::new(&session.workspace)).and_then(|repository| repository.branch_at(session.updated))
+    };
+    ListedSession {
+        session_id: session.session_id.clone(),
+        title: session.title.clone(),
+        state,
+        elsewhere: (!is_here).then(|| for_people(&session.workspace, place)),
+        updated: session.updated,
+        created: session.created,
+        age: age(jiff::Timestamp::now().as_second().saturating_sub(session.updated.as_second())),
+        model: session.model.clone(),
+        branch,
+        cost_usd: None,
+        estimated: false,
+        lacks: (!Path::new(&session.workspace).is_dir()).then(|| "its directory is gone".to_owned()),
+        hit: None,
+    }
+}
+
+/// `~/src/greeter`.
+fn for_people(workspace: &str, place: &Place) -> String {
+    match Path::new(workspace).strip_prefix(&place.home) {
+        Ok(rest) if place.home.parent().is_some() => format!("~/{}", rest.display()),
+        Ok(_) | Err(_) => workspace.to_owned(),
+    }
+}
+
+/// `now`, `5 min`, `2 h`, `3 d`, `7 w`.
+pub(super) fn age(seconds: i64) -> String {
+    match seconds {
+        ..MINUTE => "now".to_owned(),
+        MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        HOUR..DAY => format!("{} h", seconds / HOUR),
+        _ if seconds < 14 * DAY => format!("{} d", seconds / DAY),
+        _ => format!("{} w", seconds / (7 * DAY)),
+    }
+}
+
+/// The end of what was said in a session, and what it came to.
+pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook, Trouble> {
+    let summary = store.find(id.as_str())?;
+    let piece = store.piece(&summary.session_id, None, PIECE)?;
+    let mut lines: Vec<LookLine> = Vec::new();
+    let (mut summaries, mut answer) = (std::collections::HashMap::new(), String::new());
+    let put = |lines: &mut Vec<LookLine>, kind, text: &str| {
+        let text = text[..cut_before(text, LINE_BYTES)].trim().to_owned();
+        if !text.is_empty() {
+            lines.push(LookLine { kind, text });
+        }
+    };
+    for event in agent::replay(&piece.records, &place.workspace_id(), id) {
+        if !matches!(event.kind, EventKind::TextChunk { .. }) {
+            put(&mut lines, LookKind::Answer, &std::mem::take(&mut answer));
+        }
+        match event.kind {
+            EventKind::TaskStarted { prompt, .. } => put(&mut lines, LookKind::Prompt, &prompt),
+            EventKind::Steered { text } => put(&mut lines, LookKind::Prompt, &text),
+            EventKind::TextChunk { text } => answer.push_str(&text),
+            EventKind::ToolRequested { tool_call_id, summary, .. } => {
+                summaries.insert(tool_call_id, summary);
+            }
+            EventKind::ToolCompleted { tool_call_id, tool_name, status, .. } => {
+                let kind = match status {
+                    ToolStatus::Succeeded => LookKind::Done,
+                    ToolStatus::Failed => LookKind::Failed,
+                    ToolStatus::Denied => LookKind::Denied,
+                };
+                put(&mut lines, kind, &summaries.remove(&tool_call_id).unwrap_or(tool_name));
+            }
+            EventKind::ApprovalRequested(approval) => {
+                let what = summaries.get(&approval.tool_call_id).cloned().unwrap_or_else(|| approval.action_summary.clone());
+                put(&mut lines, LookKind::Waits, &format!("{what} — waits for you"));
+            }
+            EventKind::ToolInterrupted { summary, .. } => {
+                put(&mut lines, LookKind::Failed, &format!("{summary} — was running when aye ended"));
+            }
+            EventKind::TaskFailed { failure, .. } => put(&mut lines, LookKind::Failed, &failure.message),
+            EventKind::TaskCancelled { .. } => put(&mut lines, LookKind::Note, "stopped"),
+            _ => {}
+        }
+    }
+    put(&mut lines, LookKind::Answer, &answer);
+    // What waited and was answered in the meantime stands there as answered.
+    let answered = |lines: &[LookLine], at: usize| {
+        let what = lines[at].text.split(" — ").next().unwrap_or_default().to_owned();
+        lines[at + 1..].iter().any(|later| later.text == what)
+    };
+    let waits: Vec<bool> = (0..lines.len()).map(|at| lines[at].kind != LookKind::Waits || !answered(&lines, at)).collect();
+    let mut keep = waits.into_iter();
+    lines.retain(|_| keep.next().unwrap_or(true));
+    let before = lines.len().saturating_sub(LINES);
+    lines.drain(..before);
+    Ok(SessionLook { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
+}
+
+fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> {
+    let tally = store.tally(&summary.session_id).unwrap_or_default();
+    let counted = |count: u64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
+    let tokens = tally.usage.input_tokens + tally.usage.output_tokens;
+    let mut facts = vec![
+        format!("{} · {} · {tokens} tokens", counted(tally.tasks, "prompt"), counted(tally.steps, "step")),
+        summary.model.clone(),
+    ];
+    if tally.queued > 0 {
+        facts.push(format!("{} in its queue", counted(tally.queued, "message")));
+    }
+    if let Some(pid) = summary.held_by.filter(|pid| *pid != std::process::id()) {
+        facts.push(format!("open in process {pid}"));
+    }
+    if Path::new(&summary.workspace).is_dir() {
+        facts.extend(since::branch(summary).map(|words| format!("⚠ {words}")));
+        let changed =
+            tokio::runtime::Handle::try_current().map(|runtime| runtime.block_on(since::files(place, &summary.session_id)));
+        facts.extend(changed.ok().and_then(|files| since::words(&files)).map(|words| format!("⚠ {words} since")));
+    } else {
+        facts.push(format!("⚠ its directory is gone: {}", summary.workspace));
+    }
+    facts.retain(|fact| !fact.is_empty());
+    facts
+}
+
+pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
+    sessions::rename(store, id, title)
+}
+
+pub fn delete(store: &Store, place: &Place, id: &SessionId) -> Result<(), Trouble> {
+    sessions::forget(store, place, id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::age;
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        for (seconds, words) in [
+            (-5, "now"),
+            (59, "now"),
+            (60, "1 min"),
+            (7_199, "1 h"),
+            (90_000, "1 d"),
+            (13 * 86_400, "13 d"),
+            (21 * 86_400, "3 w"),
+        ] {
+            assert_eq!(age(seconds), words);
+        }
+    }
+}

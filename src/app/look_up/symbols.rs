@@ -1,0 +1,191 @@
+//! What the files of a workspace declare, by a few letters of its name. Files are read beside all else, each once until it changes.
+
+use super::declared::{Declared, declared, is_known};
+use super::files::{Entry, Files, TOKEN_BYTES};
+use crate::protocol::FoundSymbol;
+use crate::text::Fuzzy;
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Of a larger workspace the files that changed last are looked through.
+const MOST_FILES: usize = 20_000;
+const FILE_BYTES: u64 = 1 << 20;
+/// All that is remembered.
+const MOST_SYMBOLS: usize = 200_000;
+/// So many are told.
+const FOUND: usize = 50;
+/// What is found so far is told as often, while files are still read.
+const EVERY: Duration = Duration::from_millis(200);
+
+type Stamp = (Option<SystemTime>, u64);
+
+#[derive(Clone)]
+struct Known {
+    stamp: Stamp,
+    declared: Arc<[Declared]>,
+}
+
+pub struct Symbols {
+    workspace: PathBuf,
+    known: Mutex<HashMap<String, Known>>,
+    /// Which words were asked for last, and how many times was asked.
+    wanted: Mutex<(u64, String)>,
+}
+
+impl Symbols {
+    pub fn new(workspace: PathBuf) -> Self {
+        Self { workspace, known: Mutex::default(), wanted: Mutex::default() }
+    }
+
+    /// These words are wanted now; the number is for `find`.
+    pub fn want(&self, words: &str) -> u64 {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        *wanted = (wanted.0 + 1, words.to_owned());
+        wanted.0
+    }
+
+    fn is_wanted(&self, number: u64) -> bool {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).0 == number
+    }
+
+    /// `#name` in all files, `src/main.rs#name` in those whose path begins or is so. Told again while more files are read.
+    pub fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
+        let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
+        let listed = files.all();
+        let is_meant = |entry: &&Entry| is_known(&entry.path) && (within.is_empty() || entry.path.starts_with(within));
+        let mut entries: Vec<&Entry> = listed.entries.iter().filter(is_meant).collect();
+        if entries.len() > MOST_FILES {
+            entries.select_nth_unstable_by_key(MOST_FILES, |entry| std::cmp::Reverse(entry.changed));
+            entries.truncate(MOST_FILES);
+        }
+        entries.sort_by(|one, two| one.path.cmp(&two.path));
+        let (mut best, mut fuzzy) = (Best::default(), Fuzzy::words(name));
+        let (mut told, mut seen) = (Instant::now(), 0);
+        for entry in entries {
+            if !self.is_wanted(number) {
+                return;
+            }
+            let declared = self.of(&entry.path);
+            seen += declared.len();
+            for one in declared.iter() {
+                let score = if name.is_empty() { Some(0) } else { fuzzy.score(&one.name) };
+                if let Some(score) = score {
+                    best.add(score, &entry.path, one);
+                }
+            }
+            if seen > MOST_SYMBOLS {
+                break;
+            }
+            if told.elapsed() >= EVERY {
+                told = Instant::now();
+                tell(best.found());
+            }
+        }
+        if self.is_wanted(number) {
+            tell(best.found());
+        }
+    }
+
+    /// What a file declares: known, unless it changed. What cannot be read declares nothing.
+    fn of(&self, path: &str) -> Arc<[Declared]> {
+        let full = self.workspace.join(path);
+        let Ok(metadata) = full.symlink_metadata() else { return Arc::default() };
+        if !metadata.is_file() || metadata.len() > FILE_BYTES {
+            return Arc::default();
+        }
+        let stamp = (metadata.modified().ok(), metadata.len());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        if let Some(known) = known.filter(|known| known.stamp == stamp) {
+            return known.declared;
+        }
+        let declared: Arc<[Declared]> = text(&full).map(|text| declared(path, &text)).unwrap_or_default().into();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_FILES {
+            known.clear();
+        }
+        known.insert(path.to_owned(), Known { stamp, declared: Arc::clone(&declared) });
+        declared
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The best so far; no more of them is held than twice what is told.
+#[derive(Default)]
+struct Best(Vec<(u32, FoundSymbol)>);
+
+impl Best {
+    fn add(&mut self, score: u32, path: &str, one: &Declared) {
+        if self.0.len() >= 2 * FOUND {
+            self.cut();
+            if self.0.last().is_some_and(|(least, _)| score < *least) {
+                return;
+            }
+        }
+        let symbol = FoundSymbol {
+            name: one.name.clone(),
+            kind: one.kind.clone(),
+            path: path.to_owned(),
+            first: one.first,
+            last: one.last,
+            tokens: one.bytes.div_ceil(TOKEN_BYTES),
+        };
+        self.0.push((score, symbol));
+    }
+
+    fn cut(&mut self) {
+        let order = |(score, one): &(u32, FoundSymbol)| (std::cmp::Reverse(*score), one.name.chars().count());
+        self.0.sort_by(|one, two| {
+            let place = || (&one.1.path, one.1.first).cmp(&(&two.1.path, two.1.first));
+            order(one).cmp(&order(two)).then_with(place)
+        });
+        self.0.truncate(FOUND);
+    }
+
+    fn found(&mut self) -> Vec<FoundSymbol> {
+        self.cut();
+        self.0.iter().map(|(_, symbol)| symbol.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn find(symbols: &Symbols, files: &Files, words: &str) -> Vec<String> {
+        let told = RefCell::new(Vec::new());
+        symbols.find(words, symbols.want(words), files, &|found| *told.borrow_mut() = found);
+        told.into_inner().into_iter().map(|one| format!("{}:{} {}", one.path, one.first, one.name)).collect()
+    }
+
+    #[test]
+    fn a_name_is_found_in_all_files_or_in_one_and_again_where_it_moved() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let workspace = directory.path().canonicalize().unwrap();
+        let write = |path: &str, text: &str| std::fs::write(workspace.join(path), text).unwrap();
+        std::fs::create_dir(workspace.join("src")).unwrap();
+        write("src/main.rs", "fn main() {}\n\nfn greet_all() {}\nfn greet() {}\n");
+        write("tool.py", "def greet():\n    pass\n");
+        write("notes.md", "fn greet() {}\n");
+        write(".gitignore", "out.rs\n");
+        write("out.rs", "fn greet() {}\n");
+        let (symbols, files) = (Symbols::new(workspace.clone()), Files::new(workspace.clone()));
+        assert_eq!(find(&symbols, &files, "#greet"), ["src/main.rs:4 greet", "tool.py:1 greet", "src/main.rs:3 greet_all"]);
+        assert_eq!(find(&symbols, &files, "tool.py#"), ["tool.py:1 greet"]);
+        assert_eq!(find(&symbols, &files, "src/#mn"), ["src/main.rs:1 main"]);
+        assert_eq!(find(&symbols, &files, "#nothing"), [""; 0]);
+        write("tool.py", "# moved\n\ndef greet():\n    pass\n");
+        assert_eq!(find(&symbols, &files, "tool.py#gr"), ["tool.py:3 greet"]);
+        let late = symbols.want("#a");
+        symbols.want("#b");
+        symbols.find("#a", late, &files, &|_| panic!("something else is wanted by now"));
+    }
+}

@@ -1,0 +1,111 @@
+//! `aye mcp list`: which servers there are, where each comes from, and what the policy lists of it. Nothing is connected to.
+
+use super::specs::{Found, found};
+use crate::app::cli::Common;
+use crate::app::exit::Exit;
+use crate::app::layers::Policy;
+use crate::app::place::Place;
+use crate::app::project::Brought;
+use crate::app::trouble::Trouble;
+use crate::mcp::{Reach, Spec};
+use crate::policy::ToolPattern;
+use crate::text::clean;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    name: String,
+    /// `npx -y server`, `https://example.org/mcp`.
+    reached_by: String,
+    /// The file, and the line of an own one.
+    place: String,
+    of_project: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    off: Option<String>,
+    /// Patterns of `allowed_tools` that speak of its tools.
+    allowed_tools: Vec<String>,
+}
+
+pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
+    let project = Brought::look(place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    let (servers, problems) = found(place, Some(&project));
+    let rows: Vec<Listed> = servers.into_iter().map(|server| row(server, &policy)).collect();
+    for problem in problems {
+        crate::app::warn(&problem);
+    }
+    if let Some(ignored) = project.ignored().filter(|ignored| ignored.contains(".mcp.json")) {
+        crate::app::warn(&ignored);
+    }
+    if json {
+        crate::app::say_json(&rows);
+    } else if rows.is_empty() {
+        crate::app::say("there are no servers; `aye mcp add NAME URL` or `aye mcp add NAME -- COMMAND` adds one\n");
+    } else {
+        crate::app::say(&clean(&table(&rows)));
+    }
+    Ok(Exit::Completed)
+}
+
+fn row(Found { spec, place }: Found, policy: &Policy) -> Listed {
+    let reached_by = reached_by(&spec);
+    let allowed_tools = allowed(&spec.name, policy);
+    Listed {
+        name: spec.name,
+        reached_by,
+        place: place.replace('`', ""),
+        of_project: spec.of_project,
+        off: spec.off,
+        allowed_tools,
+    }
+}
+
+/// For people; the part of an address that may be a secret is left out.
+pub(super) fn reached_by(spec: &Spec) -> String {
+    match &spec.reach {
+        Reach::Program { argv, .. } => argv.join(" "),
+        Reach::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// What of the lists of allowed tools can mean a tool of this server.
+fn allowed(server: &str, policy: &Policy) -> Vec<String> {
+    let layers = policy.layers.iter().filter(|layer| layer.scope.grants());
+    let mut patterns: Vec<String> = Vec::new();
+    for tools in layers.filter_map(|layer| layer.bundle.mcp.as_ref()) {
+        match &tools.allowed {
+            None => patterns.push("*".to_owned()),
+            Some(listed) => {
+                patterns.extend(listed.iter().filter(|pattern| speaks_of(pattern, server)).map(|pattern| pattern.text.clone()));
+            }
+        }
+    }
+    patterns.dedup();
+    patterns
+}
+
+fn speaks_of(pattern: &ToolPattern, server: &str) -> bool {
+    let of_server = pattern.text.split('/').next().unwrap_or_default();
+    ToolPattern { text: of_server.to_owned(), line: pattern.line }.names(server)
+}
+
+fn table(rows: &[Listed]) -> String {
+    let widest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let _ = writeln!(text, "{:widest$}  {}", row.name, row.reached_by);
+        let _ = writeln!(text, "{:widest$}  from {}", "", row.place);
+        let listed = if row.allowed_tools.is_empty() {
+            format!("the policy lists none of its tools; `aye mcp test {}` shows how", row.name)
+        } else {
+            format!("the policy lists {}", row.allowed_tools.join(", "))
+        };
+        let _ = writeln!(text, "{:widest$}  {listed}", "");
+        if let Some(off) = &row.off {
+            let _ = writeln!(text, "{:widest$}  off: {off}", "");
+        }
+    }
+    text
+}

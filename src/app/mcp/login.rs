@@ -1,0 +1,106 @@
+//! `aye mcp login` and `logout`: the browser is shown where to go, and tokens are kept or forgotten.
+
+use super::specs::specs;
+use super::vault::vault;
+use crate::app::auth::check_place_of_file;
+use crate::app::cli::Common;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::project::Brought;
+use crate::app::trouble::Trouble;
+use crate::mcp::Spec;
+use crate::mcp::auth::{LogIn, sign_in};
+use crate::policy::redact::names_a_secret;
+use crate::ports::BoxFuture;
+use crate::sys::opener::{Address, Desktop, Opening};
+use crate::text::clean;
+use std::collections::BTreeSet;
+
+/// Shows the address, and opens it where there is a browser.
+struct Shown<'a> {
+    place: &'a Place,
+    server: &'a str,
+    no_browser: bool,
+}
+
+impl LogIn for Shown<'_> {
+    fn visit<'b>(&'b self, address: &'b str) -> BoxFuture<'b, ()> {
+        Box::pin(async move {
+            let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+            let text = format!("sign in to `{}` at {host}:\n\n  {address}\n\n", self.server);
+            crate::app::say(&clean(&text));
+            let opened = match Address::parse(address).filter(|_| !self.no_browser) {
+                Some(address) => self.desktop().carry_out(&Opening::Visit(address)).await.is_ok(),
+                None => false,
+            };
+            let how = if opened { "it is open in your browser" } else { "open it in a browser on this machine" };
+            crate::app::say(&format!("{how}; waiting at most 5 minutes, ctrl+c gives up\n"));
+        })
+    }
+}
+
+impl Shown<'_> {
+    /// Without what is secret in aye's own environment.
+    fn desktop(&self) -> Desktop {
+        let secret: BTreeSet<String> = self
+            .place
+            .environment
+            .variables()
+            .map(|(name, _)| name.to_owned())
+            .filter(|name| names_a_secret(name))
+            .chain(self.place.settings.key_variables())
+            .collect();
+        let names: Vec<String> = secret.into_iter().collect();
+        Desktop::find(&self.place.workspace, &names, &|_| false)
+    }
+}
+
+pub fn log_in(place: &Place, common: &Common, name: &str, no_browser: bool) -> Result<Exit, Trouble> {
+    let spec = named(place, common, name)?;
+    if !place.settings.uses_keyring() {
+        check_place_of_file(place)?;
+    }
+    let shown = Shown { place, server: &spec.name, no_browser };
+    let done = crate::app::runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
+    let done = done.map_err(|why| Trouble { exit: Exit::Authentication, message: format!("no sign-in to `{name}`: {why}") })?;
+    let scopes = if done.scopes.is_empty() { String::new() } else { format!(" for {}", done.scopes.join(" ")) };
+    let lasts = if done.lasts { "" } else { "; it cannot be renewed, so you sign in again when it ends" };
+    crate::app::say(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));
+    Ok(Exit::Completed)
+}
+
+pub fn log_out(place: &Place, name: &str) -> Result<Exit, Trouble> {
+    let text = if forget(place, name)? {
+        format!("the tokens of `{name}` are forgotten here; its authorization server may still list aye\n")
+    } else {
+        format!("no tokens of `{name}` were kept\n")
+    };
+    crate::app::say(&clean(&text));
+    Ok(Exit::Completed)
+}
+
+/// Whether anything was kept.
+pub(super) fn forget(place: &Place, name: &str) -> Result<bool, Trouble> {
+    let kept = place.credentials.names_of_server(name)?;
+    for name in &kept {
+        place.credentials.forget(name)?;
+    }
+    Ok(!kept.is_empty())
+}
+
+/// One of the servers; one that is off can be signed in to all the same, but for one that nobody approved.
+pub(super) fn named(place: &Place, common: &Common, name: &str) -> Result<Spec, Trouble> {
+    let project = Brought::look(place, common.trust);
+    let (specs, problems) = specs(place, Some(&project));
+    for problem in problems.iter().filter(|problem| problem.contains(&format!("`{name}`"))) {
+        crate::app::warn(problem);
+    }
+    let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
+        let untrusted = project.ignored().map(|ignored| format!("\n{ignored}")).unwrap_or_default();
+        Trouble::usage(format!("there is no server `{name}`; `aye mcp list` shows all{untrusted}"))
+    })?;
+    match &spec.off {
+        Some(why) if spec.of_project => Err(Trouble::usage(format!("the server `{name}` is off: {why}"))),
+        Some(_) | None => Ok(spec),
+    }
+}

@@ -1,0 +1,85 @@
+//! What connections are made of: the person's servers, and the project's where a person approved them.
+
+use crate::app::place::Place;
+use crate::app::project::Brought;
+use crate::config::servers::{self, HttpKind as Kind, Server, Way};
+use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
+
+/// All servers, own ones first, and what is wrong with any, each a sentence. Nothing is started or asked.
+pub fn specs(place: &Place, project: Option<&Brought>) -> (Vec<Spec>, Vec<String>) {
+    let (found, problems) = found(place, project);
+    (found.into_iter().map(|found| found.spec).collect(), problems)
+}
+
+/// A server and the file it comes from.
+pub(super) struct Found {
+    pub spec: Spec,
+    pub place: String,
+}
+
+pub(super) fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Vec<String>) {
+    let own = place.settings.servers(&place.environment, &place.workspace, &place.home);
+    let mut problems = own.problems;
+    let mut all: Vec<Found> = own.servers.into_iter().map(|server| spec(server, false)).collect();
+    let Some((project, (file, bytes))) = project.and_then(|project| Some((project, project.servers()?))) else {
+        return (all, problems);
+    };
+    let brought = servers::of_project(bytes, &file, &place.environment, &place.settings.key_variables());
+    problems.extend(brought.problems);
+    for mut server in brought.servers {
+        if let Some(known) = all.iter().find(|known| known.spec.name.eq_ignore_ascii_case(&server.name)) {
+            let (name, own) = (&server.name, &known.place);
+            problems.push(format!("the project has a server `{name}` too; yours in {own} counts"));
+            continue;
+        }
+        let (argv, directory) = match &server.way {
+            Way::Program { argv, directory, .. } => (argv.as_slice(), directory.as_deref()),
+            Way::Http { .. } => (&[] as &[String], None),
+        };
+        // `--trust` is no look at what is started.
+        if !project.knows_server(argv, directory) {
+            server.off = Some("nobody approved it as it is now: open the project in `aye` and trust it there".to_owned());
+        }
+        all.push(spec(server, true));
+    }
+    (all, problems)
+}
+
+/// Secrets that stand in the settings as they are.
+pub fn secrets(place: &Place) -> Vec<String> {
+    place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
+}
+
+fn spec(server: Server, of_project: bool) -> Found {
+    let reach = match server.way {
+        Way::Program { argv, environment, directory, network } => {
+            Reach::Program { argv, environment: environment.0, directory, network }
+        }
+        Way::Http { url, kind, headers, oauth } => {
+            let sign_in = if headers.names("authorization") {
+                SignIn::None
+            } else {
+                SignIn::OAuth { client_id: oauth.client_id, scopes: oauth.scopes, redirect_port: oauth.redirect_port }
+            };
+            let headers = headers.0.into_iter().map(|(name, value)| Header { name, value }).collect();
+            let kind = match kind {
+                Kind::Auto => HttpKind::Auto,
+                Kind::Streamable => HttpKind::Streamable,
+                Kind::Sse => HttpKind::Sse,
+            };
+            Reach::Http { url, headers, sign_in, kind }
+        }
+    };
+    let spec = Spec {
+        name: server.name,
+        reach,
+        off: server.off,
+        of_project,
+        retry_attempts: server.retry_attempts,
+        retry_delay: server.retry_delay,
+        start_timeout: server.start_timeout,
+        call_timeout: server.call_timeout,
+        tool_timeouts: server.tool_timeouts,
+    };
+    Found { spec, place: server.place }
+}

@@ -1,0 +1,161 @@
+//! `aye mcp test`: connects to one server as a session would, and shows its tools, what the policy says of each, and what would
+//! list them.
+
+use super::list::reached_by;
+use super::login::named;
+use super::vault::vault;
+use crate::app::cli::Common;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::project::Brought;
+use crate::app::session;
+use crate::app::standing::Standing;
+use crate::app::trouble::Trouble;
+use crate::mcp::auth::Keeper;
+use crate::mcp::{Reach, Servers, Spec, Wires};
+use crate::policy::Enforcer;
+use crate::ports::{Launcher, RemoteServers, RemoteTool};
+use crate::protocol::{Action, ServerState, VerdictKind, counted};
+use crate::text::clean;
+use crate::tools::ServerLauncher;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Shown as text; the rest are counted.
+const SHOWN: usize = 200;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tried {
+    server: String,
+    reached_by: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    tools: Vec<Judged>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Judged {
+    name: String,
+    fingerprint: String,
+    verdict: VerdictKind,
+    rule: String,
+    reason: String,
+}
+
+pub fn run(place: &Place, common: &Common, name: &str, json: bool) -> Result<Exit, Trouble> {
+    let spec = named(place, common, name)?;
+    if let Some(why) = &spec.off {
+        return Err(Trouble::usage(format!("the server `{name}` is off: {why}")));
+    }
+    let project = Brought::look(place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    policy.holds_for(None)?;
+    let standing = match &spec.reach {
+        Reach::Program { .. } => Standing::find(place, !project.waits()),
+        Reach::Http { .. } => Standing::unasked(place),
+    };
+    let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
+    let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.holding(&enforcer)));
+    let wires = Wires {
+        launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
+        tokens: Some(Arc::new(Keeper::new(vault(place)))),
+        ..Wires::default()
+    };
+    let reached_by = reached_by(&spec);
+    let (tools, notes) = crate::app::runtime()?.block_on(look(spec, wires))?;
+    let tools = tools.iter().map(|tool| judged(tool, &enforcer)).collect();
+    let tried = Tried { server: name.to_owned(), reached_by, notes, tools };
+    if json {
+        crate::app::say_json(&tried);
+    } else {
+        crate::app::say(&clean(&tried.as_text(place)));
+    }
+    Ok(Exit::Completed)
+}
+
+/// What it offers, once it is there.
+async fn look(spec: Spec, wires: Wires) -> Result<(Vec<RemoteTool>, Vec<String>), Trouble> {
+    let name = spec.name.clone();
+    let servers = Servers::new(vec![spec], wires);
+    let mut changed = servers.changed();
+    servers.look();
+    let found = loop {
+        match servers.statuses().into_iter().next().map(|status| status.state) {
+            Some(ServerState::Ready) => break Ok((servers.tools().to_vec(), servers.notes(&name))),
+            Some(ServerState::NeedsLogin) => {
+                let message = format!("the server `{name}` wants to know who asks: `aye mcp login {name}`");
+                break Err(Trouble { exit: Exit::Authentication, message });
+            }
+            Some(ServerState::Unreachable { why } | ServerState::Off { why }) => break Err(Trouble::failed(why)),
+            Some(ServerState::Asleep | ServerState::Starting) => {}
+            None => break Err(Trouble::failed("there is no such server")),
+        }
+        tokio::select! {
+            done = changed.changed() => if done.is_err() {
+                break Err(Trouble::failed(format!("the server `{name}` was given up")));
+            },
+            done = tokio::signal::ctrl_c() => {
+                drop(done);
+                break Err(Trouble { exit: Exit::Interrupted, message: "stopped".to_owned() });
+            }
+        }
+    };
+    servers.end().await;
+    found
+}
+
+fn judged(tool: &RemoteTool, enforcer: &Enforcer) -> Judged {
+    let (server, name, fingerprint) = (tool.server.clone(), tool.name.clone(), tool.fingerprint.clone());
+    let action = Action::Invoke { server, tool: name, fingerprint, changed: false };
+    let told = enforcer.explain(&[action], jiff::Timestamp::now());
+    Judged {
+        name: tool.name.clone(),
+        fingerprint: tool.fingerprint.clone(),
+        verdict: told.verdict,
+        rule: told.rule,
+        reason: told.reason,
+    }
+}
+
+impl Tried {
+    fn as_text(&self, place: &Place) -> String {
+        let mut text = String::new();
+        let count = self.tools.len();
+        let offered = counted(count as u64, "tool", "tools");
+        let _ = writeln!(text, "{} ({}) answers and offers {offered}", self.server, self.reached_by);
+        for note in &self.notes {
+            let _ = writeln!(text, "  {note}");
+        }
+        let shown = self.tools.iter().take(SHOWN);
+        let widest = shown.clone().map(|tool| tool.name.chars().count()).max().unwrap_or(0);
+        for tool in shown {
+            let verdict = match tool.verdict {
+                VerdictKind::Allow => "allowed",
+                VerdictKind::Ask => "asks",
+                VerdictKind::Deny => "denied",
+            };
+            let _ = writeln!(text, "  {:widest$}  {verdict}: {} ({})", tool.name, tool.reason, tool.rule);
+            let _ = writeln!(text, "  {:widest$}  fingerprint {}", "", tool.fingerprint);
+        }
+        if count > SHOWN {
+            let _ = writeln!(text, "  … and {} more; `--json` has all", count - SHOWN);
+        }
+        if let Some(tool) = self.tools.first().filter(|_| self.tools.iter().any(|tool| tool.verdict == VerdictKind::Deny)) {
+            let file = place.directories.config.join("policy.toml");
+            let word = |text: &str| toml::Value::String(text.to_owned()).to_string();
+            let (all, one) = (word(&format!("{}/*", self.server)), word(&format!("{}/{}", self.server, tool.name)));
+            let _ = write!(
+                text,
+                "\na tool is used once the policy lists it; in {}:\n\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [{all}]\n\
+                 requires_approval = true\n\n# without a question, as long as it is the tool it is now\n\
+                 [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{one}]\ndecision = \"allow\"\nfingerprint = {}\n",
+                file.display(),
+                word(&tool.fingerprint)
+            );
+        }
+        text
+    }
+}

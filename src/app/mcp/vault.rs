@@ -1,0 +1,67 @@
+//! Where the tokens of servers are kept: in the keyring of the system, or in the file of keys where it has none.
+
+use crate::app::place::Place;
+use crate::config::{Credentials, NotKept, Secret, server_key};
+use crate::mcp::auth::Vault;
+use crate::sys::keyring::KeyringError;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Another process that renews is done long before.
+const PATIENCE: Duration = Duration::from_secs(40);
+const STEP: Duration = Duration::from_millis(50);
+
+struct Kept {
+    credentials: Credentials,
+    uses_keyring: bool,
+    lock: PathBuf,
+}
+
+pub fn vault(place: &Place) -> Arc<dyn Vault> {
+    Arc::new(Kept {
+        credentials: place.credentials.clone(),
+        uses_keyring: place.settings.uses_keyring(),
+        lock: place.directories.data.join("tokens.lock"),
+    })
+}
+
+impl Vault for Kept {
+    fn load(&self, server: &str, url: &str) -> Result<Option<String>, String> {
+        let kept = self.credentials.secret_anew(&server_key(server, url));
+        let why = |why: String| format!("the tokens of `{server}` cannot be had: {why}");
+        Ok(kept.map_err(why)?.map(|secret| secret.reveal().to_owned()))
+    }
+
+    fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String> {
+        let (name, secret) = (server_key(server, url), Secret::new(tokens));
+        if self.uses_keyring {
+            match self.credentials.keep_in_keyring(&name, &secret) {
+                Ok(()) => return Ok(()),
+                Err(NotKept::File(error)) => return Err(error.to_string()),
+                Err(NotKept::Keyring(KeyringError::Absent)) => {}
+                Err(NotKept::Keyring(error)) => {
+                    return Err(format!("{error}; `--set auth.keyring=false` keeps tokens in a file that only you can read"));
+                }
+            }
+        }
+        self.credentials.keep_in_file(&name, &secret).map_err(|error| error.to_string())
+    }
+
+    fn turn(&self) -> Result<Box<dyn Send>, String> {
+        let start = Instant::now();
+        let cannot = |error: std::io::Error| format!("cannot lock `{}`: {error}", self.lock.display());
+        if let Some(directory) = self.lock.parent() {
+            std::fs::create_dir_all(directory).map_err(cannot)?;
+        }
+        loop {
+            match crate::sys::file::lock(&self.lock) {
+                Ok(held) => return Ok(Box::new(held)),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && start.elapsed() < PATIENCE => {
+                    std::thread::sleep(STEP);
+                }
+                Err(error) => return Err(cannot(error)),
+            }
+        }
+    }
+}

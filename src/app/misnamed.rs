@@ -1,0 +1,51 @@
+//! Names that mean no tool, or two: slips in the policy and in manifests, to be said at the start.
+
+use super::layers::Policy;
+use super::place::Place;
+use crate::policy::{self, Layer};
+use crate::tools;
+use std::sync::Arc;
+
+/// Each a sentence.
+pub fn misnamed(place: &Place, policy: &Policy) -> Vec<String> {
+    let layers = || policy.layers.iter();
+    let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
+    let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();
+    told.extend(layers().flat_map(taken_names));
+    told.extend(place.tools.problems.iter().cloned());
+    told.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
+    told
+}
+
+/// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
+fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
+    let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
+    let idle = layer.bundle.disabled.iter().filter(|one| {
+        !of_server(&one.text)
+            && tools::name_of(&one.text).is_none()
+            && !custom.iter().any(|tool| one.hits(&tool.name))
+            && !named.iter().any(|name| one.hits(name))
+            && !tools::built_in_names().any(|name| one.hits(name))
+    });
+    let told = |one: &policy::ToolPattern| {
+        let rule = layer.scope.rule(one.line);
+        format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
+    };
+    idle.map(told).collect()
+}
+
+/// A custom tool that nobody can call, because a command of the policy has its name.
+fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
+    let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
+    let file = tool.source.file.display();
+    Some(format!("the policy has a named command `{name}`, so the tool in `{file}` is not offered; give it another name"))
+}
+
+/// Named commands that nobody can call, because a tool has their name.
+fn taken_names(layer: &Layer) -> Vec<String> {
+    let told = |command: &policy::NamedCommand| {
+        let rule = layer.scope.rule(command.line);
+        format!("the named command `{}` ({rule}) has the name of a tool and is not offered; give it another", command.name)
+    };
+    layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
+}

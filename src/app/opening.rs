@@ -1,0 +1,105 @@
+//! What a session on a screen begins with: the store, the session that is chosen and taken, its model and its policy. All of it
+//! comes from the disk, so none of it is looked for on the thread that draws.
+
+use super::backstage::Backstage;
+use super::cli::{Common, SessionChoice, Trust};
+use super::crash::Watch;
+use super::held::{Beginning, Waiting};
+use super::here::Here;
+use super::interactive::Before;
+use super::layers::Policy;
+use super::local;
+use super::look_up::Desk;
+use super::models::ModelsHere;
+use super::pick;
+use super::place::Place;
+use super::project::Brought;
+use super::rules::PersonsRules;
+use super::session::{self, Extent};
+use super::take_over;
+use super::trouble::Trouble;
+use crate::config::NoModel;
+use crate::protocol::Event;
+use crate::store::{SessionSummary, Store};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// What was asked for, and where.
+pub struct Opening {
+    pub common: Common,
+    pub place: Place,
+    /// The person's own policy, as it is there.
+    pub policy: Policy,
+    pub choice: SessionChoice,
+    /// The screen before this one.
+    pub before: Option<Before>,
+    pub here: Here,
+    /// For what is looked up beside the session.
+    pub events: mpsc::UnboundedSender<Event>,
+    pub watch: Watch,
+    /// The first questions may be asked by themselves.
+    pub sets_up: bool,
+}
+
+/// What there is to show.
+pub enum Opened {
+    /// The person chooses one of several; nothing else is opened.
+    Several(Desk),
+    One(Box<Backstage>),
+}
+
+impl Opening {
+    /// Takes the chosen session, or makes a new one; waits where the one that holds it is asked to end.
+    pub fn open(self, store: Store) -> Result<Opened, Trouble> {
+        let Self { common, mut place, policy: own, choice, before, here, events, watch, sets_up } = self;
+        let started_in = place.workspace.clone();
+        if choice == SessionChoice::Pick && pick::has_several(&store, &place)? {
+            return Ok(Opened::Several(Desk::new(store, &place, events)));
+        }
+        let chosen = session::choose(&store, &mut place, &choice)?;
+        let same = before.as_ref().filter(|_| chosen.is_none()).and_then(|before| before.model.clone());
+        let wanted = same.as_deref().or(common.model.as_deref());
+        let model = ModelsHere::new(&place).choose(wanted, chosen.as_ref());
+        let open = local::is_open(&place.settings, wanted, chosen.as_ref());
+        if let Err(NoModel::Wrong(error)) = model {
+            return Err(error.into());
+        }
+        let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
+        // Who said yes on the command line hears at once what is wrong with it.
+        let project = (common.trust == Trust::ForThisRun).then(|| Brought::look(&place, common.trust));
+        let moved = place.workspace != started_in;
+        // A session brings its workspace along, and the rules that are kept for that.
+        let policy = if project.is_none() && !moved { own } else { place.policy(common.policy.as_deref(), project.as_ref())? };
+        if let Some(project) = &project {
+            place.with_tools_of(project);
+        }
+        here.moves_to(&place, &policy);
+        let desk = Desk::new(store.clone(), &place, events);
+        let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &name).with_log(store.clone()));
+        let session = begin(store, &place, &policy, chosen, (&name, common.take_over && before.is_none()))?;
+        let (file, max_steps) = (common.policy, common.max_steps);
+        let backstage =
+            Backstage { place, moved, policy, project, session, model, open, rules, file, max_steps, desk, watch, sets_up };
+        Ok(Opened::One(Box::new(backstage)))
+    }
+}
+
+/// The session, or the question what to do about one that another process has open.
+fn begin(
+    store: Store,
+    place: &Place,
+    policy: &Policy,
+    chosen: Option<SessionSummary>,
+    (model, takes_over): (&str, bool),
+) -> Result<Beginning, Trouble> {
+    if let Some(chosen) = &chosen {
+        if takes_over {
+            take_over::end_holder(&store, &chosen.session_id).map_err(Trouble::usage)?;
+        }
+        if store.holder(&chosen.session_id)?.is_some() {
+            return Ok(Beginning::Held(Box::new(Waiting { store, chosen: chosen.clone() })));
+        }
+    }
+    let session = session::open(store, place, policy, chosen, model, Extent::Tail)?;
+    Ok(Beginning::Ready(Box::new(session)))
+}

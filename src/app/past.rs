@@ -1,0 +1,126 @@
+//! What was said before: all of it loaded beside the screen, and older parts shown when the person goes back to them.
+
+use super::place::Place;
+use super::relay::relay;
+use super::session::{PIECE_RECORDS, Session};
+use super::sessions;
+use crate::agent;
+use crate::ports::Record;
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, SessionId, WorkspaceId};
+use crate::store::{Loaded, Piece, Store, StoreError};
+use std::path::PathBuf;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// Loads all that was said in a session, beside all else.
+pub fn load(session: &Session) -> JoinHandle<Result<Loaded, StoreError>> {
+    let (store, id, is_new) = (session.store.clone(), session.id().clone(), session.is_new());
+    tokio::task::spawn_blocking(move || if is_new { Ok(Loaded::default()) } else { store.load(&id) })
+}
+
+/// What was said in a session, for whoever shows it.
+#[derive(Clone)]
+pub struct Past {
+    store: Store,
+    session: SessionId,
+    workspace: WorkspaceId,
+}
+
+impl Past {
+    pub fn new(store: &Store, session: &SessionId, place: &Place) -> Self {
+        Self { store: store.clone(), session: session.clone(), workspace: place.workspace_id() }
+    }
+
+    /// Answers what is asked about older parts, and hands all other commands on; it does so also before the session runs.
+    pub fn answer(
+        self,
+        place: Place,
+        commands: mpsc::Receiver<Command>,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> mpsc::Receiver<Command> {
+        relay(commands, move |command| {
+            match command {
+                Command::LoadHistory { before } => self.clone().tell(before, events.clone()),
+                Command::Export { form, path } => self.clone().export(place.clone(), form, path, events.clone()),
+                command => return Some(command),
+            }
+            None
+        })
+    }
+
+    /// What records say, as events.
+    pub fn events(&self, records: &[Record]) -> Vec<Event> {
+        agent::replay(records, &self.workspace, &self.session)
+    }
+
+    /// The figures of all of it, where only its end is shown.
+    pub fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
+        tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
+            Ok(loaded) => self.say(EventKind::HistorySummed(agent::sum(&loaded.records)), &events),
+            Err(error) => self.say(EventKind::Notice { message: error.to_string() }, &events),
+        });
+    }
+
+    /// A screen that is gone hears nothing.
+    pub fn say(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
+        let _ = events.send(Event {
+            workspace_id: self.workspace.clone(),
+            session_id: self.session.clone(),
+            task_id: None,
+            step_id: None,
+            timestamp: jiff::Timestamp::now(),
+            kind,
+        });
+    }
+
+    /// Into a file of that name, or of one of its own; one that is there stays.
+    fn export(self, place: Place, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
+        tokio::task::spawn_blocking(move || {
+            let name = |path: PathBuf| match path.strip_prefix("~") {
+                Ok(rest) => place.home.join(rest),
+                Err(_) => place.workspace.join(path),
+            };
+            let own = || {
+                let id: String =
+                    self.session.to_string().chars().filter(|letter| letter.is_ascii_alphanumeric()).take(8).collect();
+                let ending = form.ending();
+                let mut names =
+                    (1_u32..).map(|nth| if nth == 1 { format!("aye-{id}.{ending}") } else { format!("aye-{id}-{nth}.{ending}") });
+                names.find_map(|name| Some(place.workspace.join(name)).filter(|path| path.symlink_metadata().is_err()))
+            };
+            let path = path.map(name).or_else(own).unwrap_or_else(|| place.workspace.join("aye-session"));
+            let told = sessions::to_new_file(&place, &self.store, self.session.as_str(), form, &path);
+            let message = told.unwrap_or_else(|trouble| trouble.message);
+            self.say(EventKind::Notice { message }, &events);
+        });
+    }
+
+    fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
+        tokio::task::spawn_blocking(move || {
+            let Piece { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
+                Ok(piece) => piece,
+                Err(error) => {
+                    self.say(EventKind::Notice { message: error.to_string() }, &events);
+                    Piece { records: Vec::new(), before: Some(before) }
+                }
+            };
+            self.say(EventKind::HistoryLoaded { events: self.events(&records), before }, &events);
+        });
+    }
+}
+
+/// What was said cannot be read: nothing can go on from it, and the screen says so until the person leaves.
+pub async fn unreadable(
+    past: Past,
+    error: StoreError,
+    events: &mpsc::UnboundedSender<Event>,
+    mut commands: mpsc::Receiver<Command>,
+) -> ChangedFiles {
+    past.say(EventKind::Notice { message: error.to_string() }, events);
+    while let Some(command) = commands.recv().await {
+        if command == Command::Quit {
+            break;
+        }
+    }
+    ChangedFiles::default()
+}

@@ -1,0 +1,313 @@
+//! `aye rewind`: back to before a prompt, and forth again, without a screen and without a model.
+
+use super::cli::{Common, SessionChoice};
+use super::exit::Exit;
+use super::place::Place;
+use super::project::Brought;
+use super::rules::PersonsRules;
+use super::session::{self, Session, Terms};
+use super::standing::Standing;
+use super::trouble::Trouble;
+use crate::agent::{self, Approver, Unfinished};
+use crate::ports::{BoxFuture, Durability, Journal, JournalError, Model, ModelRequest, ModelStream, Record};
+use crate::protocol::{
+    Command, Event, EventKind, Failure, FailureKind, ModelFacts, RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope,
+    RewindTarget, Rewound, TaskId,
+};
+use crate::text::{clean, reveal};
+use futures_util::StreamExt;
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// As large as any: nothing is sent, so nothing has to fit.
+const WINDOW: u64 = 1_000_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub session: Option<String>,
+    /// The number of a prompt, or the id of its task.
+    pub to: Option<String>,
+    pub scope: RewindScope,
+    pub redo: bool,
+    pub form: Form,
+    /// Files that were changed by hand go back too.
+    pub overwrite: bool,
+    pub json: bool,
+}
+
+/// How far it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// It is said what would happen.
+    Plan,
+    /// And done if the person says yes.
+    Ask,
+    /// Done at once.
+    Yes,
+}
+
+pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
+    let mut place = Place::find(common)?;
+    place.policy(common.policy.as_deref(), None)?;
+    let _log = super::start_log(&place, common.verbosity);
+    let store = super::open_store(&place)?;
+    let choice = request.session.clone().map_or(SessionChoice::Latest, SessionChoice::Id);
+    let chosen = session::choose(&store, &mut place, &choice)?;
+    let model = chosen.as_ref().map(|chosen| chosen.model.clone()).unwrap_or_default();
+    let project = Brought::look(&place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    let mut session = session::open(store, &place, &policy, chosen, &model, session::Extent::All)?;
+    let opened = |session: &mut Session| {
+        let records = session.records.clone();
+        let terms = Terms {
+            approver: Approver::Nobody,
+            // Nothing of it runs on here.
+            unfinished: Unfinished::Replace,
+            max_steps: None,
+            approval_timeout: None,
+            instructions: Vec::new(),
+            guidance: None,
+            rules: Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &model)),
+            standing: Standing::find(&place, !project.waits()),
+            remote: None,
+        };
+        let setup = session::setup(&place, &policy, session, Arc::new(Nobody(model.clone())), terms);
+        session.records = records;
+        setup
+    };
+    let runtime = super::runtime()?;
+    let mut looked = opened(&mut session);
+    // What only looks leaves no trace.
+    looked.journal = Arc::new(Nowhere);
+    let plan = runtime.block_on(plan(looked, request))?;
+    let asks = request.form == Form::Ask;
+    if request.form == Form::Plan {
+        if request.json {
+            super::say_json(&plan);
+        } else {
+            super::say(&words(&plan));
+        }
+        return Ok(Exit::Completed);
+    }
+    if asks && !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        if request.json {
+            super::say_json(&plan);
+        } else {
+            super::say(&words(&plan));
+        }
+        return Err(Trouble::usage("nothing was done: nobody is here to say yes; add `--yes`, or `--plan` to look only"));
+    }
+    if asks && !confirmed(&plan) {
+        return Err(Trouble::usage("nothing was done"));
+    }
+    session.goes_on();
+    let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
+    let overwrite: Vec<PathBuf> = conflicts.map(|file| file.path.clone()).collect();
+    let done = runtime.block_on(carry_out(opened(&mut session), &plan, overwrite))?;
+    if request.json {
+        super::say_json(&done);
+    } else {
+        super::say(&told(&done));
+    }
+    Ok(Exit::Completed)
+}
+
+/// A session that is only asked.
+struct Asked {
+    commands: mpsc::Sender<Command>,
+    events: mpsc::UnboundedReceiver<Event>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+impl Asked {
+    fn of(setup: agent::Setup) -> Self {
+        let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+        let (events, receive_events) = mpsc::unbounded_channel();
+        let ended = agent::spawn(setup, receive_commands, events);
+        Self { commands, events: receive_events, ended }
+    }
+
+    /// Says it and waits for the answer; a sentence to the person is one where no other comes.
+    async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, Trouble> {
+        let gone = || Trouble::failed("the session ended before it answered; see the log in the data directory");
+        self.commands.send(command).await.map_err(|_| gone())?;
+        while let Some(event) = self.events.recv().await {
+            match event.kind {
+                EventKind::SessionPaused { failure } => return Err(Trouble::failed(failure.message)),
+                EventKind::Notice { message } => return Err(Trouble::failed(message)),
+                kind => {
+                    if let Some(answer) = answer(kind) {
+                        return Ok(answer);
+                    }
+                }
+            }
+        }
+        Err(gone())
+    }
+
+    /// The prompts there are. What was said before that answer is of no moment, but that an earlier rewind was done to its end.
+    async fn points(&mut self) -> Result<Vec<RewindPoint>, Trouble> {
+        let gone = || Trouble::failed("the session ended before it answered; see the log in the data directory");
+        self.commands.send(Command::ListRewindPoints).await.map_err(|_| gone())?;
+        while let Some(event) = self.events.recv().await {
+            match event.kind {
+                EventKind::RewindPointsListed { points, .. } => return Ok(points),
+                EventKind::SessionPaused { failure } => return Err(Trouble::failed(failure.message)),
+                _ => {}
+            }
+        }
+        Err(gone())
+    }
+
+    async fn end(self) {
+        let _ = self.commands.send(Command::Quit).await;
+        let _ = self.ended.await;
+    }
+}
+
+async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, Trouble> {
+    let mut asked = Asked::of(setup);
+    let points = asked.points().await?;
+    let target = target(request, &points)?;
+    let command = Command::PlanRewind { target, scope: request.scope };
+    let planned = asked
+        .ask(command, |kind| match kind {
+            EventKind::RewindPlanned(plan) => Some(plan),
+            _ => None,
+        })
+        .await;
+    asked.end().await;
+    planned
+}
+
+async fn carry_out(setup: agent::Setup, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, Trouble> {
+    let mut asked = Asked::of(setup);
+    asked.points().await?;
+    let command = Command::Rewind { target: plan.target.clone(), scope: plan.scope, overwrite };
+    let done = asked
+        .ask(command, |kind| match kind {
+            EventKind::Rewound(done) => Some(done),
+            _ => None,
+        })
+        .await;
+    asked.end().await;
+    done
+}
+
+fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Trouble> {
+    let Some(to) = &request.to else {
+        return Ok(if request.redo { RewindTarget::Redo } else { RewindTarget::Last });
+    };
+    let number: Option<u32> = to.parse().ok();
+    let found = points.iter().find(|point| Some(point.number) == number || point.task_id.as_str() == to);
+    match found {
+        Some(point) => Ok(RewindTarget::Before { task_id: point.task_id.clone(), step_id: None }),
+        // What is not in the list any more may still be said with its reason.
+        None if to.starts_with("task_") => Ok(RewindTarget::Before { task_id: TaskId::new(to), step_id: None }),
+        None => {
+            let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
+            let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+            Err(Trouble::usage(format!("there is no prompt `{to}` to go back to; the prompts of this session: {known}")))
+        }
+    }
+}
+
+fn confirmed(plan: &RewindPlan) -> bool {
+    let mut err = std::io::stderr();
+    let _ = write!(err, "{}\nGo back? [y/N] ", words(plan));
+    let _ = err.flush();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+/// What would happen, for people.
+fn words(plan: &RewindPlan) -> String {
+    let mut text = String::new();
+    match &plan.point {
+        Some(point) => {
+            let prompt = point.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+            let _ = writeln!(text, "Back to before prompt {}: {}", point.number, clean(&prompt));
+            for command in &point.commands {
+                let _ = writeln!(text, "  ran {}", clean(command));
+            }
+        }
+        None => text.push_str("Forth again, to before the last rewind\n"),
+    }
+    text.push_str(&files(&plan.files));
+    if plan.scope.files() && plan.files.is_empty() {
+        text.push_str("  no file has to be put back\n");
+    }
+    if plan.scope.conversation() {
+        let verb = if plan.point.is_some() { "taken back" } else { "there again" };
+        let _ = writeln!(text, "  {} messages {verb}", plan.messages);
+    }
+    for cannot in &plan.cannot {
+        let _ = writeln!(text, "  not undone: {}", clean(cannot));
+    }
+    if !plan.diff.is_empty() {
+        let _ = write!(text, "\n{}", clean(&plan.diff));
+    }
+    text
+}
+
+fn files(files: &[RewindFile]) -> String {
+    let mut text = String::new();
+    for file in files {
+        let name = reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
+        let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
+        let letter = match file.change {
+            RewindChange::Restored => 'M',
+            RewindChange::Deleted => 'D',
+            RewindChange::BroughtBack => 'A',
+        };
+        let stays = file.conflict.as_ref().map(|why| format!("  stays: {} (--overwrite takes it too)", clean(why)));
+        let stays = if file.kept { file.conflict.as_ref().map(|why| format!("  stays: {}", clean(why))) } else { stays };
+        let _ = writeln!(text, "  {letter} {name}  {}{lines}{}", file.change.words(), stays.unwrap_or_default());
+    }
+    text
+}
+
+/// What was done, for people.
+fn told(done: &Rewound) -> String {
+    let mut text = format!("{}\n", clean(&done.message));
+    text.push_str(&files(&done.kept));
+    if let Some(prompt) = &done.prompt {
+        let _ = writeln!(text, "the prompt was: {}", clean(prompt.trim()));
+    }
+    text
+}
+
+/// No model: nobody is asked.
+struct Nobody(String);
+
+impl Model for Nobody {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn facts(&self) -> ModelFacts {
+        let name = self.0.clone();
+        ModelFacts { name, context_window: WINDOW, max_output_tokens: None, price: None, images: false, reasoning: false }
+    }
+
+    fn stream(&self, _: ModelRequest) -> ModelStream {
+        let failure = Failure::new(FailureKind::InvalidRequest, "no model is asked here", "`aye` or `aye exec` asks one");
+        futures_util::stream::once(std::future::ready(Err(failure.into()))).boxed()
+    }
+}
+
+/// A journal of which nothing stays.
+struct Nowhere;
+
+impl Journal for Nowhere {
+    fn append(&self, _: Vec<Record>, _: Durability) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn save_draft(&self, _: String) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,115 @@
+//! `aye serve`: one session for another program, over stdio or a socket.
+
+mod host;
+mod opening;
+mod wire;
+
+use super::cli::Common;
+use super::exit::Exit;
+use super::place::Place;
+use super::trouble::Trouble;
+use crate::serve::{Fault, FaultCode, Outgoing};
+use crate::sys::socket::{Listener, Peer};
+use host::{Host, Left, Signals};
+use opening::Opener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wire::Client;
+
+/// How long what still reads or writes may take when all is over.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+/// Where the client is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Door {
+    Stdio,
+    Socket(PathBuf),
+}
+
+pub fn run(common: &Common, door: &Door) -> Result<Exit, Trouble> {
+    let place = Place::find(common)?;
+    let _log = super::start_log(&place, common.verbosity);
+    let opener = Opener::new(common);
+    let runtime = super::runtime()?;
+    let exit = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")))?;
+        match door {
+            Door::Stdio => {
+                let client = Client::stdio().map_err(|error| Trouble::failed(format!("stdin cannot be read: {error}")))?;
+                Ok(match Box::pin(Host::new(client, opener).run(&mut signals)).await {
+                    Left::Done | Left::Gone { .. } => Exit::Completed,
+                    Left::Signalled(exit) => exit,
+                })
+            }
+            Door::Socket(path) => Box::pin(at_socket(path, &opener, &mut signals)).await,
+        }
+    });
+    runtime.shutdown_timeout(LEFTOVERS);
+    exit
+}
+
+/// One client at a time. One that leaves a task behind takes the process along; after any other one the next may come.
+async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Result<Exit, Trouble> {
+    let listener = Listener::bind(path).map_err(|message| Trouble::usage(format!("--socket: {message}")))?;
+    super::warn(&format!("listening on `{}`", path.display()));
+    loop {
+        let stream = tokio::select! {
+            peer = listener.accept() => match peer {
+                Ok(Peer::Own(stream)) => stream,
+                Ok(Peer::Other { stream, uid }) => {
+                    wire::refuse(stream, &other_user(uid));
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a client could not be taken");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+            exit = signals.next() => return Ok(exit),
+        };
+        let client = match Client::at(stream) {
+            Ok(client) => client,
+            Err(error) => {
+                tracing::warn!(%error, "a client could not be taken");
+                continue;
+            }
+        };
+        let left = {
+            let host = Host::new(client, opener.clone());
+            let run = host.run(signals);
+            tokio::pin!(run);
+            loop {
+                tokio::select! {
+                    left = &mut run => break left,
+                    peer = listener.accept() => match peer {
+                        Ok(Peer::Own(stream)) => wire::refuse(stream, &busy()),
+                        Ok(Peer::Other { stream, uid }) => wire::refuse(stream, &other_user(uid)),
+                        Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                    },
+                }
+            }
+        };
+        match left {
+            Left::Done | Left::Gone { worked: true } => return Ok(Exit::Completed),
+            Left::Signalled(exit) => return Ok(exit),
+            Left::Gone { worked: false } => {}
+        }
+    }
+}
+
+/// After a client that could not be accepted, which may be for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+fn busy() -> Outgoing {
+    let message = "another client is connected; this host serves one at a time";
+    Outgoing::refusal(Fault::new(FaultCode::SessionExists, message))
+}
+
+fn other_user(uid: Option<u32>) -> Outgoing {
+    let who = uid.map_or_else(|| "a user that the system does not name".to_owned(), |uid| format!("user {uid}"));
+    Outgoing::refusal(Fault::new(
+        FaultCode::InvalidRequest,
+        format!("{who} may not use this host: it serves the user who started it"),
+    ))
+}

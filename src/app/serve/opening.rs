@@ -1,0 +1,286 @@
+//! A session made ready for a client: the same as for a screen, and every refusal with its number.
+
+use crate::agent::{self, Approver, Unfinished};
+use crate::app::cli::{Common, Nesting, SessionChoice};
+use crate::app::layers::Policy;
+use crate::app::local;
+use crate::app::models::{self, ModelsHere};
+use crate::app::place::Place;
+use crate::app::project::Brought;
+use crate::app::reload::Reload;
+use crate::app::retention;
+use crate::app::rules::PersonsRules;
+use crate::app::servers::{self, FIRST_WAIT};
+use crate::app::session::{self, Extent, Session, Terms};
+use crate::app::standing::Standing;
+use crate::app::trouble::Trouble;
+use crate::config::NoModel;
+use crate::ports::{Model, Record};
+use crate::protocol::{Mode, SessionId, StepId, TaskState, TaskStatus};
+use crate::serve::{Asked, CreateSession, Fault, FaultCode, Opened, ResumeSession};
+use crate::store::{SessionSummary, Store, StoreError};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// Makes sessions as the command line and the client want them.
+#[derive(Clone)]
+pub struct Opener {
+    common: Common,
+}
+
+/// A session that is ready to run.
+pub struct Ready {
+    pub setup: agent::Setup,
+    pub reload: Reload,
+    pub told: Opened,
+    pub held: Held,
+}
+
+/// What must outlive the run of a session.
+pub struct Held {
+    place: Place,
+    session: Session,
+}
+
+impl Held {
+    /// The session is over; another process may have it from here on.
+    pub fn let_go(self) {
+        retention::before_the_end(&self.place, &self.session.store);
+        drop(self.session);
+    }
+}
+
+/// What was asked for, of either kind.
+struct Wanted {
+    directory: Option<PathBuf>,
+    model: Option<String>,
+    mode: Option<Mode>,
+    session: Option<String>,
+}
+
+impl From<Asked> for Wanted {
+    fn from(asked: Asked) -> Self {
+        match asked {
+            Asked::New(CreateSession { workspace_hint: directory, model, mode, .. }) => {
+                Self { directory, model, mode, session: None }
+            }
+            Asked::Again(ResumeSession { session_id, model, mode, .. }) => {
+                Self { directory: None, model, mode, session: Some(session_id) }
+            }
+        }
+    }
+}
+
+impl Opener {
+    pub fn new(common: &Common) -> Self {
+        Self { common: common.clone() }
+    }
+
+    /// Looks at disks and may ask servers of this machine: not on a thread that others need.
+    pub fn open(&self, asked: Asked, runtime: &Handle) -> Result<Box<Ready>, Fault> {
+        let wanted = Wanted::from(asked);
+        let mode = self.mode(wanted.mode)?;
+        if let Some(directory) = &wanted.directory {
+            is_directory(directory)?;
+        }
+        let model = wanted.model.as_deref();
+        if let Some(name) =
+            model.filter(|name| name.split_once('/').is_none_or(|(provider, name)| provider.is_empty() || name.is_empty()))
+        {
+            let message = format!("`model` is `{name}`, expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`");
+            return Err(Fault::new(FaultCode::InvalidParams, message));
+        }
+        let directory = wanted.directory.or_else(|| self.common.directory.clone());
+        let common = Common { directory, mode: Some(mode), ..self.common.clone() };
+        let mut place = Place::find(&common).map_err(|trouble| internal(&trouble))?;
+        place.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
+        let store = Store::open(&place.directories.data).map_err(|error| internal(&error.into()))?;
+        store.notices().iter().for_each(|notice| crate::app::warn(notice));
+        let chosen = chosen(&store, &mut place, wanted.session.as_deref())?;
+        let flag = model.or(common.model.as_deref());
+        let model = choose_model(&place, flag, chosen.as_ref(), runtime)?;
+        Self::make_ready(&common, place, store, chosen, model, runtime)
+    }
+
+    fn make_ready(
+        common: &Common,
+        mut place: Place,
+        store: Store,
+        chosen: Option<SessionSummary>,
+        model: Arc<dyn Model>,
+        runtime: &Handle,
+    ) -> Result<Box<Ready>, Fault> {
+        let file = common.policy.clone();
+        if let Some(ask) = models::key_to_ask_for(&place, model.name()) {
+            ask();
+        }
+        let project = Brought::look(&place, common.trust);
+        let rules = place.policy(file.as_deref(), Some(&project)).map_err(|trouble| policy(&trouble))?;
+        rules.holds_for(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(|trouble| policy(&trouble))?;
+        place.with_tools_of(&project);
+        let standing = Standing::find(&place, !project.waits());
+        let enforcer = place.enforcer(&rules, standing.sandbox(), place.mode);
+        if let Some(message) = enforcer.expired(jiff::Timestamp::now()) {
+            return Err(Fault::new(FaultCode::PolicyInvalid, message).with(json!({"reason": "expired"})));
+        }
+        let resumed = chosen.as_ref().map(|chosen| chosen.session_id.clone());
+        let opened = session::open(store.clone(), &place, &rules, chosen, model.name(), Extent::All);
+        let mut session = opened.map_err(|trouble| match resumed.as_ref().map(|id| is_free(&store, id)) {
+            Some(Err(fault)) => fault,
+            _ => internal(&trouble),
+        })?;
+        project.ignored().iter().for_each(|line| crate::app::warn(line));
+        let (step_cursor, last_task) = (last_step(&session.records), last_task(&session.records));
+        // No method of it answers what servers ask: that is declined.
+        let remote = servers::of_session(Vec::new(), &mut session, &place, &rules, &project, &standing, Approver::Nobody);
+        if let Some(servers) = session.kept.servers() {
+            runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| crate::app::warn(line));
+        }
+        let set = place.settings.approval.timeout;
+        let terms = Terms {
+            // A program that aye runs could say yes to itself.
+            approver: match Nesting::of_process() {
+                Nesting::Outermost => Approver::Person,
+                Nesting::InsideAye => Approver::Nobody,
+            },
+            unfinished: Unfinished::Wait,
+            max_steps: common.max_steps,
+            approval_timeout: Some(enforcer.approval_timeout().map_or(set, |bundle| bundle.min(set))),
+            instructions: project.instructions(),
+            guidance: project.guidance(),
+            rules: Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()).with_log(store)),
+            standing: standing.clone(),
+            remote,
+        };
+        let mut setup = session::setup(&place, &rules, &mut session, model, terms);
+        for notice in std::mem::take(&mut session.notices) {
+            crate::app::warn(&notice);
+        }
+        let held_place = place.clone();
+        let workspace_id = place.workspace_id();
+        let (reload, updates) = Reload::new(place, file, project, &session, &rules, standing);
+        setup.policy_updates = Some(updates);
+        let told = Opened {
+            session_id: session.id().clone(),
+            workspace_id,
+            policy_bundle_version: version_of(&rules),
+            available_tools: setup.options.tools.iter().map(|tool| tool.tool_name.clone()).collect(),
+            workspace: held_place.workspace.clone(),
+            step_cursor,
+            last_task,
+            max_steps: setup.options.max_steps,
+            resumed: resumed.is_some(),
+        };
+        Ok(Box::new(Ready { setup, reload, told, held: Held { place: held_place, session } }))
+    }
+
+    /// Never laxer than the process was started with, and in a command that aye runs never laxer than usual.
+    fn mode(&self, wanted: Option<Mode>) -> Result<Mode, Fault> {
+        let set = self.common.mode.unwrap_or_default();
+        let laxest = match (self.common.mode, Nesting::of_process()) {
+            (Some(mode), _) => mode,
+            (None, Nesting::Outermost) => Mode::Auto,
+            (None, Nesting::InsideAye) => Mode::default(),
+        };
+        match wanted {
+            Some(mode) if mode > laxest => {
+                let (mode, laxest) = (mode.as_str(), laxest.as_str());
+                let message =
+                    format!("`mode` is `{mode}`, which is laxer than `{laxest}`: more than that this process does not allow");
+                Err(Fault::new(FaultCode::InvalidParams, message))
+            }
+            wanted => Ok(wanted.unwrap_or(set)),
+        }
+    }
+}
+
+fn is_directory(directory: &Path) -> Result<(), Fault> {
+    let found = directory.metadata();
+    let why = match &found {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => "it is no directory".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("`workspaceHint` is `{}`, expected a directory to work in: {why}", directory.display());
+    Err(Fault::new(FaultCode::InvalidParams, message))
+}
+
+/// The session that goes on, if one is to; nobody else may have it.
+fn chosen(store: &Store, place: &mut Place, id: Option<&str>) -> Result<Option<SessionSummary>, Fault> {
+    let Some(id) = id else { return Ok(None) };
+    let found = store.find(id).map_err(|error| match error {
+        StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. } => {
+            Fault::new(FaultCode::NoSession, error.to_string())
+        }
+        error => internal(&error.into()),
+    })?;
+    is_free(store, &found.session_id)?;
+    session::choose(store, place, &SessionChoice::Id(found.session_id.to_string())).map_err(|trouble| internal(&trouble))
+}
+
+fn is_free(store: &Store, id: &SessionId) -> Result<(), Fault> {
+    match store.holder(id) {
+        Ok(None) => Ok(()),
+        Ok(Some(holder)) => {
+            let pid = holder.instance.pid;
+            let message = format!("process {pid} has the session `{id}` open; it is free once that ends");
+            Err(Fault::new(FaultCode::SessionHeld, message).with(json!({"pid": pid})))
+        }
+        Err(error) => Err(internal(&error.into())),
+    }
+}
+
+fn choose_model(
+    place: &Place,
+    flag: Option<&str>,
+    chosen: Option<&SessionSummary>,
+    runtime: &Handle,
+) -> Result<Arc<dyn Model>, Fault> {
+    let here = ModelsHere::new(place);
+    let open = local::is_open(&place.settings, flag, chosen);
+    let (model, said) = runtime.block_on(local::instead(&here, &place.settings, here.choose(flag, chosen), open));
+    if let Some(line) = &said {
+        crate::app::warn(line);
+    }
+    model.map_err(|error| match error {
+        NoModel::NoKey { message } => Fault::new(FaultCode::Internal, message).with(json!({"kind": "authentication"})),
+        NoModel::Wrong(error) if flag.is_some() => Fault::new(FaultCode::InvalidParams, error.to_string()),
+        NoModel::Wrong(error) => Fault::new(FaultCode::Internal, error.to_string()),
+    })
+}
+
+/// The last step that was done to its end.
+fn last_step(records: &[Record]) -> Option<StepId> {
+    records.iter().rev().find_map(|record| match record {
+        Record::StepCompleted { step_id, .. } => Some(step_id.clone()),
+        _ => None,
+    })
+}
+
+/// The last task, as one that is not under way.
+fn last_task(records: &[Record]) -> Option<TaskState> {
+    let begun = records.iter().rposition(|record| matches!(record, Record::TaskStarted { .. }))?;
+    let Record::TaskStarted { prompt, max_steps } = &records[begun] else { return None };
+    let steps = records[begun..].iter().rev().find_map(|record| match record {
+        Record::StepCompleted { step_count, .. } | Record::TaskEnded { step_count, .. } => Some(*step_count),
+        _ => None,
+    });
+    let (task_id, step_count) = (prompt.task_id.clone(), steps.unwrap_or_default());
+    Some(TaskState { task_id, status: TaskStatus::Idle, step_count, max_steps: *max_steps })
+}
+
+/// What the writer of the policy calls this state of it.
+fn version_of(policy: &Policy) -> String {
+    let version = policy.layers.iter().find_map(|layer| layer.bundle.version.clone());
+    version.unwrap_or_else(|| policy.name.clone())
+}
+
+fn internal(trouble: &Trouble) -> Fault {
+    Fault::new(FaultCode::Internal, trouble.message.clone())
+}
+
+fn policy(trouble: &Trouble) -> Fault {
+    Fault::new(FaultCode::PolicyInvalid, trouble.message.clone())
+}

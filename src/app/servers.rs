@@ -1,0 +1,325 @@
+//! The MCP servers of a session: what the tools are told of them, the wait for their first answers, and their end.
+
+mod counted;
+mod reach;
+
+use super::layers::Policy;
+use super::mcp::specs;
+use super::place::Place;
+use super::project::Brought;
+use super::session::Session;
+use super::standing::Standing;
+use crate::agent::{self, Approver};
+use crate::mcp::Spec;
+use crate::policy::Enforcer;
+use crate::ports::{Record, RemoteServers};
+use crate::protocol::{Action, ServerState, ServerStatus};
+use crate::tools::{self, Conflict, Found, Pins, Remote, Router, ServerLauncher};
+use counted::Counted;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long the first request waits for servers whose tools nobody knows yet.
+pub const FIRST_WAIT: Duration = Duration::from_secs(3);
+/// Between a server that is up and its tools that are known.
+const SETTLES: Duration = Duration::from_millis(20);
+/// How long their end is waited for.
+const END_WAIT: Duration = Duration::from_secs(4);
+/// A call that no setting gives less.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes a token stands for.
+const BYTES_PER_TOKEN: u64 = 4;
+/// A window that nobody knows.
+const WINDOW_TOKENS: u64 = 128_000;
+const PERCENT: u64 = 100;
+/// Tools that a sentence names.
+const NAMED: usize = 5;
+
+/// Cheap to clone; all clones are the same servers.
+#[derive(Clone)]
+pub struct Servers {
+    port: Arc<Counted>,
+    launcher: Arc<ServerLauncher>,
+    found: Found,
+    pins: Pins,
+    /// Of the model that is asked, in tokens.
+    window: Arc<AtomicU64>,
+    timeouts: Arc<HashMap<String, Duration>>,
+}
+
+/// What a session is given of them.
+pub struct Connected {
+    pub servers: Servers,
+    pub remote: agent::Remote,
+    /// What is wrong with any of them.
+    pub problems: Vec<String>,
+}
+
+/// Makes the connections ready; nothing is started. `person`: whether somebody sits there who can be asked.
+pub fn connect(
+    place: &Place,
+    (specs, problems): (Vec<Spec>, Vec<String>),
+    policy: &Enforcer,
+    settings: impl FnOnce() -> tools::Settings,
+    person: bool,
+) -> Option<Connected> {
+    if specs.is_empty() {
+        return None;
+    }
+    let off = |spec: Spec| {
+        let off = spec.off.clone().or_else(|| (!policy.lists_any(&spec.name)).then(|| unlisted(&spec.name)));
+        Spec { off, ..spec }
+    };
+    let specs: Vec<Spec> = specs.into_iter().map(off).collect();
+    let timeouts = specs.iter().map(|spec| (spec.name.clone(), spec.call_timeout)).collect();
+    let launcher = Arc::new(ServerLauncher::new(settings()));
+    let roots = place.roots.iter().map(|root| (file_uri(root), name_of(root))).collect();
+    let (asks, asked) = agent::asks(person, roots);
+    let directory = place.directories.data.join("mcp");
+    let port = reach::servers(place, specs, launcher.clone(), asks, directory.join("known"));
+    let port = Arc::new(Counted::new(port));
+    let servers = Servers {
+        port: port.clone(),
+        launcher,
+        found: Found::default(),
+        pins: Pins::at(directory.join("pins")),
+        window: Arc::new(AtomicU64::new(WINDOW_TOKENS)),
+        timeouts: Arc::new(timeouts),
+    };
+    Some(Connected { servers, remote: agent::Remote { servers: port, asked }, problems })
+}
+
+/// The same for a session, with what was used in it before. `passed`: those that the front end brings for this session; what the
+/// settings name counts before them.
+pub fn of_session(
+    passed: Vec<Spec>,
+    session: &mut Session,
+    place: &Place,
+    policy: &Policy,
+    project: &Brought,
+    standing: &Standing,
+    approver: Approver,
+) -> Option<agent::Remote> {
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let settings = || session.kept.tool_settings(place, &enforcer, standing.holding(&enforcer));
+    let (mut specs, mut problems) = specs(place, Some(project));
+    for spec in passed {
+        if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
+            problems.push(format!("`{}` is an MCP server of the settings already, and that one counts", spec.name));
+        } else {
+            specs.push(spec);
+        }
+    }
+    let connected = connect(place, (specs, problems), &enforcer, settings, matches!(approver, Approver::Person))?;
+    let Connected { servers, remote, problems } = connected;
+    session.notices.extend(problems);
+    servers.know(&session.records);
+    session.kept.connected(servers);
+    Some(remote)
+}
+
+fn unlisted(server: &str) -> String {
+    format!(
+        "the policy lists none of its tools; `allowed_tools = [\"{server}/*\"]` below `[capabilities.\"Mcp.Invoke\"]` in the policy lists \
+         all of them, from the next start on"
+    )
+}
+
+impl Servers {
+    /// What the tools are told of them under a policy.
+    pub fn offer(&self, place: &Place, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
+        self.launcher.follow(settings.clone());
+        let judge = policy.clone();
+        let timeouts = Arc::clone(&self.timeouts);
+        let percent = place.settings.tools.defer_over_percent;
+        let tokens = self.window.load(Ordering::Relaxed).saturating_mul(percent) / PERCENT;
+        let settings = settings.with_servers(Remote {
+            servers: self.port.clone(),
+            conflict: match place.settings.tools.conflict.as_str() {
+                "mcp-first" => Conflict::McpFirst,
+                "error" => Conflict::Error,
+                _ => Conflict::LocalFirst,
+            },
+            may_invoke: Arc::new(move |server, tool| {
+                let listed = judge.lists(server, tool, jiff::Timestamp::now());
+                listed.map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
+            }),
+            pins: Some(self.pins.clone()),
+            found: self.found.clone(),
+            most_bytes: Some(usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)),
+            timeout: Arc::new(move |server, _| timeouts.get(server).copied().unwrap_or(CALL_TIMEOUT)),
+        });
+        self.port.count(settings.remote.as_deref());
+        settings
+    }
+
+    /// Definitions are told as far as they fit this model.
+    pub fn ask_model_of(&self, window_tokens: u64) {
+        self.window.store(if window_tokens == 0 { WINDOW_TOKENS } else { window_tokens }, Ordering::Relaxed);
+    }
+
+    /// What was used before in the session is offered again.
+    pub fn know(&self, records: &[Record]) {
+        let used = records.iter().filter_map(|record| match record {
+            Record::Intent { actions, .. } => Some(actions),
+            _ => None,
+        });
+        let named = used.flatten().filter_map(|action| match action {
+            Action::Invoke { server, tool, .. } => Some((server.clone(), tool.clone())),
+            _ => None,
+        });
+        self.found.know(named);
+    }
+
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.port.changed()
+    }
+
+    pub fn wanted(&self) -> watch::Receiver<u64> {
+        self.found.wanted()
+    }
+
+    pub fn is_offered(&self, up_to: u64) {
+        self.found.is_offered(up_to);
+    }
+
+    /// Asks those whose tools nobody knows. Comes back at once.
+    pub fn look(&self) {
+        self.port.look();
+    }
+
+    /// The same, and waits for them as long as that; what is not there by then is told.
+    pub async fn settle(&self, most: Duration) -> Vec<String> {
+        let mut changed = self.changed();
+        self.look();
+        let starting = |status: &ServerStatus| status.state == ServerState::Starting;
+        let settled = async {
+            while self.port.statuses().iter().any(starting) {
+                if changed.changed().await.is_err() {
+                    return;
+                }
+            }
+            // What came last is told right after its server is up.
+            tokio::time::sleep(SETTLES).await;
+        };
+        if self.port.statuses().iter().any(starting) {
+            let _ = tokio::time::timeout(most, settled).await;
+        }
+        self.port.statuses().iter().filter_map(missing).collect()
+    }
+
+    pub async fn end(&self) {
+        let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
+    }
+
+    /// What they offer now, to be compared with later.
+    pub fn offered(&self) -> Offered {
+        let mut all = Offered::new();
+        for tool in self.port.tools().iter() {
+            all.entry(tool.server.clone()).or_default().insert(tool.name.clone(), tool.fingerprint.clone());
+        }
+        all
+    }
+}
+
+/// Why the tools of a server are not there.
+fn missing(status: &ServerStatus) -> Option<String> {
+    let name = &status.name;
+    let server = format!("the MCP server `{name}`");
+    match &status.state {
+        // What is off is meant to be; `aye mcp list` says why.
+        ServerState::Ready | ServerState::Asleep | ServerState::Off { .. } => None,
+        ServerState::Starting => Some(format!("{server} is still being started; its tools come when it is there")),
+        ServerState::NeedsLogin => Some(format!("{server} wants to know who asks: `aye mcp login {name}`")),
+        ServerState::Unreachable { why } => Some(format!("{server} does not answer: {why}")),
+    }
+}
+
+/// The tools of each server, each with its fingerprint.
+pub type Offered = BTreeMap<String, BTreeMap<String, String>>;
+
+/// What is different, a sentence for each server: `docs: 3 tools`, `docs: 4 tools, new: search`.
+pub fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<String> {
+    let counts = router.remote().map(tools::RemoteTools::counts).unwrap_or_default();
+    let nothing = BTreeMap::new();
+    let servers: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let told = |server: &String| {
+        let (old, new) = (before.get(server).unwrap_or(&nothing), now.get(server).unwrap_or(&nothing));
+        if old == new {
+            return None;
+        }
+        let (listed, unlisted) =
+            counts.iter().find(|(name, ..)| name == server).map_or((new.len(), 0), |(_, yes, no)| (*yes, *no));
+        let mut words = format!("{server}: {listed} {}", if listed == 1 { "tool" } else { "tools" });
+        if unlisted > 0 {
+            let _ = write!(words, " ({unlisted} more are not listed by the policy)");
+        }
+        if !old.is_empty() {
+            let names = |what: &str, names: Vec<&String>| {
+                let more = names.len().saturating_sub(NAMED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let shown: Vec<&str> = names.iter().take(NAMED).map(|name| name.as_str()).collect();
+                if shown.is_empty() { String::new() } else { format!("; {what}: {}{more}", shown.join(", ")) }
+            };
+            words.push_str(&names("new", new.keys().filter(|name| !old.contains_key(*name)).collect()));
+            words.push_str(&names("gone", old.keys().filter(|name| !new.contains_key(*name)).collect()));
+            let changed = new.iter().filter(|(name, print)| old.get(*name).is_some_and(|before| before != *print));
+            words.push_str(&names("changed, and asked about again", changed.map(|(name, _)| name).collect()));
+        }
+        Some(words)
+    };
+    servers.into_iter().filter_map(told).collect()
+}
+
+fn name_of(root: &Path) -> String {
+    root.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn file_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
+            other => {
+                let _ = write!(uri, "%{other:02X}");
+            }
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_told_as_an_address_that_every_server_reads() {
+        assert_eq!(file_uri(Path::new("/home/me/a b/größe%")), "file:///home/me/a%20b/gr%C3%B6%C3%9Fe%25");
+        assert_eq!(name_of(Path::new("/home/me/a b")), "a b");
+        assert_eq!(name_of(Path::new("/")), "/");
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_told_with_what_to_do() {
+        let of = |state: ServerState| {
+            let (name, reached_by) = ("docs".to_owned(), String::new());
+            missing(&ServerStatus { name, reached_by, state, tools: 0, offered: 0, of_project: false })
+        };
+        assert_eq!(of(ServerState::Ready), None);
+        assert_eq!(of(ServerState::Asleep), None);
+        assert_eq!(of(ServerState::Off { why: unlisted("docs") }), None);
+        assert!(unlisted("docs").contains("allowed_tools = [\"docs/*\"]"));
+        for (state, part) in [
+            (ServerState::Starting, "still being started"),
+            (ServerState::NeedsLogin, "aye mcp login docs"),
+            (ServerState::Unreachable { why: "connection refused".to_owned() }, "connection refused"),
+        ] {
+            assert!(of(state).is_some_and(|told| told.contains("`docs`") && told.contains(part)), "{part}");
+        }
+    }
+}

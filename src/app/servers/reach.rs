@@ -1,0 +1,27 @@
+//! What reaches the servers.
+
+use crate::app::mcp::vault;
+use crate::app::place::Place;
+use crate::mcp::auth::Keeper;
+use crate::mcp::{self, Spec, Wires};
+use crate::ports::{RemoteAsks, RemoteServers};
+use crate::tools::ServerLauncher;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The servers, not started; `known` is the directory of what they offered last.
+pub fn servers(
+    place: &Place,
+    specs: Vec<Spec>,
+    launcher: Arc<ServerLauncher>,
+    asks: Arc<dyn RemoteAsks>,
+    known: PathBuf,
+) -> Arc<dyn RemoteServers> {
+    let wires = Wires {
+        launcher: Some(launcher),
+        asks: Some(asks),
+        known: Some(known),
+        tokens: Some(Arc::new(Keeper::new(vault(place)))),
+    };
+    Arc::new(mcp::Servers::new(specs, wires))
+}

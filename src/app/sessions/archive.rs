@@ -1,0 +1,19 @@
+//! `aye sessions archive` and `unarchive`: a session is put away from the lists, and taken out again.
+
+use super::one_line;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+
+pub fn run(place: &Place, id: &str, archived: bool) -> Result<Exit, Trouble> {
+    let store = crate::app::open_store(place)?;
+    let summary = store.find(id)?;
+    store.archive(&summary.session_id, archived)?;
+    let id = one_line(summary.session_id.as_str());
+    crate::app::say(&if archived {
+        format!("session {id} is put away; `aye sessions list --archived` shows it\n")
+    } else {
+        format!("session {id} is among the others again\n")
+    });
+    Ok(Exit::Completed)
+}

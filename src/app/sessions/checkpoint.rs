@@ -1,0 +1,217 @@
+//! The form in which a session leaves and comes back: a checkpoint, and under `aye` what is needed to go on without loss.
+
+use crate::ports::Record;
+use crate::protocol::{Artifact, Message, MessageId, Part, Role, SessionId, SessionStatus, StepId, TaskId, Waiting, WorkspaceId};
+use jiff::Timestamp;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// Which checkpoints these are.
+pub const VERSION: &str = "1.0";
+/// Of what stands under `aye`.
+pub const OWN_FORMAT: u32 = 1;
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Checkpoint {
+    pub checkpoint_version: &'static str,
+    pub session_id: SessionId,
+    pub workspace_id: WorkspaceId,
+    /// Nobody but the person at this machine is known here.
+    pub tenant_id: Option<String>,
+    pub user_id: Option<String>,
+    pub session_status: SessionStatus,
+    pub task: Option<TaskState>,
+    /// The last step that was completed.
+    pub step_cursor: Option<StepId>,
+    pub thread: Vec<Said>,
+    pub session_tokens_used: u64,
+    pub policy_bundle_version: Option<String>,
+    /// When its last record was written.
+    pub checkpointed_at: Timestamp,
+    pub aye: Own,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskState {
+    pub task_id: TaskId,
+    pub prompt: String,
+    /// `running`, `waiting`, `paused`, `completed`, `failed`, `cancelled`.
+    pub status: String,
+    pub step_count: u32,
+    pub max_steps: u32,
+}
+
+/// A message of the thread.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Said {
+    pub message_id: MessageId,
+    pub role: Role,
+    pub content: Content,
+    pub token_count: u64,
+    pub task_id: TaskId,
+    pub step_id: Option<StepId>,
+    pub timestamp: Timestamp,
+}
+
+impl From<Message> for Said {
+    fn from(message: Message) -> Self {
+        let Message { message_id, role, content, token_count, task_id, step_id, timestamp } = message;
+        Self { message_id, role, content: content.into(), token_count, task_id, step_id, timestamp }
+    }
+}
+
+/// Text as a text, all else as its parts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+impl From<Vec<Part>> for Content {
+    fn from(mut parts: Vec<Part>) -> Self {
+        match parts.as_mut_slice() {
+            [Part::Text { text }] => Self::Text(std::mem::take(text)),
+            _ => Self::Parts(parts),
+        }
+    }
+}
+
+impl From<Content> for Vec<Part> {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Text(text) if text.is_empty() => Vec::new(),
+            Content::Text(text) => vec![Part::Text { text }],
+            Content::Parts(parts) => parts,
+        }
+    }
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Parts(parts) => parts.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or a list of parts such as {\"type\": \"text\", \"text\": \"…\"}")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+                Ok(Content::Text(text.to_owned()))
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Content, E> {
+                Ok(Content::Parts(Vec::new()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
+                let mut found = Vec::new();
+                while let Some(part) = parts.next_element()? {
+                    found.push(part);
+                }
+                Ok(Content::Parts(found))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// What aye knows beyond a checkpoint.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Own {
+    pub format: u32,
+    /// Which aye wrote it.
+    pub version: &'static str,
+    pub title: Option<String>,
+    /// The session it was copied from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    pub workspace: String,
+    pub created: Timestamp,
+    pub model: String,
+    /// What was typed and not sent.
+    pub draft: String,
+    /// What waits to be said.
+    pub queue: Vec<Waiting>,
+    /// Null where no price was known.
+    pub cost_usd: Option<f64>,
+    pub estimated: bool,
+    pub records: Vec<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<Vec<Kept>>,
+}
+
+/// A record, and when it was written.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    pub time: Timestamp,
+    pub entry: Record,
+}
+
+/// An artifact with its content.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Kept {
+    #[serde(flatten)]
+    pub artifact: Artifact,
+    pub base64: String,
+}
+
+/// What a record is outside of the store that it was written in: it tells what happened, and grants nothing. Rules and budgets are
+/// the person's of that machine.
+pub fn without_authority(record: Record) -> Option<Record> {
+    use crate::protocol::Decision;
+    match record {
+        Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } => None,
+        // One that was not done to its end would be done by who takes the session up; that it was done is told by another record.
+        Record::RewindStarted { .. } => None,
+        Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
+            Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })
+        }
+        other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{MessageId, RewindScope, RewindTarget, Rewound};
+
+    #[test]
+    fn a_rewind_is_told_outside_of_its_store_and_never_carried_out_there() {
+        let begun = Record::RewindStarted {
+            rewind_id: "rewind_1".to_owned(),
+            target: RewindTarget::Last,
+            scope: RewindScope::Both,
+            overwrite: vec!["/etc/passwd".into()],
+        };
+        assert_eq!(without_authority(begun), None);
+        let done = Record::Rewound {
+            rewind_id: "rewind_1".to_owned(),
+            from: Some(MessageId::new("msg_1")),
+            rewound: Rewound {
+                target: RewindTarget::Last,
+                scope: RewindScope::Both,
+                restored: 2,
+                kept: Vec::new(),
+                messages: 3,
+                message: "back before prompt 1".to_owned(),
+                prompt: Some("do it".to_owned()),
+            },
+        };
+        assert_eq!(without_authority(done.clone()), Some(done), "what was said then stays undone");
+    }
+}

@@ -1,0 +1,167 @@
+//! `aye sessions export`: a session as a file.
+
+use super::checkpoint::{Checkpoint, Entry, Kept, OWN_FORMAT, Own, Said, VERSION, without_authority};
+use super::fold::Fold;
+use super::transcript::Transcript;
+use super::{html, markdown};
+use crate::app::cli::{ExportForm, WithArtifacts};
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::ports::{ARTIFACT_BYTES, Artifacts};
+use crate::protocol::SessionStatus;
+use crate::store::{ArtifactStore, SessionSummary, Store};
+use base64::Engine as _;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// A session into a file that is not there yet; where it lies and how large it is, in words.
+pub fn to_new_file(place: &Place, store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, Trouble> {
+    let text = page(place, store, &store.find(id)?, form, WithArtifacts::No)?;
+    let failed = |error: &dyn std::fmt::Display| Trouble::failed(format!("cannot write `{}`: {error}", path.display()));
+    match write(path, text.as_bytes(), Present::Stays) {
+        Ok(()) => Ok(format!("exported to {}, {}", path.display(), super::in_bytes(text.len() as u64))),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(failed(&"a file of this name is there; name another one: /export md FILE"))
+        }
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+fn page(
+    place: &Place,
+    store: &Store,
+    summary: &SessionSummary,
+    form: ExportForm,
+    artifacts: WithArtifacts,
+) -> Result<String, Trouble> {
+    Ok(match form {
+        ExportForm::Json => {
+            let kept = (artifacts == WithArtifacts::Yes).then(|| contents(&place.artifacts(Some(&summary.session_id))));
+            as_json(&checkpoint(store, summary, kept)?)?
+        }
+        ExportForm::Markdown => markdown::page(&transcript(store, summary)?),
+        ExportForm::Html => html::page(&transcript(store, summary)?),
+    })
+}
+
+/// What becomes of a file that has the name already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Present {
+    Stays,
+    Goes,
+}
+
+pub fn run(place: &Place, id: &str, form: ExportForm, output: Option<&Path>, artifacts: WithArtifacts) -> Result<Exit, Trouble> {
+    let store = crate::app::open_store(place)?;
+    let summary = store.find(id)?;
+    let text = page(place, &store, &summary, form, artifacts)?;
+    match output {
+        None => crate::app::say(&text),
+        Some(path) => {
+            write(path, text.as_bytes(), Present::Goes)
+                .map_err(|error| Trouble::failed(format!("cannot write `{}`: {error}", path.display())))?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// Appears whole under its name, for its owner alone.
+fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    let kept = if present == Present::Goes { file.persist(path) } else { file.persist_noclobber(path) };
+    kept.map(drop).map_err(|error| error.error)
+}
+
+/// JSON in which nothing stands that a terminal obeys; to its readers it means the same.
+pub fn as_json(checkpoint: &Checkpoint) -> Result<String, Trouble> {
+    let text = serde_json::to_string_pretty(checkpoint)
+        .map_err(|error| Trouble::failed(format!("the session cannot be written as JSON: {error}")))?;
+    Ok(crate::headless::lines::harmless(&text) + "\n")
+}
+
+pub fn checkpoint(store: &Store, summary: &SessionSummary, artifacts: Option<Vec<Kept>>) -> Result<Checkpoint, Trouble> {
+    checkpoint_of(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
+}
+
+/// The same as it was when the session had so many records, and how many that were.
+pub fn checkpoint_of(
+    store: &Store,
+    summary: &SessionSummary,
+    artifacts: Option<Vec<Kept>>,
+    most: Option<u64>,
+) -> Result<(Checkpoint, u64), Trouble> {
+    let (mut fold, mut records, mut last) = (Fold::default(), Vec::new(), summary.created);
+    let mut count = 0;
+    store.for_each_record(&summary.session_id, |written| {
+        if most == Some(count) {
+            return ControlFlow::Break(());
+        }
+        count += 1;
+        fold.add(&written.record);
+        if let Some(entry) = without_authority(written.record) {
+            last = written.time;
+            records.push(Entry { time: last, entry });
+        }
+        ControlFlow::Continue(())
+    })?;
+    let open = fold.task.as_ref().is_some_and(|task| matches!(task.status.as_str(), "running" | "waiting"));
+    let status = if fold.paused || (open && summary.held_by.is_none()) { SessionStatus::Paused } else { SessionStatus::Running };
+    let checkpoint = Checkpoint {
+        checkpoint_version: VERSION,
+        session_id: summary.session_id.clone(),
+        workspace_id: summary.workspace_id.clone(),
+        tenant_id: None,
+        user_id: None,
+        session_status: status,
+        task: fold.task,
+        step_cursor: fold.step_cursor,
+        thread: fold.said.into_iter().map(Said::from).collect(),
+        session_tokens_used: fold.usage.input_tokens + fold.usage.output_tokens,
+        policy_bundle_version: fold.policy_bundle_version,
+        checkpointed_at: last,
+        aye: Own {
+            format: OWN_FORMAT,
+            version: env!("CARGO_PKG_VERSION"),
+            title: summary.title.clone(),
+            parent: summary.parent.clone(),
+            workspace: summary.workspace.clone(),
+            created: summary.created,
+            model: summary.model.clone(),
+            draft: store.draft(&summary.session_id)?,
+            queue: fold.queue,
+            cost_usd: fold.cost_usd,
+            estimated: fold.estimated,
+            records,
+            artifacts,
+        },
+    };
+    Ok((checkpoint, count))
+}
+
+/// The contents of a session that are there still.
+pub fn contents(artifacts: &ArtifactStore) -> Vec<Kept> {
+    let all = artifacts.list().unwrap_or_default().into_iter();
+    let read = all.filter_map(|artifact| match artifacts.content(&artifact.uri, ARTIFACT_BYTES) {
+        Ok(content) => Some(Kept { base64: base64::engine::general_purpose::STANDARD.encode(content), artifact }),
+        Err(error) => {
+            crate::app::warn(&format!("left out: {error}"));
+            None
+        }
+    });
+    read.collect()
+}
+
+fn transcript(store: &Store, summary: &SessionSummary) -> Result<Transcript, Trouble> {
+    let mut transcript = Transcript::of(summary);
+    store.for_each_record(&summary.session_id, |written| {
+        transcript.add(written.record);
+        ControlFlow::Continue(())
+    })?;
+    transcript.end(&store.draft(&summary.session_id)?);
+    Ok(transcript)
+}

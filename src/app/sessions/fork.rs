@@ -1,0 +1,36 @@
+//! `aye sessions fork`: a session of its own that begins with all that was said in another one.
+
+use super::{export, import, one_line};
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::protocol::SessionId;
+use crate::store::{Parent, Store};
+
+/// What tells the copy in a list.
+const MARK: &str = " (fork)";
+const TITLE_CHARS: usize = 80;
+
+pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
+    let store = crate::app::open_store(place)?;
+    let summary = store.find(id)?;
+    let new = fork(&store, place, &summary.session_id, None)?;
+    let short = new.as_str().get(..8).unwrap_or(new.as_str());
+    crate::app::say(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
+    crate::app::warn(&format!("to go on with it: `aye --resume {short}`"));
+    Ok(Exit::Completed)
+}
+
+/// The id of the copy, of all records or of the first ones. It brings no rules, no policy and no budget, as a session that is imported brings none; what ran in the
+/// other one is not running here.
+pub fn fork(store: &Store, place: &Place, id: &SessionId, most: Option<u64>) -> Result<SessionId, Trouble> {
+    let mut summary = store.find(id.as_str())?;
+    let title = summary.title.take().unwrap_or_default();
+    let kept: String = title.trim_end_matches(MARK).chars().take(TITLE_CHARS - MARK.len()).collect();
+    summary.title = Some(format!("{kept}{MARK}"));
+    let contents = export::contents(&place.artifacts(Some(&summary.session_id)));
+    let (checkpoint, records) = export::checkpoint_of(store, &summary, Some(contents), most)?;
+    let text = export::as_json(&checkpoint)?;
+    let workspace = std::path::PathBuf::from(&summary.workspace);
+    import::copy(store, place, &workspace, &text, Parent { id: summary.session_id, records })
+}

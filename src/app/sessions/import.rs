@@ -1,0 +1,343 @@
+//! `aye sessions import`: a checkpoint becomes a session of this project. What it says is text like any other: it brings no rules,
+//! no policy and no budget, and what waited for a yes waits for it here.
+
+use super::checkpoint::{Content, Kept, OWN_FORMAT, VERSION, without_authority};
+use super::from_thread;
+use super::{counted, one_line};
+use crate::app::exit::Exit;
+use crate::app::place::{Place, workspace_id};
+use crate::app::trouble::Trouble;
+use crate::ports::{Artifacts, NewArtifact, Record};
+use crate::protocol::SessionId;
+use crate::store::{Foreign, NewSession, Parent, Store, Written};
+use base64::Engine as _;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::io::Read;
+use std::path::Path;
+
+/// More is no session.
+const FILE_BYTES: u64 = 1 << 30;
+const ID_DIGITS: usize = 32;
+/// A title is a line in a list.
+const TITLE_CHARS: usize = 80;
+
+/// Which form a file has, looked at before all else in it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Form {
+    checkpoint_version: Option<serde_json::Value>,
+    aye: Option<OwnForm>,
+}
+
+#[derive(Deserialize)]
+struct OwnForm {
+    format: Option<serde_json::Value>,
+}
+
+/// A checkpoint as it comes in; only what is needed has to be there.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Incoming<'a> {
+    #[serde(default)]
+    session_id: String,
+    #[serde(default)]
+    pub task: Option<IncomingTask>,
+    pub thread: Vec<IncomingMessage>,
+    #[serde(default)]
+    pub session_tokens_used: u64,
+    #[serde(default)]
+    checkpointed_at: Option<Timestamp>,
+    #[serde(borrow, default)]
+    aye: Option<IncomingOwn<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IncomingTask {
+    pub task_id: Option<String>,
+    pub prompt: Option<String>,
+    pub status: Option<String>,
+    pub max_steps: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IncomingMessage {
+    pub message_id: Option<String>,
+    pub role: IncomingRole,
+    pub content: Content,
+    pub token_count: Option<u64>,
+    pub task_id: Option<String>,
+    pub step_id: Option<String>,
+    pub timestamp: Option<Timestamp>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum IncomingRole {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct IncomingOwn<'a> {
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    workspace: Option<String>,
+    #[serde(default)]
+    created: Option<Timestamp>,
+    #[serde(default)]
+    model: String,
+    #[serde(default)]
+    draft: String,
+    #[serde(borrow)]
+    records: Vec<IncomingEntry<'a>>,
+    #[serde(default)]
+    artifacts: Option<Vec<Kept>>,
+}
+
+#[derive(Deserialize)]
+struct IncomingEntry<'a> {
+    time: Timestamp,
+    #[serde(borrow)]
+    entry: &'a RawValue,
+}
+
+/// A session that is ready to be taken in, and what is to be said of it.
+pub(super) struct Ready {
+    pub(super) foreign: Foreign,
+    pub(super) artifacts: Vec<Kept>,
+    pub(super) said: Vec<String>,
+}
+
+pub fn run(place: &Place, file: &Path) -> Result<Exit, Trouble> {
+    let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
+    let text = read(file).map_err(|reason| Trouble::usage(format!("cannot read `{name}`: {reason}")))?;
+    let store = crate::app::open_store(place)?;
+    let Ready { mut foreign, artifacts, mut said } =
+        ready(&place.workspace, &text).map_err(|reason| Trouble::usage(format!("`{name}`: {reason}")))?;
+    let given = foreign.session.id.clone();
+    if !is_an_id(given.as_str()) || is_there(&store, &given) {
+        foreign.session.id = new_id();
+        said.push(if given.as_str().is_empty() {
+            "it had no id".to_owned()
+        } else if is_an_id(given.as_str()) {
+            format!("there is a session `{given}` already, so it has a new id")
+        } else {
+            format!("`{}` is no id of aye, so it has a new one", one_line(given.as_str()))
+        });
+    }
+    // First, so that the session that names them finds them; without it they go with their age.
+    said.extend(keep(place, &foreign.session.id, artifacts));
+    let records = foreign.records.len() as u64;
+    while !store.import(foreign.clone())? {
+        foreign.session.id = new_id();
+    }
+    let id = &foreign.session.id;
+    crate::app::say(&format!("imported session {id}: {}\n", counted(records, "record")));
+    for line in &said {
+        crate::app::warn(line);
+    }
+    crate::app::warn(&format!("to go on with it: `aye --resume {}`", id.as_str().get(..8).unwrap_or(id.as_str())));
+    Ok(Exit::Completed)
+}
+
+/// Takes in a session of this store once more, under a new id. The draft stays where it was.
+pub(super) fn copy(store: &Store, place: &Place, workspace: &Path, text: &str, parent: Parent) -> Result<SessionId, Trouble> {
+    let Ready { mut foreign, artifacts, .. } =
+        ready(workspace, text).map_err(|reason| Trouble::failed(format!("the session cannot be copied: {reason}")))?;
+    foreign.draft.clear();
+    foreign.parent = Some(parent);
+    foreign.session.id = new_id();
+    keep(place, &foreign.session.id, artifacts);
+    while !store.import(foreign.clone())? {
+        foreign.session.id = new_id();
+    }
+    Ok(foreign.session.id)
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().take(FILE_BYTES + 1).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(FILE_BYTES + 1).read_to_string(&mut text))
+    };
+    match read {
+        Ok(bytes) if bytes as u64 > FILE_BYTES => {
+            Err(format!("it has more than {FILE_BYTES} bytes, and no session has that many"))
+        }
+        Ok(_) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err("it is not UTF-8 text, expected JSON".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What the file says, checked; nothing is changed yet.
+pub(super) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    check_form(text)?;
+    let mut incoming: Incoming<'_> = parse(text)?;
+    let own = incoming.aye.take();
+    let mut said = Vec::new();
+    let (records, own) = match own {
+        Some(own) => (of_entries(&own.records, &mut said), Some(own)),
+        None => (from_thread::records(&mut incoming, &mut said), None),
+    };
+    if let Some(last) = records.iter().map(|written| written.time).max()
+        && last > Timestamp::now()
+    {
+        said.push("some of it was written in what is the future here; one of the clocks is wrong".to_owned());
+    }
+    let first = records.first().map(|written| written.time).or(incoming.checkpointed_at).unwrap_or_default();
+    let (title, model, draft, created, artifacts) = match own {
+        Some(own) => {
+            let here = workspace.to_string_lossy();
+            if let Some(there) = own.workspace.filter(|there| *there != here) {
+                said.push(format!(
+                    "it was made in `{}` and belongs to `{here}` now; paths in it are those of the other place",
+                    one_line(&there)
+                ));
+            }
+            (own.title, own.model, own.draft, own.created.unwrap_or(first), own.artifacts.unwrap_or_default())
+        }
+        None => (None, String::new(), String::new(), first, Vec::new()),
+    };
+    if records.is_empty() && draft.trim().is_empty() {
+        return Err("nothing was said in this session, so there is nothing to import".to_owned());
+    }
+    let queued = records.iter().rev().find_map(|written| match &written.record {
+        Record::Queue { prompts } => Some(prompts.len() as u64),
+        _ => None,
+    });
+    if let Some(count @ 1..) = queued {
+        said.push(format!(
+            "{} in its queue: look at them before you go on",
+            if count == 1 { "1 message waits".to_owned() } else { format!("{count} messages wait") }
+        ));
+    }
+    let title = title.or_else(|| title_of(&records)).map(|title| plain(&title)).filter(|title| !title.is_empty());
+    let session = NewSession {
+        id: SessionId::new(incoming.session_id.to_ascii_lowercase()),
+        workspace_id: workspace_id(workspace),
+        workspace: workspace.to_owned(),
+        model: plain(&model),
+    };
+    Ok(Ready { foreign: Foreign { session, created, title, draft, parent: None, records }, artifacts, said })
+}
+
+fn check_form(text: &str) -> Result<(), String> {
+    let form: Form = parse(text)?;
+    match form.checkpoint_version {
+        Some(serde_json::Value::String(version)) if version == VERSION => {}
+        Some(version) => {
+            return Err(format!(
+                "its checkpointVersion is {}, and this aye reads \"{VERSION}\"; export it again with an aye that both know",
+                one_line(&version.to_string())
+            ));
+        }
+        None => return Err(format!("it has no checkpointVersion, expected \"{VERSION}\" as `aye sessions export` writes it")),
+    }
+    match form.aye.map(|own| own.format) {
+        Some(Some(format)) if format != OWN_FORMAT => Err(format!(
+            "what stands under `aye` has format {}, and this aye reads {OWN_FORMAT}; use a newer aye, or take `aye` out of the file to import \
+             the thread alone",
+            one_line(&format.to_string())
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What is wrong, with its line and column and what was expected there.
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let parsed = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner();
+        let at = format!(" at line {} column {}", inner.line(), inner.column());
+        let reason = inner.to_string();
+        let reason = reason.strip_suffix(&at).unwrap_or(&reason);
+        let path = if path == "." { String::new() } else { format!("`{}`: ", one_line(&path)) };
+        format!("line {}, column {}: {path}{}", inner.line(), inner.column(), one_line(reason))
+    })?;
+    reader.end().map_err(|error| {
+        format!(
+            "line {}, column {}: more text after the end of the session, expected one JSON object",
+            error.line(),
+            error.column()
+        )
+    })?;
+    Ok(parsed)
+}
+
+fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Written> {
+    let (mut unreadable, mut first) = (0_u64, None);
+    let records = entries.iter().enumerate().filter_map(|(number, entry)| {
+        let record = serde_json::from_str(entry.entry.get()).unwrap_or_else(|error| {
+            first.get_or_insert_with(|| format!("aye.records[{number}]: {}", one_line(&error.to_string())));
+            Record::Unreadable
+        });
+        unreadable += u64::from(record == Record::Unreadable);
+        without_authority(record).map(|record| Written { time: entry.time, record })
+    });
+    let records: Vec<Written> = records.collect();
+    if unreadable > 0 {
+        let first = first.map_or_else(String::new, |first| format!(" ({first})"));
+        said.push(format!("{} cannot be read by this version{first}; their places are kept", counted(unreadable, "record")));
+    }
+    records
+}
+
+/// Contents that are what their names say become artifacts of the session; of the others the session only has the name.
+fn keep(place: &Place, id: &SessionId, artifacts: Vec<Kept>) -> Vec<String> {
+    let store = place.artifacts(Some(id));
+    let kept = artifacts.into_iter().filter_map(|Kept { artifact, base64 }| {
+        let kept =
+            base64::engine::general_purpose::STANDARD.decode(&base64).map_err(|error| error.to_string()).and_then(|content| {
+                let new =
+                    NewArtifact { kind: artifact.kind, name: plain(&artifact.name), content_type: plain(&artifact.content_type) };
+                let mut writer = store.begin(new).map_err(|error| error.to_string())?;
+                writer.write(&content).map_err(|error| error.to_string())?;
+                let kept = writer.finish().map_err(|error| error.to_string())?;
+                if kept.uri == artifact.uri { Ok(()) } else { Err(format!("its content is that of {}", kept.uri)) }
+            });
+        kept.err().map(|reason| format!("artifact `{}`: {reason}", one_line(&artifact.uri)))
+    });
+    kept.collect()
+}
+
+fn title_of(records: &[Written]) -> Option<String> {
+    records.iter().find_map(|written| match &written.record {
+        Record::TaskStarted { prompt, .. } => {
+            prompt.typed().lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        }
+        _ => None,
+    })
+}
+
+/// A line without controls, not longer than a list has room for.
+fn plain(text: &str) -> String {
+    let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if line.chars().count() <= TITLE_CHARS {
+        return line;
+    }
+    line.chars().take(TITLE_CHARS - 1).chain(['…']).collect()
+}
+
+fn is_an_id(text: &str) -> bool {
+    text.len() == ID_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_there(store: &Store, id: &SessionId) -> bool {
+    store.find(id.as_str()).is_ok()
+}
+
+fn new_id() -> SessionId {
+    SessionId::new(uuid::Uuid::new_v4().simple().to_string())
+}

@@ -1,0 +1,129 @@
+//! `aye sessions list`: the sessions of a project, what each came to and what of it is open.
+
+use super::{counted, dollars, one_line};
+use crate::app::cli::SessionScope;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::ports::Artifacts;
+use crate::protocol::SessionId;
+use crate::store::{SessionStatus, SessionSummary, Size, Tally};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A session in `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    #[serde(flatten)]
+    summary: &'a SessionSummary,
+    /// `interrupted`, `waiting`, `paused`, `running`; absent where nothing is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<&'static str>,
+    tasks: u64,
+    steps: u64,
+    queued: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// Null where no price was known.
+    cost_usd: Option<f64>,
+    estimated: bool,
+    records: u64,
+    bytes: u64,
+    artifact_bytes: u64,
+}
+
+pub fn run(place: &Place, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, Trouble> {
+    let store = crate::app::open_store(place)?;
+    let workspace = match scope {
+        SessionScope::Project => Some(place.workspace_id()),
+        SessionScope::All => None,
+    };
+    let mut sessions = store.sessions(workspace.as_ref())?;
+    sessions.retain(|session| session.archived == archived);
+    let tally = |session: &SessionSummary| store.tally(&session.session_id).unwrap_or_default();
+    if json {
+        let sizes = store.sizes()?;
+        let listed: Vec<Listed<'_>> = sessions
+            .iter()
+            .map(|summary| {
+                let size = sizes.get(&summary.session_id).copied().unwrap_or_default();
+                listed(summary, tally(summary), size, artifact_bytes(place, &summary.session_id))
+            })
+            .collect();
+        crate::app::say_json(&listed);
+        return Ok(Exit::Completed);
+    }
+    let mut lines = String::new();
+    for session in &sessions {
+        lines.push_str(line(session).trim_end());
+        let _ = writeln!(lines, "{}", sums(tally(session)));
+        if scope == SessionScope::All {
+            let _ = writeln!(lines, "          {}", one_line(&session.workspace));
+        }
+    }
+    if sessions.is_empty() {
+        lines.push_str(if archived { "no session was put away here\n" } else { "no sessions here yet\n" });
+    }
+    crate::app::say(&lines);
+    Ok(Exit::Completed)
+}
+
+fn listed(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u64) -> Listed<'_> {
+    Listed {
+        summary,
+        open: open(summary),
+        tasks: tally.tasks,
+        steps: tally.steps,
+        queued: tally.queued,
+        input_tokens: tally.usage.input_tokens,
+        output_tokens: tally.usage.output_tokens,
+        cost_usd: tally.cost_usd,
+        estimated: tally.estimated,
+        records: size.records,
+        bytes: size.bytes,
+        artifact_bytes,
+    }
+}
+
+/// What is kept of a session beside the store.
+pub fn artifact_bytes(place: &Place, session: &SessionId) -> u64 {
+    let artifacts = place.artifacts(Some(session));
+    if !artifacts.is_there() {
+        return 0;
+    }
+    artifacts.list().unwrap_or_default().iter().map(|artifact| artifact.bytes).sum()
+}
+
+/// What of it is not done. What a dead process left running is open still, but nothing of it runs.
+pub fn open(session: &SessionSummary) -> Option<&'static str> {
+    match (session.status, session.held_by) {
+        (SessionStatus::Idle, _) => None,
+        (SessionStatus::Running, None) => Some("interrupted"),
+        (status, _) => Some(status.as_str()),
+    }
+}
+
+/// A session in a list for people.
+pub fn line(session: &SessionSummary) -> String {
+    let id: String = session.session_id.as_str().chars().take(8).collect();
+    let state = open(session).unwrap_or("idle");
+    let title = session.title.as_deref().unwrap_or("(only a draft)");
+    let time = session.updated.strftime("%Y-%m-%d %H:%M");
+    format!("{}  {time}  {state:11}  {}\n", one_line(&id), one_line(title))
+}
+
+fn sums(tally: Tally) -> String {
+    if tally == Tally::default() {
+        return String::new();
+    }
+    let mut sums = format!("  ({}, {}", counted(tally.tasks, "prompt"), counted(tally.steps, "step"));
+    if let Some(cost) = tally.cost_usd {
+        let _ = write!(sums, ", {}", dollars(cost, tally.estimated));
+    }
+    if tally.queued > 0 {
+        let _ = write!(sums, ", {} waiting", tally.queued);
+    }
+    sums.push(')');
+    sums
+}

@@ -1,0 +1,288 @@
+//! `aye sessions prune`, and what a start does of it once a day: sessions that are too old or too many, and what lies beside them.
+
+use super::delete::forget_beside;
+use super::list::{artifact_bytes, open};
+use super::{counted, in_bytes, one_line};
+use crate::app::cli::{PruneRun, SessionScope};
+use crate::app::exit::Exit;
+use crate::app::logging;
+use crate::app::place::Place;
+use crate::app::storage::database_bytes;
+use crate::app::trouble::Trouble;
+use crate::protocol::{SessionId, WorkspaceId};
+use crate::store::{Beside, GiveBack, SessionSummary, Size, Store};
+use crate::sys::sandbox::left_bases;
+use crate::tools;
+use jiff::Timestamp;
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+const DAY_SECONDS: u64 = 86_400;
+/// Older than anything.
+const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
+
+/// Which sessions are given up.
+#[derive(Debug, Clone)]
+struct Rules {
+    /// None where a session is never too old.
+    days: Option<u64>,
+    /// None where their size does not count.
+    budget_bytes: Option<u64>,
+    /// Of this project alone.
+    workspace: Option<WorkspaceId>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Gone {
+    session_id: SessionId,
+    title: Option<String>,
+    updated: Timestamp,
+    bytes: u64,
+    /// Why.
+    reason: String,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Pruned {
+    dry_run: bool,
+    sessions: Vec<Gone>,
+    session_bytes: u64,
+    artifact_bytes: u64,
+    snapshot_bytes: u64,
+    cache_bytes: u64,
+    log_bytes: u64,
+    /// All of it.
+    freed_bytes: u64,
+    /// What the database takes on the disk, before and now.
+    database_bytes_before: u64,
+    database_bytes: u64,
+}
+
+pub fn run(place: &Place, run: PruneRun, older_than: Option<u32>, scope: SessionScope, json: bool) -> Result<Exit, Trouble> {
+    let store = crate::app::open_store(place)?;
+    let retention = place.settings.retention;
+    let rules = match older_than {
+        // Somebody who names an age means sessions, and those here.
+        Some(days) => Rules {
+            days: Some(u64::from(days)),
+            budget_bytes: None,
+            workspace: (scope == SessionScope::Project).then(|| place.workspace_id()),
+        },
+        None => Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None },
+    };
+    let pruned = prune(place, &store, &rules, run == PruneRun::Say, GiveBack::Whole)?;
+    if json {
+        crate::app::say_json(&pruned);
+    } else {
+        crate::app::say(&as_text(&pruned));
+    }
+    Ok(Exit::Completed)
+}
+
+/// By what is configured, without a word; a trouble is logged, and tried again another day.
+pub fn quietly(place: &Place, store: &Store) {
+    let retention = place.settings.retention;
+    let rules = Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
+    match prune(place, store, &rules, false, GiveBack::InSteps) {
+        Ok(pruned) => tracing::info!(sessions = pruned.sessions.len(), bytes = pruned.freed_bytes, "pruned"),
+        Err(trouble) => tracing::warn!(trouble = trouble.message, "nothing was pruned"),
+    }
+}
+
+fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveBack) -> Result<Pruned, Trouble> {
+    let (data, retention) = (&place.directories.data, &place.settings.retention);
+    let sizes = store.sizes()?;
+    let mut pruned = Pruned { dry_run: only_say, database_bytes_before: database_bytes(data), ..Pruned::default() };
+    let (artifacts, snapshots) = (place.artifacts(None), place.snapshots());
+    let before = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
+    for gone in chosen(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {
+        if only_say {
+            pruned.artifact_bytes += artifact_bytes(place, &gone.session_id);
+        } else {
+            if !store.forget_if_idle(&gone.session_id, gone.updated)? {
+                // Somebody took it up meanwhile.
+                continue;
+            }
+            forget_beside(place, &gone.session_id);
+        }
+        pruned.session_bytes += gone.bytes;
+        pruned.sessions.push(gone);
+    }
+    // Of what belongs to no session nothing is given up while sessions may be missing that were moved aside.
+    let living: Option<HashSet<SessionId>> = if is_complete(data) {
+        Some(store.sessions(None)?.into_iter().map(|session| session.session_id).collect())
+    } else {
+        None
+    };
+    let age = rules.days.map_or(NEVER, |days| Duration::from_secs(days.saturating_mul(DAY_SECONDS)));
+    if rules.workspace.is_none() && rules.budget_bytes.is_some() {
+        let failed = |what: &str, error: &dyn std::fmt::Display| tracing::warn!(%error, "{what} are kept still");
+        let more = artifacts.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
+            failed("artifacts", &error);
+            Beside::default()
+        });
+        pruned.artifact_bytes += more.bytes;
+        let more = snapshots.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
+            failed("snapshots", &error);
+            Beside::default()
+        });
+        pruned.snapshot_bytes = more.bytes;
+        pruned.cache_bytes = tools::prune_caches(&left_bases(data), retention.caches_bytes, only_say).bytes;
+        pruned.log_bytes = logging::prune(data, retention.logs_bytes, only_say);
+    }
+    if !only_say {
+        let after = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
+        pruned.artifact_bytes = before.0.bytes.saturating_sub(after.0.bytes);
+        pruned.snapshot_bytes = before.1.bytes.saturating_sub(after.1.bytes);
+        if let Err(error) = store.give_back(how) {
+            tracing::warn!(%error, "the room of what is gone is used again, and not given back");
+        }
+    }
+    pruned.database_bytes = database_bytes(data);
+    pruned.freed_bytes =
+        pruned.session_bytes + pruned.artifact_bytes + pruned.snapshot_bytes + pruned.cache_bytes + pruned.log_bytes;
+    Ok(pruned)
+}
+
+/// Whether no damaged store was moved aside here, with sessions that may come back.
+fn is_complete(data: &std::path::Path) -> bool {
+    let mut entries = std::fs::read_dir(data).into_iter().flatten().flatten();
+    !entries.any(|entry| entry.file_name().to_string_lossy().contains(".damaged"))
+}
+
+/// Those that are too old, then the oldest of the others until the rest fits. Never one that a process holds, and none that is
+/// interrupted, paused or waits and is younger than the age.
+fn chosen(sessions: &[SessionSummary], sizes: &HashMap<SessionId, Size>, rules: &Rules, now: Timestamp) -> Vec<Gone> {
+    let bytes = |session: &SessionSummary| sizes.get(&session.session_id).map_or(0, |size| size.bytes);
+    let mut total: u64 = sessions.iter().map(bytes).sum();
+    let mut oldest: Vec<&SessionSummary> = sessions.iter().collect();
+    oldest.sort_by_key(|session| session.updated);
+    let here = |session: &&&SessionSummary| rules.workspace.as_ref().is_none_or(|here| session.workspace_id == *here);
+    let free = oldest.iter().filter(|session| session.held_by.is_none()).filter(here);
+    let (mut gone, mut left) = (Vec::new(), Vec::new());
+    for session in free {
+        let age = u64::try_from(now.duration_since(session.updated).as_secs()).unwrap_or(0);
+        match rules.days {
+            Some(days) if age >= days.saturating_mul(DAY_SECONDS) => {
+                total -= bytes(session);
+                gone.push((session, format!("not used for {}", counted(age / DAY_SECONDS, "day"))));
+            }
+            _ if open(session).is_none() => left.push(session),
+            _ => {}
+        }
+    }
+    for session in left {
+        if rules.budget_bytes.is_none_or(|budget| total <= budget) {
+            break;
+        }
+        if bytes(session) > 0 {
+            total -= bytes(session);
+            gone.push((session, "sessions take more than retention.sessions_mb".to_owned()));
+        }
+    }
+    let gone = gone.into_iter().map(|(session, reason)| Gone {
+        session_id: session.session_id.clone(),
+        title: session.title.clone(),
+        updated: session.updated,
+        bytes: bytes(session),
+        reason,
+    });
+    gone.collect()
+}
+
+fn as_text(pruned: &Pruned) -> String {
+    let mut text = String::new();
+    for gone in &pruned.sessions {
+        let id: String = gone.session_id.as_str().chars().take(8).collect();
+        let title = gone.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), one_line);
+        let _ = writeln!(
+            text,
+            "{}  {}  {}  {title}  ({})",
+            one_line(&id),
+            gone.updated.strftime("%Y-%m-%d"),
+            in_bytes(gone.bytes),
+            gone.reason
+        );
+    }
+    let would = if pruned.dry_run { "would be" } else { "were" };
+    let _ = writeln!(
+        text,
+        "{} {would} forgotten: {}",
+        counted(pruned.sessions.len() as u64, "session"),
+        in_bytes(pruned.session_bytes)
+    );
+    let beside = [
+        ("artifacts", pruned.artifact_bytes),
+        ("snapshots", pruned.snapshot_bytes),
+        ("caches", pruned.cache_bytes),
+        ("logs", pruned.log_bytes),
+    ];
+    for (what, bytes) in beside.into_iter().filter(|(_, bytes)| *bytes > 0) {
+        let _ = writeln!(text, "of {what}: {}", in_bytes(bytes));
+    }
+    let back = pruned.database_bytes_before.saturating_sub(pruned.database_bytes);
+    if !pruned.dry_run && pruned.session_bytes > 0 {
+        let _ = writeln!(text, "the store gave back {}; the rest of its room is used again", in_bytes(back));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::SessionStatus;
+
+    fn session(name: &str, days: i64, status: SessionStatus, held_by: Option<u32>) -> SessionSummary {
+        let updated = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * (1000 - days));
+        SessionSummary {
+            session_id: SessionId::new(name),
+            workspace_id: WorkspaceId::new(if name.starts_with("other") { "w2" } else { "w1" }),
+            workspace: "/w".to_owned(),
+            title: Some(name.to_owned()),
+            created: updated,
+            updated,
+            status,
+            model: String::new(),
+            held_by,
+            archived: false,
+            parent: None,
+        }
+    }
+
+    fn names(sessions: &[SessionSummary], bytes: u64, rules: &Rules) -> Vec<String> {
+        let sizes = sessions.iter().map(|one| (one.session_id.clone(), Size { records: 1, bytes })).collect();
+        let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * 1000);
+        chosen(sessions, &sizes, rules, now).into_iter().map(|gone| gone.session_id.to_string()).collect()
+    }
+
+    #[test]
+    fn the_old_go_and_none_that_is_held_or_open_and_young() {
+        let sessions = [
+            session("today", 0, SessionStatus::Idle, None),
+            session("future", -3, SessionStatus::Idle, None),
+            session("young interrupted", 5, SessionStatus::Running, None),
+            session("old", 20, SessionStatus::Idle, None),
+            session("old waiting", 21, SessionStatus::Waiting, None),
+            session("old held", 30, SessionStatus::Idle, Some(1)),
+            session("other old", 40, SessionStatus::Paused, None),
+        ];
+        let rules = Rules { days: Some(10), budget_bytes: None, workspace: None };
+        assert_eq!(names(&sessions, 10, &rules), ["other old", "old waiting", "old"]);
+        let here = Rules { workspace: Some(WorkspaceId::new("w1")), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &here), ["old waiting", "old"]);
+        let never = Rules { days: None, ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &never), [] as [&str; 0]);
+        let all = Rules { days: Some(0), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &all).len(), 6);
+        let small = Rules { budget_bytes: Some(45), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &small), ["other old", "old waiting", "old"]);
+        let smaller = Rules { budget_bytes: Some(25), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &smaller), ["other old", "old waiting", "old", "today", "future"]);
+        let size_alone = Rules { days: None, budget_bytes: Some(65), workspace: None };
+        assert_eq!(names(&sessions, 10, &size_alone), ["old"]);
+    }
+}

@@ -1,0 +1,29 @@
+//! `aye sessions rename`: another title in lists.
+
+use super::one_line;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::protocol::SessionId;
+use crate::store::Store;
+
+/// A title is a line in a list.
+const TITLE_CHARS: usize = 80;
+
+pub fn run(place: &Place, id: &str, title: &str) -> Result<Exit, Trouble> {
+    let store = crate::app::open_store(place)?;
+    let summary = store.find(id)?;
+    let title = rename(&store, &summary.session_id, title)?;
+    crate::app::say(&format!("session {} is \"{title}\" now\n", one_line(summary.session_id.as_str())));
+    Ok(Exit::Completed)
+}
+
+/// The title it has then: a line, not longer than a list has room for.
+pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
+    let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
+    if title.is_empty() {
+        return Err(Trouble::usage("the title is empty; say what the session is about".to_owned()));
+    }
+    store.rename(id, &title)?;
+    Ok(title)
+}

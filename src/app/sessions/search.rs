@@ -1,0 +1,244 @@
+//! `aye sessions search`: a text in titles, prompts, answers, arguments and results, one record after the other.
+
+use super::one_line;
+use crate::app::cli::SessionScope;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::ports::Record;
+use crate::protocol::{Arguments, Message, Part, ToolResult};
+use crate::store::{SessionSummary, Store, StoreError, Written};
+use regex::{Regex, RegexBuilder};
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+
+/// Of a line with a hit in it, so many letters on each side.
+const AROUND: usize = 60;
+/// Hits of one session that are shown to people; the others are counted.
+const SHOWN: usize = 5;
+/// A pattern that needs more to be compiled is refused.
+const PATTERN_BYTES: usize = 4 << 20;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Hit<'a> {
+    session_id: &'a str,
+    workspace: &'a str,
+    title: Option<&'a str>,
+    time: jiff::Timestamp,
+    /// `title`, `prompt`, `answer`, `arguments`, `result`, `draft`.
+    place: &'static str,
+    line: String,
+}
+
+pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result<Exit, Trouble> {
+    let pattern = pattern(text)?;
+    let store = crate::app::open_store(place)?;
+    let workspace = match scope {
+        SessionScope::Project => Some(place.workspace_id()),
+        SessionScope::All => None,
+    };
+    let mut found = false;
+    for session in store.sessions(workspace.as_ref())? {
+        let (mut hits, mut shown) = (0, String::new());
+        let looked = look(&store, &session, &pattern, |time, part, line| {
+            hits += 1;
+            if json {
+                crate::app::say_json(&Hit {
+                    session_id: session.session_id.as_str(),
+                    workspace: &session.workspace,
+                    title: session.title.as_deref(),
+                    time,
+                    place: part,
+                    line,
+                });
+            } else if hits <= SHOWN {
+                let _ = writeln!(shown, "  {}  {part:9}  {}", time.strftime("%Y-%m-%d %H:%M"), one_line(&line));
+            }
+        });
+        match looked {
+            // Somebody forgot it meanwhile.
+            Ok(()) | Err(StoreError::NoSession { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if hits > 0 && !json {
+            let more = hits.saturating_sub(SHOWN);
+            let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
+            crate::app::say(&format!("{}{shown}{more}", super::line(&session)));
+        }
+        found |= hits > 0;
+    }
+    if !found && !json {
+        crate::app::warn(&format!("`{text}` stands in no session {}", where_looked(scope)));
+    }
+    Ok(if found { Exit::Completed } else { Exit::Failed })
+}
+
+fn where_looked(scope: SessionScope) -> &'static str {
+    match scope {
+        SessionScope::Project => "of this project; `--all` looks in those of all projects",
+        SessionScope::All => "of this machine",
+    }
+}
+
+/// The first line of a session in which the pattern stands, its title aside. It ends where nobody wants to know any more.
+pub fn first_hit(
+    store: &Store,
+    session: &SessionSummary,
+    pattern: &Regex,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Option<String>, StoreError> {
+    let mut hit = None;
+    store.for_each_record(&session.session_id, |Written { record, .. }| {
+        texts(&record, &mut |_, text| {
+            if hit.is_none() {
+                hit = pattern.find(text).map(|found| line_of(text, found.start(), found.end()));
+            }
+        });
+        if hit.is_some() || !is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(hit)
+}
+
+/// `/…/` is a regular expression, all else is meant as it stands.
+pub fn pattern(text: &str) -> Result<Regex, Trouble> {
+    let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
+    let source = inner.map_or_else(|| regex::escape(text), str::to_owned);
+    RegexBuilder::new(&source)
+        .case_insensitive(true)
+        .multi_line(true)
+        .size_limit(PATTERN_BYTES)
+        .build()
+        .map_err(|error| Trouble::usage(format!("`{text}` is no regular expression: {error}")))
+}
+
+/// Tells each text of a session in which the pattern stands.
+fn look(
+    store: &Store,
+    session: &SessionSummary,
+    pattern: &Regex,
+    mut tell: impl FnMut(jiff::Timestamp, &'static str, String),
+) -> Result<(), StoreError> {
+    let mut test = |time: jiff::Timestamp, part: &'static str, text: &str| {
+        if let Some(found) = pattern.find(text) {
+            tell(time, part, line_of(text, found.start(), found.end()));
+        }
+    };
+    if let Some(title) = &session.title {
+        test(session.created, "title", title);
+    }
+    // What streamed and never became an answer.
+    let mut partial = String::new();
+    store.for_each_record(&session.session_id, |Written { time, record }| {
+        match &record {
+            Record::PartialAnswer { text, .. } => partial.push_str(text),
+            Record::Answer { .. } => partial.clear(),
+            Record::StepStarted { .. } | Record::TaskEnded { .. } | Record::AnswerDiscarded { .. } => {
+                test(time, "answer", &std::mem::take(&mut partial));
+            }
+            _ => {}
+        }
+        texts(&record, &mut |part, text| test(time, part, text));
+        ControlFlow::Continue(())
+    })?;
+    test(session.updated, "answer", &partial);
+    test(session.updated, "draft", &store.draft(&session.session_id)?);
+    Ok(())
+}
+
+/// The texts of a record that people look for, each once.
+fn texts(record: &Record, tell: &mut impl FnMut(&'static str, &str)) {
+    match record {
+        Record::TaskStarted { prompt: message, .. } | Record::Steered { message } => of_message(message, "prompt", tell),
+        Record::Answer { message, .. } => of_message(message, "answer", tell),
+        Record::Compacted { message, .. } => of_message(message, "summary", tell),
+        Record::Finished { result, .. } => of_result(result, tell),
+        Record::Queue { prompts } => prompts.iter().for_each(|waiting| tell("prompt", &waiting.text)),
+        _ => {}
+    }
+}
+
+fn of_message(message: &Message, place: &'static str, tell: &mut impl FnMut(&'static str, &str)) {
+    for part in &message.content {
+        match part {
+            Part::Text { text } => tell(place, text),
+            Part::ToolCall(call) => {
+                tell("arguments", &call.tool_name);
+                match &call.arguments {
+                    Arguments::Object(map) => map.values().for_each(|value| of_value(value, tell)),
+                    Arguments::Malformed(text) => tell("arguments", text),
+                }
+            }
+            Part::ToolResult(result) => of_result(result, tell),
+            Part::Reasoning { .. } | Part::Image(_) => {}
+        }
+    }
+}
+
+fn of_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) {
+    tell("result", &result.output_text);
+    if let Some(error) = &result.error {
+        tell("result", &error.message);
+    }
+}
+
+/// Nothing that was journalled is nested deeper than its reader allows.
+fn of_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
+    match value {
+        Value::String(text) => tell("arguments", text),
+        Value::Array(values) => values.iter().for_each(|value| of_value(value, tell)),
+        Value::Object(map) => map.values().for_each(|value| of_value(value, tell)),
+        Value::Number(number) => tell("arguments", &number.to_string()),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The line a hit begins in, or what of it stands around the hit.
+fn line_of(text: &str, start: usize, end: usize) -> String {
+    let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let to = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let cut_from = text[from..start].char_indices().rev().nth(AROUND - 1).map_or(from, |(at, _)| from + at);
+    let end = end.clamp(start, to);
+    let cut_to = text[end..to].char_indices().nth(AROUND).map_or(to, |(at, _)| end + at);
+    let before = if cut_from > from { "…" } else { "" };
+    let after = if cut_to < to { "…" } else { "" };
+    format!("{before}{}{after}", text[cut_from..cut_to].trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_as_it_stands_whatever_its_case_and_a_pattern_between_slashes() {
+        for (text, within, found) in [
+            ("Needle", "a nEEdle here", true),
+            ("a.c", "abc", false),
+            ("a.c", "xa.cx", true),
+            ("/a.c/", "abc", true),
+            ("/^b/", "a\nb", true),
+            ("ÄRGER", "kein ärger", true),
+            ("/", "a/b", true),
+            ("//", "a//b", true),
+        ] {
+            assert_eq!(pattern(text).unwrap().is_match(within), found, "{text} in {within}");
+        }
+        let Err(trouble) = pattern("/(/") else { panic!("it is none") };
+        assert!(trouble.message.contains("no regular expression"), "{}", trouble.message);
+        assert!(pattern("/(a{1000}){1000}/").is_err());
+    }
+
+    #[test]
+    fn the_line_around_a_hit_is_cut_at_letters() {
+        let line = |text: &str, needle: &str| {
+            let start = text.find(needle).unwrap();
+            line_of(text, start, start + needle.len())
+        };
+        assert_eq!(line("one\ntwo needle\nthree", "needle"), "two needle");
+        let long = format!("{}needle{}", "ä".repeat(200), "ö".repeat(200));
+        assert_eq!(line(&long, "needle"), format!("…{}needle{}…", "ä".repeat(60), "ö".repeat(60)));
+        assert_eq!(line("a needle\nover two lines", "needle\nover"), "a needle");
+    }
+}

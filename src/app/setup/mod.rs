@@ -1,0 +1,182 @@
+//! `aye setup` and `/setup`: which model answers and which policy holds, asked in panels or in lines, or taken as given. What is
+//! there stays.
+
+mod answer;
+mod found;
+mod presets;
+mod screen;
+mod write;
+
+pub use answer::answer;
+pub use write::is_first;
+
+use super::cli::{Common, Preset};
+use super::exit::Exit;
+use super::place::Place;
+use super::trouble::Trouble;
+use crate::config::{Edited, with_default_model};
+use crate::sys::secret_prompt;
+use std::io::{BufRead, IsTerminal};
+
+const NEXT: &str = "next: `aye` begins, `aye doctor` looks at what is missing here\n";
+/// The answer that leads to a key.
+const KEY: &str = "key";
+
+/// What was chosen; nothing where a step was skipped.
+struct Chosen {
+    model: Option<String>,
+    preset: Option<Preset>,
+}
+
+/// `yes`: nothing is asked. `--policy` names a preset here, and `-m` the model.
+pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
+    let preset = common.policy.as_ref().map(|given| preset_of(&given.to_string_lossy())).transpose()?;
+    // What the flag names is no file of a policy.
+    let place = Place::find(&Common { policy: None, ..common.clone() })?;
+    let asks_all = preset.is_none() && common.model.is_none();
+    let chosen = if yes {
+        Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)) }
+    } else if !std::io::stdin().is_terminal() {
+        return Err(Trouble::usage("`aye setup` asks, and there is no terminal; `aye setup --yes` takes what the flags say"));
+    } else if asks_all && !super::interactive::is_plain(common, &place) {
+        return screen::run(common, &place);
+    } else {
+        ask(&place, common.model.clone(), preset)?
+    };
+    let given = preset.is_some();
+    if let Some(model) = &chosen.model {
+        say_all(&write_model(&place, model)?);
+    }
+    if let Some(preset) = chosen.preset {
+        say_all(&write::preset(&place, preset, given || !yes)?);
+    }
+    write::note_asked(&place);
+    super::say(NEXT);
+    Ok(Exit::Completed)
+}
+
+fn say_all(lines: &[String]) {
+    for line in lines {
+        super::say(&format!("{}\n", crate::text::reveal(line)));
+    }
+}
+
+fn preset_of(name: &str) -> Result<Preset, Trouble> {
+    presets::named(name).map_err(Trouble::usage)
+}
+
+/// Two questions, each of which Enter skips.
+fn ask(place: &Place, model: Option<String>, preset: Option<Preset>) -> Result<Chosen, Trouble> {
+    let model = match model {
+        Some(model) => Some(model),
+        None => ask_for_model(place)?,
+    };
+    let preset = match preset {
+        Some(preset) => Some(preset),
+        None => ask_for_policy(place)?,
+    };
+    Ok(Chosen { model, preset })
+}
+
+fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
+    super::say("Model\n");
+    let found = super::runtime()?.block_on(found::models(place));
+    for one in &found {
+        super::say(&format!("  found: {}, for example {}\n", crate::text::reveal(&one.by), crate::text::reveal(&one.model)));
+    }
+    if found.is_empty() {
+        super::say(
+            "  no key and no server of models was found; OPENAI_BASE_URL names any server that speaks the same language\n",
+        );
+    }
+    let suggested = suggested(place);
+    let usual = suggested.as_ref().map_or(String::new(), |name| format!(", such as {name}"));
+    loop {
+        let question = format!("Default model, PROVIDER/NAME{usual}; `{KEY}` gives a key; Enter leaves it as it is: ");
+        let Some(answer) = line(&question)? else { return Ok(None) };
+        if answer == KEY {
+            match ask_for_key(place) {
+                Ok(Some(model)) => return Ok(Some(model)),
+                Ok(None) => {}
+                Err(trouble) => super::say(&format!("{}\n", crate::text::reveal(&trouble.message))),
+            }
+            continue;
+        }
+        match answer.split_once('/') {
+            Some((provider, name)) if !provider.is_empty() && !name.is_empty() => return Ok(Some(answer)),
+            // It may be a key that was pasted here: nothing repeats it.
+            _ if crate::tui::provider_of_key(&answer).is_some() => {
+                super::say(&format!(
+                    "That looks like a key, which everybody can see now; `{KEY}` takes one that is not shown.\n"
+                ));
+            }
+            _ => super::say(&format!("`{}` is no model, expected PROVIDER/NAME\n", crate::text::reveal(&answer))),
+        }
+    }
+}
+
+/// A key that is not shown, kept; the model that it is for.
+fn ask_for_key(place: &Place) -> Result<Option<String>, Trouble> {
+    let no_terminal = |error| Trouble::usage(format!("the terminal cannot be asked: {error}"));
+    let Some(key) = secret_prompt::ask("Key (it is not shown; Enter alone: none): ").map_err(no_terminal)? else {
+        return Ok(None);
+    };
+    let provider = match crate::tui::provider_of_key(&key) {
+        Some(provider) => provider.to_owned(),
+        None => match secret_prompt::ask_openly("Whose key is it (anthropic, openai, gemini, …)? ").map_err(no_terminal)? {
+            Some(provider) => provider,
+            None => return Ok(None),
+        },
+    };
+    super::say(&format!("{} letters, a key of {}\n", key.chars().count(), crate::text::reveal(&provider)));
+    say_all(&write::key(place, &provider, &key)?);
+    Ok(place.settings.default_of(&provider).map(|model| format!("{provider}/{model}")))
+}
+
+/// What would be asked without a choice.
+fn suggested(place: &Place) -> Option<String> {
+    place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
+}
+
+fn ask_for_policy(place: &Place) -> Result<Option<Preset>, Trouble> {
+    super::say("\nPolicy\n");
+    for facts in presets::facts() {
+        let suggested = if facts.suggested { "  (suggested)" } else { "" };
+        let (name, runs, asks, never) = (facts.name, facts.runs, facts.asks, facts.never);
+        super::say(&format!("  {name}{suggested}\n    runs:  {runs}\n    asks:  {asks}\n    never: {never}\n"));
+    }
+    if place.directories.config.join("policy.toml").exists() {
+        super::say("  There is a policy.toml already: another choice takes its place, and it is kept as a backup.\n");
+    }
+    loop {
+        let Some(answer) = line("Policy: ask, strict, relaxed or readonly; Enter leaves it as it is: ")? else { return Ok(None) };
+        match preset_of(&answer) {
+            Ok(preset) => return Ok(Some(preset)),
+            Err(trouble) => super::say(&format!("{}\n", crate::text::reveal(&trouble.message))),
+        }
+    }
+}
+
+/// A line of the person; nothing where it is empty, or there is no more.
+fn line(question: &str) -> Result<Option<String>, Trouble> {
+    super::say(question);
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.map_err(|error| Trouble::usage(format!("cannot read your answer: {error}")))?;
+    Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
+}
+
+/// What is set there stays.
+fn write_model(place: &Place, model: &str) -> Result<Vec<String>, Trouble> {
+    let file = place.directories.config_file();
+    let old = write::read(&file)?;
+    let name = file.display();
+    match with_default_model(&old, model).map_err(|error| Trouble::usage(format!("`{name}`: {error}")))? {
+        Edited::Set(set) if set == model => Ok(vec![format!("{name} asks {model} already")]),
+        Edited::Set(set) => Ok(vec![format!("kept  {name}: it asks {set}; change `model.default` there")]),
+        Edited::New(text) => {
+            let backup = super::policy::init::write(&place.directories.config, &file, &text, true, !old.is_empty())?;
+            Ok(write::written(&file, backup.as_deref()))
+        }
+    }
+}

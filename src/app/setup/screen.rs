@@ -1,0 +1,75 @@
+//! `aye setup` on a terminal: the first questions as panels, without a session behind them.
+
+use super::answer::answer;
+use crate::app::cli::Common;
+use crate::app::exit::Exit;
+use crate::app::farewell::farewell;
+use crate::app::here::Here;
+use crate::app::interactive::connect;
+use crate::app::layers::Policy;
+use crate::app::look;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, LookedUp, SessionId, SetupAsked, SetupTold};
+use crate::tui;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// What is being written when the screen goes is waited for so long.
+const FAREWELL: Duration = Duration::from_secs(65);
+
+pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
+    let _log = crate::app::start_log(place, common.verbosity);
+    // One that cannot be read is what these questions may be there for.
+    let policy = place.policy(None, None).unwrap_or_else(|_| Policy::of(Vec::new(), String::new()));
+    let runtime = crate::app::runtime()?;
+    runtime.block_on(async {
+        let here = Here::new(place, &policy);
+        let options = tui::Options { sets_up: true, ..look::options(place, &here, common.color) };
+        let (front, wires) = connect(options, None, String::new());
+        let answers = tokio::spawn(answers(place.clone(), wires.commands, wires.events));
+        let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
+        // Neither a start nor a question came, and the senders live until here, so that their end is no message.
+        drop((wires.start, wires.ahead));
+        let lines = tokio::time::timeout(FAREWELL, answers).await.ok().and_then(Result::ok).unwrap_or_default();
+        for line in lines {
+            crate::app::say(&format!("{}\n", crate::text::reveal(&line)));
+        }
+        crate::app::say(super::NEXT);
+        Ok(farewell(&outcome, &ChangedFiles::default()))
+    })
+}
+
+/// Answers until the screen is gone; what was written, in lines.
+async fn answers(place: Place, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> Vec<String> {
+    let mut all = Vec::new();
+    while let Some(command) = commands.recv().await {
+        let Command::Setup(asked) = command else { continue };
+        let (place, events) = (place.clone(), events.clone());
+        if matches!(asked, SetupAsked::Test { .. }) {
+            // Nothing waits for the other end of a network.
+            tokio::spawn(async move { tell(&place, &events, answer(&place, asked).await) });
+            continue;
+        }
+        let told = answer(&place, asked).await;
+        match &told {
+            SetupTold::Taken { lines, .. } | SetupTold::Ended { lines, .. } => all.extend(lines.iter().cloned()),
+            SetupTold::Failed { message } if events.is_closed() => all.push(message.clone()),
+            SetupTold::Found(_) | SetupTold::Tested { .. } | SetupTold::Failed { .. } => {}
+        }
+        tell(&place, &events, told);
+    }
+    all
+}
+
+fn tell(place: &Place, events: &mpsc::UnboundedSender<Event>, told: SetupTold) {
+    // A screen that is gone asks for nothing.
+    let _ = events.send(Event {
+        workspace_id: place.workspace_id(),
+        session_id: SessionId::new(String::new()),
+        task_id: None,
+        step_id: None,
+        timestamp: jiff::Timestamp::now(),
+        kind: EventKind::LookedUp(LookedUp::Setup(told)),
+    });
+}

@@ -1,0 +1,83 @@
+//! What the answers write: a key, the settings, a policy. What was there before is kept beside it.
+
+use super::presets;
+use crate::app::auth;
+use crate::app::cli::{InitPlace, Preset, Template};
+use crate::app::place::Place;
+use crate::app::policy;
+use crate::app::trouble::Trouble;
+use crate::config::{NewValue, with_values};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// In the data directory: the first questions were asked, whatever was answered.
+const ASKED: &str = "setup-asked";
+
+/// Whether nothing is set here, nothing is known to ask a model with, and nobody was asked yet.
+pub fn is_first(place: &Place) -> bool {
+    let config = &place.directories.config;
+    let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
+    is_bare && !place.directories.data.join(ASKED).exists() && place.credentials.names().is_ok_and(|names| names.is_empty())
+}
+
+/// They are not asked again by themselves.
+pub fn note_asked(place: &Place) {
+    let file = place.directories.data.join(ASKED);
+    let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
+        Ok(Some(b"aye setup asks again.\n".to_vec()))
+    });
+    if let Err(error) = kept {
+        tracing::warn!(%error, "that the first questions were asked is not kept");
+    }
+}
+
+/// Keeps a key; where, in lines.
+pub fn key(place: &Place, provider: &str, key: &str) -> Result<Vec<String>, Trouble> {
+    let name = place.settings.key_name(provider)?;
+    Ok(auth::keep(place, name, key)?.trim_end().lines().map(str::to_owned).collect())
+}
+
+/// Puts values into `config.toml`.
+pub fn settings(place: &Place, values: &[(&[&str], NewValue<'_>)]) -> Result<Vec<String>, Trouble> {
+    let file = place.directories.config_file();
+    let old = read(&file)?;
+    let text = with_values(&old, values).map_err(|error| Trouble::usage(format!("`{}`: {error}", file.display())))?;
+    if text == old {
+        return Ok(vec![format!("{} says so already", file.display())]);
+    }
+    let backup = policy::init::write(&place.directories.config, &file, &text, true, file.exists())?;
+    Ok(written(&file, backup.as_deref()))
+}
+
+pub fn read(file: &Path) -> Result<String, Trouble> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(Trouble::failed(format!("cannot read `{}`: {error}", file.display()))),
+    }
+}
+
+pub fn preset_named(place: &Place, name: &str) -> Result<Vec<String>, Trouble> {
+    preset(place, presets::named(name).map_err(Trouble::usage)?, true)
+}
+
+/// `wanted`: the person named it, so what is there makes room and is kept.
+pub fn preset(place: &Place, preset: Preset, wanted: bool) -> Result<Vec<String>, Trouble> {
+    let file = place.directories.config.join("policy.toml");
+    let there = std::fs::read_to_string(&file).ok();
+    let text = policy::init::text_of(Template::Preset(preset));
+    if there.as_ref() == Some(&text) {
+        return Ok(vec![format!("{} is so already", file.display())]);
+    }
+    if there.is_some() && !wanted {
+        return Ok(vec![format!("kept  {}", file.display())]);
+    }
+    let to = if there.is_some() { InitPlace::Replace } else { InitPlace::NewFile };
+    let backup = policy::init::write(&place.directories.config, &file, &text, true, to == InitPlace::Replace)?;
+    Ok(written(&file, backup.as_deref()))
+}
+
+pub fn written(file: &Path, backup: Option<&Path>) -> Vec<String> {
+    let wrote = format!("wrote {}", file.display());
+    [wrote].into_iter().chain(backup.map(|backup| format!("kept  {}", backup.display()))).collect()
+}

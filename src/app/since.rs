@@ -1,0 +1,113 @@
+//! What is not as it was when a session was left: files that it had changed, the branch, the policy. Files by their content, for a
+//! time says little.
+
+use super::git::Repository;
+use super::place::Place;
+use super::session::Session;
+use crate::ports::{Baselines, Record};
+use crate::protocol::{PolicyLayer, SessionId};
+use crate::store::SessionSummary;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// So many files are looked at, and so many named.
+const MOST: usize = 300;
+const NAMED: usize = 3;
+
+/// For the person who goes on with it, a sentence each.
+pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> Vec<String> {
+    if session.is_new() {
+        return Vec::new();
+    }
+    let mut told = Vec::new();
+    told.extend(words(&files(place, session.id()).await).map(|files| format!("since this session was left {files}")));
+    let summary = session.store.find(session.id().as_str()).ok();
+    told.extend(summary.as_ref().and_then(branch));
+    told.extend(policy(&session.records, layers));
+    told
+}
+
+/// What the session left in files and does not stand there now, with paths as the person writes them.
+pub async fn files(place: &Place, id: &SessionId) -> Vec<String> {
+    let snapshots = place.snapshots();
+    let Ok(trail) = snapshots.trail(id.clone(), 0).await else { return Vec::new() };
+    let mut left: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+    for touch in trail.files {
+        match touch.after {
+            Some(after) => drop(left.insert(touch.path, after)),
+            None => drop(left.remove(&touch.path)),
+        }
+    }
+    let paths: Vec<PathBuf> = left.keys().take(MOST).cloned().collect();
+    let Ok(standing) = snapshots.standing(paths.clone()).await else { return Vec::new() };
+    let changed = paths.iter().zip(standing).filter(|(path, now)| left.get(*path).is_some_and(|left| *left != now.mark));
+    changed.map(|(path, _)| name(path, &place.workspace)).collect()
+}
+
+fn name(path: &Path, workspace: &Path) -> String {
+    path.strip_prefix(workspace).unwrap_or(path).display().to_string()
+}
+
+/// `src/main.rs changed`, `a, b, c and 4 more changed`; nothing where none did.
+pub fn words(files: &[String]) -> Option<String> {
+    let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
+    match files.len().saturating_sub(NAMED) {
+        _ if files.is_empty() => None,
+        0 => Some(format!("{} changed", named.join(", "))),
+        more => Some(format!("{} and {more} more changed", named.join(", "))),
+    }
+}
+
+pub fn branch(summary: &SessionSummary) -> Option<String> {
+    let repository = Repository::of(Path::new(&summary.workspace))?;
+    let (then, now) = (repository.branch_at(summary.updated)?, repository.branch()?);
+    (then != now).then(|| format!("it was on branch {then}, now {now} is checked out"))
+}
+
+/// Which layers were in force at the end, and are not those of now.
+fn policy(records: &[Record], now: &[PolicyLayer]) -> Option<String> {
+    let then = records.iter().rev().find_map(|record| match record {
+        Record::PolicyInForce { layers, .. } => Some(layers),
+        _ => None,
+    })?;
+    let known = |layers: &[PolicyLayer]| {
+        let one = |layer: &PolicyLayer| (layer.scope.clone(), layer.bundle_version.clone(), layer.file.clone());
+        layers.iter().map(one).collect::<Vec<_>>()
+    };
+    let words = |layers: &[PolicyLayer]| layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    (known(then) != known(now)).then(|| {
+        let (then, now) = (words(then), words(now));
+        if then == now {
+            format!("the policy is from other files than when this session was left ({now}); /policy shows them")
+        } else {
+            format!("the policy was {then} when this session was left, and is {now} now")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(scope: &str, version: Option<&str>) -> PolicyLayer {
+        PolicyLayer { scope: scope.to_owned(), bundle_version: version.map(str::to_owned), expires_at: None, file: None }
+    }
+
+    #[test]
+    fn a_few_files_are_named_and_the_others_counted() {
+        let files = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(words(&files(&[])), None);
+        assert_eq!(words(&files(&["a", "b"])).as_deref(), Some("a, b changed"));
+        assert_eq!(words(&files(&["a", "b", "c", "d", "e"])).as_deref(), Some("a, b, c and 2 more changed"));
+    }
+
+    #[test]
+    fn another_policy_is_told_and_the_same_is_not() {
+        let then = vec![layer("built-in", None), layer("user", Some("7"))];
+        let records = [Record::PolicyInForce { layers: then.clone(), mode: None }];
+        assert_eq!(policy(&records, &then), None);
+        assert_eq!(policy(&[], &then), None);
+        let told = policy(&records, &[layer("built-in", None)]).unwrap();
+        assert_eq!(told, "the policy was built-in, user (bundle 7) when this session was left, and is built-in now");
+    }
+}

@@ -1,0 +1,44 @@
+//! A session that another process holds: that process is asked to save and end, and never killed.
+
+use super::cli::Nesting;
+use crate::protocol::SessionId;
+use crate::store::Store;
+use crate::sys::instance::Instance;
+use std::time::{Duration, Instant};
+
+/// How long the other process may take to save and end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked at meanwhile.
+const PACE: Duration = Duration::from_millis(20);
+
+/// Why a session cannot be taken over here at all.
+pub fn forbidden() -> Option<String> {
+    (Nesting::of_process() == Nesting::InsideAye)
+        .then(|| "a program that aye runs does not take a session over; do it in a terminal of your own".to_owned())
+}
+
+/// Asks whoever holds the session to end and waits for that; why it is still held, where it is.
+pub fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
+    let Some(holder) = store.holder(id).map_err(|error| error.to_string())? else { return Ok(()) };
+    if let Some(reason) = forbidden() {
+        return Err(reason);
+    }
+    let pid = holder.instance.pid;
+    if holder.instance == Instance::current() {
+        return Err("this very process holds it".to_owned());
+    }
+    let asked =
+        holder.instance.terminate().map_err(|error| format!("process {pid} cannot be asked to end: {error}; end it there"))?;
+    let until = Instant::now() + PATIENCE;
+    while asked && holder.instance.is_alive() && store.holder(id).is_ok_and(|now| now.as_ref() == Some(&holder)) {
+        if Instant::now() >= until {
+            let seconds = PATIENCE.as_secs();
+            return Err(format!(
+                "process {pid} was asked to end and has not within {seconds} s; it is not killed, because it may be in the middle of \
+                 something. end it there, or try again"
+            ));
+        }
+        std::thread::sleep(PACE);
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The default model, written into a person's `config.toml`: all else in it stays as it is.
+
+use super::ConfigError;
+use toml_edit::{DocumentMut, Item, Table, value};
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Edited {
+    /// It says so already, or says another one.
+    Set(String),
+    /// The whole file with it.
+    New(String),
+}
+
+/// The text with this model as the default, where none stands there.
+pub fn with_default_model(text: &str, model: &str) -> Result<Edited, ConfigError> {
+    let parsed: Result<DocumentMut, _> = text.parse();
+    let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
+    let table = document.entry("model").or_insert_with(|| Item::Table(Table::new()));
+    let Some(table) = table.as_table_like_mut() else {
+        return Err(ConfigError::one("`model` is no table, expected `[model]`"));
+    };
+    if let Some(set) = table.get("default") {
+        return Ok(Edited::Set(set.as_str().unwrap_or_default().to_owned()));
+    }
+    table.insert("default", value(model));
+    Ok(Edited::New(document.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_added_where_there_is_none_and_nothing_else_changes() {
+        let new = |text: &str| with_default_model(text, "acme/one").unwrap();
+        let with = |text: &str| Edited::New(text.to_owned());
+        assert_eq!(new(""), with("[model]\ndefault = \"acme/one\"\n"));
+        assert_eq!(
+            new("# mine\n[ui]\nplain = true # yes\n"),
+            with("# mine\n[ui]\nplain = true # yes\n\n[model]\ndefault = \"acme/one\"\n")
+        );
+        assert_eq!(new("[model]\neffort = \"low\"\n"), with("[model]\neffort = \"low\"\ndefault = \"acme/one\"\n"));
+        assert_eq!(new("[model]\ndefault = \"acme/two\"\n"), Edited::Set("acme/two".to_owned()));
+        assert!(with_default_model("model = 3", "acme/one").is_err());
+        assert!(with_default_model("[", "acme/one").is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! Values written into a person's `config.toml`: all else in it stays as it is.
+
+use super::ConfigError;
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+
+/// What is to stand at a key.
+#[derive(Debug, Clone, Copy)]
+pub enum NewValue<'a> {
+    Text(&'a str),
+    /// A list of one text.
+    OneText(&'a str),
+}
+
+impl NewValue<'_> {
+    fn value(self) -> Value {
+        match self {
+            Self::Text(text) => Value::from(text),
+            Self::OneText(text) => Value::Array(Array::from_iter([text])),
+        }
+    }
+}
+
+/// The text with these values, each at its key; what stood there before gives way, and what is said behind it stays.
+pub fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
+    let parsed: Result<DocumentMut, _> = text.parse();
+    let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
+    for (path, value) in values {
+        let Some((key, tables)) = path.split_last() else { continue };
+        let mut table: &mut dyn TableLike = document.as_table_mut();
+        for name in tables {
+            let new = || {
+                let mut table = Table::new();
+                // It needs no line of its own where only other tables stand in it.
+                table.set_implicit(true);
+                Item::Table(table)
+            };
+            let next = table.entry(name).or_insert_with(new);
+            table =
+                next.as_table_like_mut().ok_or_else(|| ConfigError::one(format!("`{name}` is no table, expected `[{name}]`")))?;
+        }
+        let mut value = value.value();
+        if let Some(old) = table.get(key).and_then(Item::as_value) {
+            *value.decor_mut() = old.decor().clone();
+        }
+        table.insert(key, Item::Value(value));
+    }
+    Ok(document.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_put_where_they_belong_and_nothing_else_changes() {
+        let default: &[&str] = &["model", "default"];
+        let with = |text: &str, values: &[(&[&str], NewValue<'_>)]| with_values(text, values).unwrap();
+        let one = [(default, NewValue::Text("acme/one"))];
+        for (before, after) in [
+            ("", "[model]\ndefault = \"acme/one\"\n"),
+            ("# mine\n[ui]\nplain = true # yes\n", "# mine\n[ui]\nplain = true # yes\n\n[model]\ndefault = \"acme/one\"\n"),
+            (
+                "[model]\neffort = \"low\"\ndefault = \"acme/two\" # dear\n",
+                "[model]\neffort = \"low\"\ndefault = \"acme/one\" # dear\n",
+            ),
+        ] {
+            assert_eq!(with(before, &one), after);
+        }
+        let server: &[(&[&str], NewValue<'_>)] = &[
+            (&["providers", "custom", "base_url"], NewValue::Text("http://h/v1")),
+            (&["providers", "custom", "models"], NewValue::OneText("m")),
+        ];
+        assert_eq!(with("", server), "[providers.custom]\nbase_url = \"http://h/v1\"\nmodels = [\"m\"]\n");
+        assert!(with_values("model = 3", &one).unwrap_err().to_string().contains("no table"));
+        assert!(with_values("[", &one).is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! How long and how much of sessions, and of what lies beside them, is kept.
+
+use super::document::{Value, Values};
+use super::keys;
+
+/// Ages and sizes beyond which something is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// None where a session is never too old.
+    pub session_days: Option<u64>,
+    pub sessions_bytes: u64,
+    pub artifacts_bytes: u64,
+    pub snapshots_bytes: u64,
+    pub caches_bytes: u64,
+    pub logs_bytes: u64,
+}
+
+impl Retention {
+    pub(super) fn of(values: &Values) -> Self {
+        let days = set(values, "session_days").or_else(|| set(values, "days")).unwrap_or_else(|| usual("session_days"));
+        let bytes = |key| set(values, key).unwrap_or_else(|| usual(key)) << 20;
+        Self {
+            session_days: Some(days).filter(|days| *days > 0),
+            sessions_bytes: bytes("sessions_mb"),
+            artifacts_bytes: bytes("artifacts_mb"),
+            snapshots_bytes: bytes("snapshots_mb"),
+            caches_bytes: bytes("caches_mb"),
+            logs_bytes: bytes("logs_mb"),
+        }
+    }
+}
+
+fn path(key: &str) -> [String; 2] {
+    ["retention".to_owned(), key.to_owned()]
+}
+
+fn set(values: &Values, key: &str) -> Option<u64> {
+    match values.get(path(key).as_slice()).map(|entry| &entry.value) {
+        Some(Value::Number(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn usual(key: &str) -> u64 {
+    keys::find(&path(key)).and_then(|key| key.default.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_set_has_its_default_and_zero_days_are_never() {
+        let read = |text: &str| Retention::of(&super::super::document::parse(text, std::path::Path::new("config.toml")).unwrap());
+        let usual = read("");
+        assert_eq!((usual.session_days, usual.sessions_bytes, usual.logs_bytes), (Some(90), 1 << 30, 64 << 20));
+        assert_eq!(read("[retention]\nsession_days = 0\n").session_days, None);
+        assert_eq!(read("[retention]\ndays = 7\n").session_days, Some(7));
+        assert_eq!(
+            read("[retention]\ndays = 7\nsession_days = 3\ncaches_mb = 2\n"),
+            Retention { session_days: Some(3), caches_bytes: 2 << 20, ..usual }
+        );
+    }
+}

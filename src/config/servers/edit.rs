@@ -1,0 +1,86 @@
+//! A server written into a person's `config.toml`, or taken out: all else in it stays as it is.
+
+use super::ConfigEdit;
+use crate::config::ConfigError;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+
+/// What is to stand in `[mcp.servers.NAME]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewServer {
+    pub command: Option<String>,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub url: Option<String>,
+    pub kind: Option<String>,
+    pub headers: Vec<(String, String)>,
+    pub network: bool,
+    pub bearer_token_env: Option<String>,
+}
+
+/// The text with this server; `None` where there is one of that name.
+pub fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
+    let mut document = parsed(text)?;
+    let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
+    for part in ["mcp", "servers"] {
+        let new = || {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        };
+        let next = table.entry(part).or_insert_with(new);
+        table = next
+            .as_table_like_mut()
+            .ok_or_else(|| ConfigError::one(format!("`{part}` is no table, expected `[mcp.servers.NAME]`")))?;
+    }
+    if table.contains_key(name) {
+        return Ok(None);
+    }
+    let mut entry = Table::new();
+    let texts = |texts: &[String]| Value::Array(texts.iter().map(String::as_str).collect::<Array>());
+    let pairs = |pairs: &[(String, String)]| {
+        Value::InlineTable(pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<InlineTable>())
+    };
+    let mut put = |key: &str, value: Value| drop(entry.insert(key, Item::Value(value)));
+    if let Some(command) = &server.command {
+        put("command", command.as_str().into());
+    }
+    if !server.args.is_empty() {
+        put("args", texts(&server.args));
+    }
+    if let Some(url) = &server.url {
+        put("url", url.as_str().into());
+    }
+    if let Some(kind) = &server.kind {
+        put("type", kind.as_str().into());
+    }
+    if !server.env.is_empty() {
+        put("env", pairs(&server.env));
+    }
+    if server.network {
+        put("network", true.into());
+    }
+    if !server.headers.is_empty() {
+        put("headers", pairs(&server.headers));
+    }
+    if let Some(variable) = &server.bearer_token_env {
+        put("bearer_token_env", variable.as_str().into());
+    }
+    table.insert(name, Item::Table(entry));
+    Ok(Some(document.to_string()))
+}
+
+/// The text without this server; `None` where there is none of that name.
+pub fn without_server(text: &str, name: &str) -> ConfigEdit {
+    let mut document = parsed(text)?;
+    let mcp = document.get_mut("mcp").and_then(Item::as_table_like_mut);
+    let servers = mcp.and_then(|mcp| mcp.get_mut("servers")).and_then(Item::as_table_like_mut);
+    let Some(servers) = servers else { return Ok(None) };
+    if servers.remove(name).is_none() {
+        return Ok(None);
+    }
+    Ok(Some(document.to_string()))
+}
+
+fn parsed(text: &str) -> Result<DocumentMut, ConfigError> {
+    text.parse().map_err(|error: toml_edit::TomlError| ConfigError::one(error.message().to_owned()))
+}

@@ -1,0 +1,58 @@
+//! `${VAR}` and `${VAR:-default}` in what describes a server.
+
+use crate::config::Environment;
+
+/// Why a value cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ExpandError {
+    #[error("the variable {0} is not set")]
+    Unset(String),
+    #[error("{0} holds a key of aye, which no project's server is given")]
+    OwnKey(String),
+}
+
+/// The text with its variables in place. A `$` that begins none stays; what a variable holds is not read again.
+pub(super) fn expand(text: &str, environment: &Environment, withheld: &[String]) -> Result<String, ExpandError> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        expanded.push_str(&rest[..start]);
+        let inside = &rest[start + 2..];
+        let Some(end) = inside.find('}') else {
+            rest = &rest[start..];
+            break;
+        };
+        let (name, default) = match inside[..end].split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (&inside[..end], None),
+        };
+        if !is_name(name) {
+            expanded.push_str(&rest[start..=start + 2 + end]);
+        } else if withheld.iter().any(|own| own == name) {
+            return Err(ExpandError::OwnKey(name.to_owned()));
+        } else {
+            match environment.get(name).or(default) {
+                Some(value) => expanded.push_str(value),
+                None => return Err(ExpandError::Unset(name.to_owned())),
+            }
+        }
+        rest = &inside[end + 1..];
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+/// Whether any of the text comes from the environment.
+pub(super) fn has_variable(text: &str) -> bool {
+    let mut starts = text.match_indices("${");
+    starts.any(|(start, _)| {
+        let inside = &text[start + 2..];
+        inside.find('}').is_some_and(|end| is_name(inside[..end].split(":-").next().unwrap_or_default()))
+    })
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}

@@ -1,0 +1,124 @@
+//! Servers of tools as files describe them: the person's `config.toml`, and the `.mcp.json` of a project.
+
+mod edit;
+mod expand;
+mod own;
+mod project;
+#[cfg(test)]
+mod tests;
+
+pub use edit::{NewServer, with_server, without_server};
+pub use project::of_project;
+
+use super::address::{check_header, check_server};
+use super::{ConfigError, Environment};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Of a server's name.
+const MOST_LETTERS: usize = 64;
+
+/// One server that can be used, or is off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    pub name: String,
+    /// The file and the line, or the file alone.
+    pub place: String,
+    pub way: Way,
+    /// Why it is left alone.
+    pub off: Option<String>,
+    pub retry_attempts: u32,
+    pub retry_delay: Duration,
+    pub start_timeout: Duration,
+    pub call_timeout: Duration,
+    pub tool_timeouts: Vec<(String, Duration)>,
+}
+
+/// How it is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    Program { argv: Vec<String>, environment: Values, directory: Option<PathBuf>, network: bool },
+    Http { url: String, kind: HttpKind, headers: Values, oauth: OAuth },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpKind {
+    #[default]
+    Auto,
+    Streamable,
+    Sse,
+}
+
+/// What of a sign-in is set.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OAuth {
+    pub client_id: Option<String>,
+    pub scopes: Vec<String>,
+    pub redirect_port: Option<u16>,
+}
+
+/// Names and values; a value may be a secret, so nothing prints them.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Values(pub Vec<(String, String)>);
+
+impl std::fmt::Debug for Values {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl Values {
+    pub fn names(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// A changed text, or nothing where there is nothing to change.
+type ConfigEdit = Result<Option<String>, ConfigError>;
+
+/// The servers of one file.
+#[derive(Debug, Default)]
+pub struct Servers {
+    pub servers: Vec<Server>,
+    /// Entries that cannot be used, and what is unwise in others; each a sentence.
+    pub problems: Vec<String>,
+    /// Secrets that stand in the file as they are.
+    pub literal_secrets: Vec<String>,
+}
+
+/// What a name of a server may look like, or what is wrong with it.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    if (1..=MOST_LETTERS).contains(&name.len()) && name.chars().all(plain) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(MOST_LETTERS).collect();
+    Err(format!("`{shown}` is no name of a server: expected at most {MOST_LETTERS} of ASCII letters, digits, `-`, `_` and `.`"))
+}
+
+/// An address that a server may have, as it is written, or what is wrong with it.
+pub fn check_url(url: &str) -> Result<(), String> {
+    check_server(url)
+}
+
+/// Headers by which a client says who it is.
+fn says_who(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key"]
+        .iter()
+        .any(|word| header.contains(word))
+}
+
+/// The bearer token from a variable, as a header.
+fn bearer(variable: &str, environment: &Environment, headers: &mut Values) -> Option<String> {
+    if headers.names("authorization") {
+        return Some("has both an `Authorization` header and `bearer_token_env`; leave one out".to_owned());
+    }
+    match environment.get(variable) {
+        Some(token) => {
+            headers.0.push(("Authorization".to_owned(), format!("Bearer {token}")));
+            check_header("Authorization", token).err()
+        }
+        None => Some(format!("the variable {variable} with its token is not set")),
+    }
+}

@@ -1,0 +1,158 @@
+//! The `.mcp.json` of a project, as other tools read it too.
+
+use super::expand::{ExpandError, expand};
+use super::{HttpKind, OAuth, Server, Servers, Values, Way, check_header, check_name, check_url};
+use crate::config::Environment;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// More servers in one file are none that a person wrote.
+const MOST_SERVERS: usize = 100;
+
+/// What the file says of its servers. `withheld`: variables that none of them is given.
+pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
+    let mut found = Servers::default();
+    let place = format!("`{}`", file.display());
+    let document: Value = match serde_json::from_slice(bytes) {
+        Ok(document) => document,
+        Err(error) => {
+            found.problems.push(format!("{place} line {}: it is no JSON; its servers do not count", error.line()));
+            return found;
+        }
+    };
+    let Some(entries) = document.get("mcpServers").and_then(Value::as_object) else {
+        found.problems.push(format!("{place}: expected {{\"mcpServers\": {{NAME: …}}}}; no server is read from it"));
+        return found;
+    };
+    let directory = file.parent().unwrap_or(Path::new(""));
+    for (name, entry) in entries.iter().take(MOST_SERVERS) {
+        let read = check_name(name).and_then(|()| {
+            let entry = entry.as_object().ok_or("expected an object")?;
+            Description { entry, directory, environment, withheld }.read(name, &place)
+        });
+        match read {
+            Ok(server) => found.servers.push(server),
+            Err(why) => {
+                let name: String = name.chars().take(64).collect();
+                found.problems.push(format!("{place}: the server `{name}` is left out: {why}"));
+            }
+        }
+    }
+    if entries.len() > MOST_SERVERS {
+        found.problems.push(format!("{place}: it has more than {MOST_SERVERS} servers; the others do not count"));
+    }
+    found
+}
+
+struct Description<'a> {
+    entry: &'a Map<String, Value>,
+    directory: &'a Path,
+    environment: &'a Environment,
+    withheld: &'a [String],
+}
+
+impl Description<'_> {
+    fn read(&self, name: &str, place: &str) -> Result<Server, String> {
+        let mut off = self.says("disabled").then(|| "it is disabled in the project's `.mcp.json`".to_owned());
+        if self.entry.get("enabled") == Some(&Value::Bool(false)) {
+            off = Some("it is disabled in the project's `.mcp.json`".to_owned());
+        }
+        let kind = self.text("type")?.or(self.text("transport")?);
+        let way = match (self.text("command")?, self.text("url")?.or(self.text("serverUrl")?)) {
+            (Some(_), Some(_)) => return Err("it has a `command` and a `url`".to_owned()),
+            (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+            (Some(command), None) => match kind {
+                None | Some("stdio") => self.program(command, &mut off)?,
+                Some(other) => return Err(format!("its `type` is `{other}` and it has a `command`; expected `stdio`")),
+            },
+            (None, Some(url)) => self.http(url, kind, &mut off)?,
+        };
+        Ok(Server {
+            name: name.to_owned(),
+            place: place.to_owned(),
+            way,
+            off,
+            retry_attempts: 3,
+            retry_delay: Duration::from_millis(500),
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            tool_timeouts: Vec::new(),
+        })
+    }
+
+    fn program(&self, command: &str, off: &mut Option<String>) -> Result<Way, String> {
+        let mut argv = vec![self.expanded(command, off)];
+        for word in self.list("args")? {
+            argv.push(self.expanded(word, off));
+        }
+        if off.is_none() && argv.first().is_none_or(|program| program.trim().is_empty()) {
+            return Err("its `command` is empty".to_owned());
+        }
+        let environment = self.values("env", off)?;
+        // Below the project, whatever the workspace of this run is.
+        let directory = self.text("cwd")?.map(|given| self.directory.join(self.expanded(given, off)));
+        let directory = Some(directory.unwrap_or_else(|| PathBuf::from(self.directory)));
+        // Only the person opens the network.
+        Ok(Way::Program { argv, environment, directory, network: false })
+    }
+
+    fn http(&self, url: &str, kind: Option<&str>, off: &mut Option<String>) -> Result<Way, String> {
+        let kind = match kind {
+            None => HttpKind::Auto,
+            Some("http" | "streamable-http" | "streamable_http" | "streamableHttp") => HttpKind::Streamable,
+            Some("sse") => HttpKind::Sse,
+            Some(other) => {
+                let other: String = other.chars().take(40).collect();
+                return Err(format!("its `type` is `{other}`, expected `http` or `sse` with a `url`"));
+            }
+        };
+        let url = self.expanded(url, off);
+        let headers = self.values("headers", off)?;
+        if off.is_none() {
+            check_url(&url)?;
+        }
+        headers.0.iter().try_for_each(|(name, value)| check_header(name, value))?;
+        Ok(Way::Http { url, kind, headers, oauth: OAuth::default() })
+    }
+
+    /// What cannot be had turns the server off.
+    fn expanded(&self, text: &str, off: &mut Option<String>) -> String {
+        expand(text, self.environment, self.withheld).unwrap_or_else(|error: ExpandError| {
+            off.get_or_insert(error.to_string());
+            text.to_owned()
+        })
+    }
+
+    fn values(&self, key: &str, off: &mut Option<String>) -> Result<Values, String> {
+        let Some(table) = self.entry.get(key) else { return Ok(Values::default()) };
+        let wrong = || format!("its `{key}` is no table of names and texts");
+        let mut values = Values::default();
+        for (name, value) in table.as_object().ok_or_else(wrong)? {
+            let value = value.as_str().ok_or_else(wrong)?;
+            values.0.push((name.clone(), self.expanded(value, off)));
+        }
+        Ok(values)
+    }
+
+    fn text(&self, key: &str) -> Result<Option<&str>, String> {
+        match self.entry.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(format!("its `{key}` is no text")),
+        }
+    }
+
+    fn list(&self, key: &str) -> Result<Vec<&str>, String> {
+        let wrong = || format!("its `{key}` is no list of texts");
+        match self.entry.get(key) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(words)) => words.iter().map(|word| word.as_str().ok_or_else(wrong)).collect(),
+            Some(_) => Err(wrong()),
+        }
+    }
+
+    fn says(&self, key: &str) -> bool {
+        self.entry.get(key) == Some(&Value::Bool(true))
+    }
+}

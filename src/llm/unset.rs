@@ -1,0 +1,35 @@
+//! No model yet: a session without one lists those there are and waits for a choice.
+
+use crate::ports::{Model, ModelRequest, ModelStream};
+use crate::protocol::{Failure, FailureKind, ModelFacts};
+use futures_util::StreamExt;
+use futures_util::stream;
+
+/// Stands where a model will be. Whatever it is asked it says why nothing was sent.
+pub struct Unset {
+    facts: ModelFacts,
+    why: String,
+}
+
+impl Unset {
+    /// `name`: the model that the session had before, or nothing.
+    pub fn new(name: &str, why: String) -> Self {
+        Self { facts: super::Catalogue::default().facts(name), why }
+    }
+}
+
+impl Model for Unset {
+    fn name(&self) -> &str {
+        &self.facts.name
+    }
+
+    fn facts(&self) -> ModelFacts {
+        self.facts.clone()
+    }
+
+    fn stream(&self, _: ModelRequest) -> ModelStream {
+        let failure =
+            Failure::new(FailureKind::Authentication, self.why.clone(), "/model chooses one, and takes its key; /continue then");
+        stream::iter([Err(failure.into())]).boxed()
+    }
+}

@@ -1,0 +1,221 @@
+//! One authorization, from the server's refusal to its tokens, and their renewal. What is discovered is not trusted: it has to
+//! be about this server, and each address in it one that may be asked.
+
+use super::failure::Failure;
+use super::http::{Http, status};
+use super::kept::Kept;
+use reqwest::Url;
+use rmcp::transport::auth::{
+    AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, CredentialStore,
+    InMemoryCredentialStore, OAuthClientConfig,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// As authorization servers show it.
+const CLIENT_NAME: &str = "aye";
+const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
+/// More of them is no list that anybody means.
+const MOST_SCOPES: usize = 100;
+
+/// Who aye is to an authorization server, where that was settled before.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Client {
+    pub id: Option<String>,
+    pub secret: Option<String>,
+    /// Where its metadata document lies; for servers that read such documents.
+    pub document: Option<String>,
+    /// In place of what the server says is needed.
+    pub scopes: Vec<String>,
+}
+
+/// Of one server: what is known of who may let in to it.
+pub(super) struct Discovered {
+    http: Http,
+    url: Url,
+    manager: AuthorizationManager,
+    store: InMemoryCredentialStore,
+    metadata: AuthorizationMetadata,
+}
+
+/// An authorization that waits for the person.
+pub(super) struct Asked {
+    discovered: Discovered,
+    /// Where they say yes.
+    pub address: String,
+    redirect: String,
+    client_secret: Option<String>,
+}
+
+/// Asks the server for what it says to somebody it does not know: its challenge, if it has one.
+pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option<String> {
+    let http = Http::of(&Url::parse(url).ok()?);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "aye", "version": env!("CARGO_PKG_VERSION")}}});
+    let mut all = vec![
+        ("content-type".to_owned(), "application/json".to_owned()),
+        ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
+    ];
+    all.extend(headers.iter().cloned());
+    let answer = http.send("POST", url, all, hello.to_string(), PROBE_TIMEOUT).await.ok()?;
+    let mut challenges = answer.headers.iter().filter(|(name, _)| name == "www-authenticate").map(|(_, value)| value.clone());
+    (status(&answer) == 401).then(|| challenges.find(|value| value.to_ascii_lowercase().starts_with("bearer"))).flatten()
+}
+
+impl Discovered {
+    pub(super) async fn find(url: &str, challenge: Option<&str>) -> Result<Self, Failure> {
+        let parsed = Url::parse(url).map_err(|error| Failure::failed(error.to_string()))?;
+        let http = Http::of(&parsed);
+        let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed.clone(), Arc::new(http.clone())).await?;
+        let store = InMemoryCredentialStore::new();
+        manager.set_credential_store(store.clone());
+        let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
+        if resolution.source == AuthorizationMetadataSource::LegacyEndpointFallback && challenge.is_none() {
+            return Err(Failure::failed("it lets in whoever asks, or does not say how one signs in"));
+        }
+        let metadata = resolution.metadata;
+        for address in
+            [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(&metadata.registration_endpoint)
+        {
+            http.check(address).map_err(Failure::failed)?;
+        }
+        manager.set_metadata(metadata.clone());
+        Ok(Self { http, url: parsed, manager, store, metadata })
+    }
+
+    /// Whether its metadata has this word in this list.
+    pub(super) fn offers(&self, list: &str, word: &str) -> Option<bool> {
+        let words = self.metadata.additional_fields.get(list)?.as_array()?;
+        Some(words.iter().any(|known| known.as_str() == Some(word)))
+    }
+
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.metadata.issuer.as_deref()
+    }
+
+    pub(super) fn token_endpoint(&self) -> &str {
+        &self.metadata.token_endpoint
+    }
+
+    pub(super) fn http(&self) -> &Http {
+        &self.http
+    }
+
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// What is asked leave for: what was set, else what the server says, and what it said is missing.
+    pub(super) async fn scopes(&self, client: &Client, more: &[String]) -> Vec<String> {
+        let mut scopes =
+            if client.scopes.is_empty() { self.manager.select_initial_scopes(&[]).await } else { client.scopes.clone() };
+        for scope in more {
+            if !scopes.contains(scope) {
+                scopes.push(scope.clone());
+            }
+        }
+        scopes.truncate(MOST_SCOPES);
+        scopes
+    }
+
+    /// Settles who aye is, and where the person says yes.
+    pub(super) async fn ask(mut self, client: &Client, redirect: &str, more: &[String]) -> Result<Asked, Failure> {
+        let scopes = self.scopes(client, more).await;
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let reads_documents =
+            self.metadata.additional_fields.get("client_id_metadata_document_supported") == Some(&Value::Bool(true));
+        let document = client.document.as_deref().filter(|_| reads_documents);
+        let config = match (&client.id, document) {
+            (Some(id), _) => {
+                let config = OAuthClientConfig::new(id, redirect);
+                match &client.secret {
+                    Some(secret) => config.with_client_secret(secret),
+                    None => config,
+                }
+            }
+            (None, Some(document)) => OAuthClientConfig::new(document, redirect),
+            (None, None) if self.metadata.registration_endpoint.is_none() => {
+                let who = self.issuer().unwrap_or("its authorization server").to_owned();
+                return Err(Failure::failed(format!(
+                    "{who} takes no client that registers itself; register one there with the redirect address http://127.0.0.1, and set its id as `oauth.client_id`"
+                )));
+            }
+            (None, None) => self.manager.register_client(CLIENT_NAME, redirect, &scopes).await?,
+        };
+        let client_secret = config.client_secret.clone();
+        self.manager.configure_client(config)?;
+        let address = self.manager.get_authorization_url(&scopes).await?;
+        Ok(Asked { discovered: self, address, redirect: redirect.to_owned(), client_secret })
+    }
+}
+
+impl Asked {
+    /// The `state` that the answer has to bring back.
+    pub(super) fn state(&self) -> Option<String> {
+        let address = Url::parse(&self.address).ok()?;
+        address.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
+    }
+
+    /// Takes the address that the browser came back to, and gets the tokens.
+    pub(super) async fn answered(self, came_back_to: &str) -> Result<Kept, Failure> {
+        if let Some(why) = refusal(came_back_to) {
+            return Err(Failure::failed(why));
+        }
+        let callback = AuthorizationCallback::from_redirect_url(came_back_to)?;
+        let Discovered { manager, store, url, .. } = self.discovered;
+        manager.exchange_code_for_token_with_issuer(&callback.code, &callback.csrf_token, callback.issuer.as_deref()).await?;
+        let credentials = store.load().await?;
+        Ok(Kept {
+            url: url.to_string(),
+            credentials,
+            client_secret: self.client_secret,
+            redirect: self.redirect,
+            wanted: Vec::new(),
+        })
+    }
+}
+
+/// What the authorization server says in place of a code.
+fn refusal(came_back_to: &str) -> Option<String> {
+    let url = Url::parse(came_back_to).ok()?;
+    let of = |name: &str| url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
+    let error = of("error")?;
+    let more = of("error_description").map(|more| format!(": {more}")).unwrap_or_default();
+    Some(if error == "access_denied" {
+        format!("it was declined in the browser{more}")
+    } else {
+        format!("it was refused ({error}){more}")
+    })
+}
+
+/// New tokens for old ones. Where the authorization server is another one by now, they are over.
+pub(super) async fn renew(kept: &Kept) -> Result<Kept, Failure> {
+    let Some(credentials) = kept.credentials.clone() else { return Err(Failure::Over) };
+    let parsed = Url::parse(&kept.url).map_err(|error| Failure::failed(error.to_string()))?;
+    let http = Http::of(&parsed);
+    let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed, Arc::new(http.clone())).await?;
+    let store = InMemoryCredentialStore::new();
+    store.save(credentials.clone()).await?;
+    manager.set_credential_store(store.clone());
+    let metadata = manager.resolve_metadata().await?.metadata;
+    http.check(&metadata.token_endpoint).map_err(Failure::failed)?;
+    manager.set_metadata(metadata);
+    if !manager.initialize_from_store().await? {
+        return Err(Failure::Over);
+    }
+    if let Some(secret) = &kept.client_secret {
+        manager.configure_client(OAuthClientConfig::new(&credentials.client_id, &kept.redirect).with_client_secret(secret))?;
+    }
+    manager.refresh_token().await?;
+    let credentials = store.load().await?;
+    Ok(Kept { credentials, ..kept.clone() })
+}
+
+/// The scopes that a challenge names.
+pub(super) fn scopes_of(challenge: &str, url: &str) -> Vec<String> {
+    let Ok(url) = Url::parse(url) else { return Vec::new() };
+    let params = rmcp::transport::auth::WWWAuthenticateParams::parse(challenge, &url);
+    let scopes = params.scope.unwrap_or_default();
+    scopes.split_whitespace().take(MOST_SCOPES).map(str::to_owned).collect()
+}

@@ -1,0 +1,119 @@
+//! Requests to authorization servers: TLS outside loopback, no redirect followed, bodies and time bounded, and no address
+//! inside this machine unless the server itself is there.
+
+use crate::sys::http::fetch::{Answer, Fetcher, Guard, Next, Request};
+use crate::sys::http::is_loopback;
+use hyper::Response;
+use reqwest::Url;
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
+use std::net::IpAddr;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Metadata, registrations and tokens are small.
+const MOST_BYTES: usize = 1 << 20;
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub(super) struct Http {
+    fetcher: Fetcher,
+    /// The server of tools is on this machine, so its authorization server may be.
+    is_local: bool,
+}
+
+impl Http {
+    /// For all that belongs to the server at `url`.
+    pub(super) fn of(url: &Url) -> Self {
+        Self { fetcher: Fetcher::default(), is_local: url.host_str().is_some_and(is_loopback) }
+    }
+
+    /// Whether an address may be asked, or what is wrong with it.
+    pub(super) fn check(&self, url: &str) -> Result<(), String> {
+        let url = Url::parse(url).map_err(|error| format!("it names an address that is none: {error}"))?;
+        let host = url.host_str().unwrap_or_default();
+        match url.scheme() {
+            "https" => Ok(()),
+            "http" if is_loopback(host) && self.is_local => Ok(()),
+            _ => Err(format!("it sends to `{}://{host}`, which is neither https nor this machine", url.scheme())),
+        }
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: &str,
+        url: &str,
+        headers: Vec<(String, String)>,
+        body: String,
+        timeout: Duration,
+    ) -> Result<Answer, String> {
+        self.check(url)?;
+        let request = Request { url: url.to_owned(), method: method.to_owned(), headers, body, timeout, most_bytes: MOST_BYTES };
+        let guard = Places { is_local: self.is_local };
+        self.fetcher.fetch(request, &guard, &CancellationToken::new()).await.map_err(|error| error.to_string())
+    }
+}
+
+impl OAuthHttpClient for Http {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let (parts, body) = request.request.into_parts();
+            let text = |value: &hyper::header::HeaderValue| value.to_str().map(str::to_owned);
+            let headers = parts.headers.iter().map(|(name, value)| Ok((name.as_str().to_owned(), text(value)?)));
+            let headers = headers.collect::<Result<_, hyper::header::ToStrError>>()?;
+            let body = String::from_utf8(body)?;
+            let answer = self.send(parts.method.as_str(), &parts.uri.to_string(), headers, body, TIMEOUT).await;
+            let answer = answer.map_err(OAuthHttpClientError::from)?;
+            let mut response = Response::builder().status(status(&answer));
+            for (name, value) in &answer.headers {
+                response = response.header(name, value);
+            }
+            Ok(response.body(answer.body)?)
+        })
+    }
+}
+
+pub(super) fn status(answer: &Answer) -> u16 {
+    answer.status_line.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0)
+}
+
+struct Places {
+    is_local: bool,
+}
+
+impl Guard for Places {
+    fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String> {
+        let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+        match place(address) {
+            Place::Here if !self.is_local => Err(format!("`{host}` leads to this machine, where the server is not")),
+            Place::Nowhere => Err(format!("`{host}` leads to {address}, where no authorization server is")),
+            Place::Here | Place::There => Ok(()),
+        }
+    }
+
+    fn redirect(&self, _from: &str, _location: &str, _method: &str) -> Next {
+        Next::Stay
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Here,
+    There,
+    /// Link-local, where clouds tell their machines secrets, and what is no place of one machine.
+    Nowhere,
+}
+
+/// A private address is a place as any other: there is TLS to it.
+pub(super) fn place(address: IpAddr) -> Place {
+    match address {
+        IpAddr::V4(v4) if v4.is_loopback() => Place::Here,
+        IpAddr::V4(v4) if v4.is_link_local() || v4.is_broadcast() || v4.is_multicast() || v4.octets()[0] == 0 => Place::Nowhere,
+        IpAddr::V4(_) => Place::There,
+        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+            Some(v4) => place(IpAddr::V4(v4)),
+            None if v6.is_loopback() => Place::Here,
+            None if v6.is_unspecified() || v6.is_multicast() || v6.is_unicast_link_local() => Place::Nowhere,
+            None => Place::There,
+        },
+    }
+}

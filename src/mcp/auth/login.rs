@@ -1,0 +1,64 @@
+//! Signing in with the person: their browser says yes, and comes back to this machine.
+
+use super::failure::Failure;
+use super::flow::{Client, Discovered, challenge};
+use super::keeper::Vault;
+use super::kept::Kept;
+use crate::mcp::{Reach, SignIn, Spec};
+use crate::ports::BoxFuture;
+use crate::sys::landing::Landing;
+use std::sync::Arc;
+
+/// What is shown while it goes on.
+pub trait LogIn: Send + Sync {
+    /// The address at which the person says yes; it is `http` or `https`.
+    fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, ()>;
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedIn {
+    pub scopes: Vec<String>,
+    /// It can be renewed without the person.
+    pub lasts: bool,
+}
+
+/// Signs in to a server and keeps the tokens.
+pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, String> {
+    let Reach::Http { url, headers, sign_in, .. } = &spec.reach else {
+        return Err("it is a program of this machine: nobody signs in to it".to_owned());
+    };
+    let SignIn::OAuth { client_id, scopes, redirect_port } = sign_in else {
+        return Err("its header `Authorization` or its `bearer_token_env` says who asks; leave that out to sign in".to_owned());
+    };
+    let before = vault.load(&spec.name, url)?.and_then(|text| Kept::read(&text, url)).unwrap_or_default();
+    let headers: Vec<_> = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
+    let challenge = challenge(url, &headers).await;
+    let discovered = Discovered::find(url, challenge.as_deref()).await.map_err(|failure| failure.to_string())?;
+    let landing = Landing::open(*redirect_port).await.map_err(|error| {
+        let port = redirect_port.map_or_else(|| "a port".to_owned(), |port| format!("port {port}"));
+        format!("{port} of 127.0.0.1, which the browser is to come back to, cannot be had: {error}")
+    })?;
+    let mut more = before.wanted.clone();
+    if !more.is_empty() {
+        more.extend(before.granted().iter().cloned());
+    }
+    let asked = discovered.ask(&client(client_id.as_deref(), scopes), &landing.uri(), &more).await;
+    let asked = asked.map_err(|failure| failure.to_string())?;
+    let state = asked.state().ok_or("its authorization server has an address that cannot be read")?;
+    shown.visit(&asked.address).await;
+    let came_back_to = landing.arrival(&state).await?;
+    let mut kept = asked.answered(&came_back_to).await.map_err(|failure: Failure| failure.to_string())?;
+    kept.url.clone_from(url);
+    vault.save(&spec.name, url, &kept.written()?)?;
+    Ok(LoggedIn { scopes: kept.granted().to_vec(), lasts: kept.may_be_renewed() })
+}
+
+/// An id that is an address names a document, which not every authorization server reads.
+fn client(id: Option<&str>, scopes: &[String]) -> Client {
+    let (document, id) = match id {
+        Some(id) if id.starts_with("https://") => (Some(id.to_owned()), None),
+        id => (None, id.map(str::to_owned)),
+    };
+    Client { id, secret: None, document, scopes: scopes.to_vec() }
+}

@@ -1,0 +1,144 @@
+use super::http::{Http, Place, place};
+use super::kept::{Age, Kept};
+use super::*;
+use crate::mcp::{HttpKind, Reach, Refusal, SignIn, Spec, Tokens};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+fn kept(lifetime: Option<u64>, refresh: bool) -> Kept {
+    let mut response = serde_json::json!({"access_token": "a-1", "token_type": "bearer"});
+    if let Some(seconds) = lifetime {
+        response["expires_in"] = seconds.into();
+    }
+    if refresh {
+        response["refresh_token"] = "r-1".into();
+    }
+    let credentials = serde_json::json!({"client_id": "c", "token_response": response, "token_received_at": 1000});
+    let text = serde_json::json!({"url": "https://h/mcp", "credentials": credentials}).to_string();
+    Kept::read(&text, "https://h/mcp").unwrap()
+}
+
+#[test]
+fn tokens_are_for_the_address_they_were_given_for() {
+    let text = kept(None, false).written().unwrap();
+    assert_eq!(Kept::read(&text, "https://h/mcp").unwrap().token().as_deref(), Some("a-1"));
+    assert!(Kept::read(&text, "https://evil/mcp").is_none());
+    assert!(Kept::read("{", "https://h/mcp").is_none());
+    assert!(!format!("{:?}", kept(None, true)).contains("a-1"));
+}
+
+#[test]
+fn a_token_is_renewed_before_its_end() {
+    let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
+    for (lifetime, now, age) in [
+        (Some(3600), 1000, Age::Good),
+        (Some(3600), 1000 + 3600 - 61, Age::Good),
+        (Some(3600), 1000 + 3600 - 60, Age::Ending),
+        (Some(3600), 1000 + 3600, Age::Over),
+        (Some(20), 1005, Age::Good),
+        (Some(20), 1011, Age::Ending),
+        (None, 999_999, Age::Good),
+    ] {
+        assert_eq!(kept(lifetime, true).age(at(now)), age, "{lifetime:?} {now}");
+    }
+    assert!(kept(None, true).may_be_renewed() && !kept(None, false).may_be_renewed());
+    assert_eq!(Kept::default().age(SystemTime::now()), Age::Over);
+}
+
+#[test]
+fn authorization_servers_are_asked_by_tls_and_never_inside_this_machine_from_outside() {
+    let far = Http::of(&"https://h/mcp".parse().unwrap());
+    let near = Http::of(&"http://127.0.0.1:1/mcp".parse().unwrap());
+    for (url, by_far, by_near) in [
+        ("https://h/token", true, true),
+        ("http://h/token", false, false),
+        ("http://localhost:3/token", false, true),
+        ("file:///etc/passwd", false, false),
+        ("javascript:x", false, false),
+        ("", false, false),
+    ] {
+        assert_eq!((far.check(url).is_ok(), near.check(url).is_ok()), (by_far, by_near), "{url}");
+    }
+    for (address, is) in [
+        ("127.0.0.1", Place::Here),
+        ("::1", Place::Here),
+        ("::ffff:127.0.0.1", Place::Here),
+        ("169.254.169.254", Place::Nowhere),
+        ("::ffff:169.254.169.254", Place::Nowhere),
+        ("fe80::1", Place::Nowhere),
+        ("0.0.0.0", Place::Nowhere),
+        ("::", Place::Nowhere),
+        ("10.0.0.1", Place::There),
+        ("93.184.216.34", Place::There),
+    ] {
+        assert_eq!(place(address.parse().unwrap()), is, "{address}");
+    }
+}
+
+/// Keeps in memory.
+#[derive(Default)]
+struct Drawer(std::sync::Mutex<Option<String>>);
+
+impl Vault for Drawer {
+    fn load(&self, _: &str, _: &str) -> Result<Option<String>, String> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn save(&self, _: &str, _: &str, tokens: &str) -> Result<(), String> {
+        *self.0.lock().unwrap() = Some(tokens.to_owned());
+        Ok(())
+    }
+
+    fn turn(&self) -> Result<Box<dyn Send>, String> {
+        Ok(Box::new(()))
+    }
+}
+
+fn spec() -> Spec {
+    Spec {
+        name: "s".to_owned(),
+        reach: Reach::Http {
+            url: "https://h/mcp".to_owned(),
+            headers: Vec::new(),
+            sign_in: SignIn::OAuth { client_id: None, scopes: Vec::new(), redirect_port: None },
+            kind: HttpKind::Auto,
+        },
+        off: None,
+        of_project: false,
+        retry_attempts: 0,
+        retry_delay: Duration::ZERO,
+        start_timeout: Duration::from_secs(1),
+        call_timeout: Duration::from_secs(1),
+        tool_timeouts: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn who_signed_in_meanwhile_is_known_and_what_was_missing_is_asked_for_the_next_time() {
+    let drawer = std::sync::Arc::new(Drawer::default());
+    let keeper = Keeper::new(drawer.clone());
+    let refused = |used: Option<&str>| Refusal::Unauthorized { challenge: None, used: used.map(str::to_owned) };
+    assert_eq!(keeper.token(&spec()).await, Ok(None));
+    assert_eq!(keeper.refused(&spec(), refused(None)).await, Ok(None));
+    drawer.save("s", "https://h/mcp", &kept(None, false).written().unwrap()).unwrap();
+    assert_eq!(keeper.refused(&spec(), refused(None)).await, Ok(Some("a-1".to_owned())));
+    assert_eq!(keeper.token(&spec()).await, Ok(Some("a-1".to_owned())));
+    assert_eq!(keeper.refused(&spec(), refused(Some("a-1"))).await, Ok(None), "it cannot be renewed");
+    let narrow = Refusal::InsufficientScope {
+        challenge: "Bearer error=\"insufficient_scope\", scope=\"read write\"".to_owned(),
+        scope: None,
+        used: Some("a-1".to_owned()),
+    };
+    assert_eq!(keeper.refused(&spec(), narrow).await, Ok(None));
+    let now = Kept::read(&drawer.load("s", "").unwrap().unwrap(), "https://h/mcp").unwrap();
+    assert_eq!(now.wanted, ["read", "write"]);
+}
+
+#[tokio::test]
+async fn a_server_with_a_header_of_its_own_gets_no_token() {
+    let drawer = std::sync::Arc::new(Drawer::default());
+    drawer.save("s", "https://h/mcp", &kept(None, false).written().unwrap()).unwrap();
+    let mut spec = spec();
+    let Reach::Http { sign_in, .. } = &mut spec.reach else { panic!() };
+    *sign_in = SignIn::None;
+    assert_eq!(Keeper::new(drawer).token(&spec).await, Ok(None));
+}

@@ -1,0 +1,109 @@
+//! From a description to a connection: the way, and the lifecycle.
+
+use super::connection::{Connection, in_words};
+use super::failure::Failure;
+use super::talk::Talk;
+use super::transport::{Http, Program, Sse, SseError};
+use super::{Header, HttpKind, Reach, Spec, Wires};
+use crate::ports::ServerProgram;
+use rmcp::RoleClient;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct};
+use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What was learnt of a server: whether it is asked for the handshake at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Greeting {
+    /// Discovery, and the handshake where the server does not know that.
+    Either,
+    Handshake,
+}
+
+impl Greeting {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        match self {
+            Self::Handshake => ClientLifecycleMode::Initialize,
+            Self::Either => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        }
+    }
+}
+
+pub(super) async fn connect(spec: &Arc<Spec>, wires: &Wires, greeting: Greeting) -> Result<Connection, Failure> {
+    let stop = CancellationToken::new();
+    let stopped_when_given_up = stop.clone().drop_guard();
+    let connection = match &spec.reach {
+        Reach::Program { argv, environment, directory, network } => {
+            let launcher = wires.launcher.as_ref();
+            let launcher = launcher.ok_or_else(|| Failure::Final("no programs of servers are started here".to_owned()))?;
+            let program = ServerProgram {
+                server: spec.name.clone(),
+                argv: argv.clone(),
+                environment: environment.clone(),
+                directory: directory.clone(),
+                network: *network,
+            };
+            let (program, transport) = Program::launch(launcher.as_ref(), program).await.map_err(Failure::Final)?;
+            match greet(spec, wires, transport, greeting, &stop).await {
+                Ok(running) => Connection::new(Arc::clone(spec), running, stop, Some(program)),
+                Err(error) => {
+                    program.hear_out().await;
+                    let last_words = in_words(&program.last_words());
+                    program.end().await;
+                    return Err(Failure::of_start(&error).followed_by(&last_words));
+                }
+            }
+        }
+        Reach::Http { url, headers, kind, .. } => {
+            let running = over_http(spec, wires, (url, headers, *kind), greeting, &stop).await?;
+            Connection::new(Arc::clone(spec), running, stop, None)
+        }
+    };
+    stopped_when_given_up.disarm();
+    Ok(connection)
+}
+
+async fn over_http(
+    spec: &Arc<Spec>,
+    wires: &Wires,
+    (url, headers, kind): (&str, &[Header], HttpKind),
+    greeting: Greeting,
+    stop: &CancellationToken,
+) -> Result<RunningService<RoleClient, Arc<Talk>>, Failure> {
+    let http = Http::new(url, Arc::clone(spec), wires.tokens.clone()).map_err(Failure::Final)?;
+    if kind != HttpKind::Sse {
+        let configuration = Http::configuration(url, headers).map_err(Failure::Final)?;
+        let transport = StreamableHttpClientTransport::with_client(http.clone(), configuration);
+        match greet(spec, wires, transport, greeting, stop).await {
+            Ok(running) => return Ok(running),
+            Err(_) if kind == HttpKind::Auto && matches!(http.refused_with(), 400 | 404 | 405) => {}
+            Err(error) => return Err(Failure::of_start(&error)),
+        }
+    }
+    let transport = Sse::connect(http.clone(), url, headers).await.map_err(|error| match error {
+        SseError::NeedsLogin => Failure::NeedsLogin,
+        SseError::Request(error) => Failure::Passing(error.to_string()),
+        error => Failure::Final(error.to_string()),
+    })?;
+    // No server of that revision knows discovery.
+    greet(spec, wires, transport, Greeting::Handshake, stop).await.map_err(|error| Failure::of_start(&error))
+}
+
+async fn greet<T, E, A>(
+    spec: &Spec,
+    wires: &Wires,
+    transport: T,
+    greeting: Greeting,
+    stop: &CancellationToken,
+) -> Result<RunningService<RoleClient, Arc<Talk>>, ClientInitializeError>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let talk = Arc::new(Talk::new(&spec.name, wires.asks.clone()));
+    serve_client_with_lifecycle_and_ct(talk, transport, greeting.lifecycle(), stop.clone()).await
+}

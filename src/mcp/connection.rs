@@ -1,0 +1,124 @@
+//! A connection that stands.
+
+use super::ask::{Question, Waiting, ask};
+use super::bounds::FAREWELL;
+use super::failure::said;
+use super::talk::Talk;
+use super::tools::{Listed, list};
+use super::transport::Program;
+use super::{Spec, content};
+use crate::ports::{RemoteCall, RemoteContext, RemoteError, RemoteResult};
+use rmcp::RoleClient;
+use rmcp::model::{CallToolRequestParams, ServerCapabilities, ServerResult};
+use rmcp::service::{Peer, RunningService, ServiceError};
+use std::sync::Arc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+const LAST_LINES: usize = 5;
+
+pub(super) struct Connection {
+    pub spec: Arc<Spec>,
+    pub peer: Peer<RoleClient>,
+    pub talk: Arc<Talk>,
+    /// Fires when the server is gone, whoever ended it.
+    pub gone: CancellationToken,
+    /// Ends the connection, at the latest when nobody has it any more.
+    stop: CancellationToken,
+    _stopped_when_dropped: DropGuard,
+    program: Option<Program>,
+}
+
+impl Connection {
+    pub(super) fn new(
+        spec: Arc<Spec>,
+        running: RunningService<RoleClient, Arc<Talk>>,
+        stop: CancellationToken,
+        program: Option<Program>,
+    ) -> Self {
+        let (peer, talk) = (running.peer().clone(), Arc::clone(running.service()));
+        let gone = CancellationToken::new();
+        let done = gone.clone().drop_guard();
+        tokio::spawn(async move {
+            let _done = done;
+            if let Err(error) = running.waiting().await {
+                tracing::warn!(%error, "the task of a connection");
+            }
+        });
+        Self { spec, peer, talk, gone, _stopped_when_dropped: stop.clone().drop_guard(), stop, program }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.is_cancelled() || self.peer.is_transport_closed()
+    }
+
+    pub(super) fn capabilities(&self) -> ServerCapabilities {
+        self.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default()
+    }
+
+    /// Whether the revision they agreed on has a handshake.
+    pub(super) fn shakes_hands(&self) -> bool {
+        self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize())
+    }
+
+    pub(super) async fn tools(&self) -> Result<Listed, ServiceError> {
+        if self.capabilities().tools.is_none() {
+            return Ok(Listed::default());
+        }
+        list(&self.peer, &self.spec.name).await
+    }
+
+    pub(super) async fn call(&self, call: RemoteCall, context: &RemoteContext) -> Result<RemoteResult, RemoteError> {
+        let own = self.spec.tool_timeouts.iter().find(|(tool, _)| *tool == call.tool).map(|(_, timeout)| *timeout);
+        let waiting = Waiting {
+            timeout: own.map_or(context.timeout, |own| own.min(context.timeout)),
+            cancel: context.cancel.clone(),
+            output: Some(context.output.clone()),
+        };
+        let params = CallToolRequestParams::new(call.tool).with_arguments(call.arguments);
+        match self.ask(Question::Call(params), &waiting).await? {
+            ServerResult::CallToolResult(result) => content::of_call(result),
+            _ => Err(self.unreadable()),
+        }
+    }
+
+    pub(super) async fn ask(&self, question: Question, waiting: &Waiting) -> Result<ServerResult, RemoteError> {
+        let answer = ask(&self.spec, &self.peer, &self.talk, question, waiting).await;
+        match answer {
+            Err(RemoteError::OutcomeUnknown { message }) => {
+                let last_words = self.last_words().await;
+                Err(RemoteError::OutcomeUnknown { message: format!("{message}{last_words}") })
+            }
+            answer => answer,
+        }
+    }
+
+    pub(super) fn unreadable(&self) -> RemoteError {
+        RemoteError::Refused {
+            message: format!("the answer of the server `{}` is of a kind that is not known here", self.spec.name),
+        }
+    }
+
+    /// What its program said at last, as the end of a sentence.
+    pub(super) async fn last_words(&self) -> String {
+        let Some(program) = &self.program else { return String::new() };
+        program.hear_out().await;
+        in_words(&program.last_words())
+    }
+
+    /// Lets it leave, then makes it.
+    pub(super) async fn end(&self) {
+        self.stop.cancel();
+        let _ = tokio::time::timeout(FAREWELL, self.gone.cancelled()).await;
+        if let Some(program) = &self.program {
+            program.end().await;
+        }
+    }
+}
+
+pub(super) fn in_words(last_words: &str) -> String {
+    let lines: Vec<&str> = last_words.lines().collect();
+    match said(&lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")) {
+        said if said.is_empty() => String::new(),
+        said => format!("; its last words: {said}"),
+    }
+}

@@ -1,0 +1,174 @@
+//! What went wrong, in the words of the ports: above all whether the call may have run.
+
+use super::Spec;
+use super::bounds::{MESSAGE_BYTES, SAID_CHARS};
+use super::transport::SseError;
+use crate::ports::RemoteError;
+use rmcp::service::{ClientInitializeError, ServiceError};
+use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError, StreamableHttpError};
+use std::borrow::Cow;
+use std::error::Error;
+
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// At most `bytes` of it, and a sign where there was more.
+pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..=bytes).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+/// A sentence of the server inside one of ours: on one line, and no longer than anybody reads.
+pub(super) fn said(text: &str) -> String {
+    let mut words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
+    let mut said = String::new();
+    while said.len() < SAID_CHARS
+        && let Some(word) = words.next()
+    {
+        if !said.is_empty() {
+            said.push(' ');
+        }
+        said.push_str(&cut(word, SAID_CHARS));
+    }
+    if words.next().is_some() {
+        said.push_str(" …");
+    }
+    said
+}
+
+pub(super) fn unreachable(spec: &Spec, why: &str) -> RemoteError {
+    RemoteError::Unreachable { message: format!("the server `{}` cannot be reached: {}", spec.name, said(why)) }
+}
+
+/// How an attempt to connect ended.
+#[derive(Debug)]
+pub(super) enum Failure {
+    NeedsLogin,
+    /// It may be one that has to be greeted with the handshake.
+    Older(String),
+    /// The same again would help nothing.
+    Final(String),
+    /// It may be there in a moment.
+    Passing(String),
+}
+
+impl Failure {
+    pub(super) fn of_start(error: &ClientInitializeError) -> Self {
+        if error.is_authorization_required() || chain(error).any(is_sign_in) {
+            return Self::NeedsLogin;
+        }
+        match error {
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::of_start(fallback),
+            ClientInitializeError::JsonRpcError(error) => Self::Final(format!("it refuses: {}", error.message)),
+            ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. }
+                if server_supported.iter().any(|version| version.has_initialize()) =>
+            {
+                Self::Older(format!("it speaks {server_supported:?}"))
+            }
+            ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+                Self::Final(format!("it speaks no revision of the protocol that is known here, but {server_supported:?}"))
+            }
+            ClientInitializeError::ConnectionClosed(_) => Self::Older("it went away before it said anything".to_owned()),
+            ClientInitializeError::TransportError { error, .. } => Self::of_transport(error.error.as_ref()),
+            // Some older ones answer whatever they do not know with nothing.
+            ClientInitializeError::ExpectedInitResult(_) => Self::Older("it answers something else than it was asked".to_owned()),
+            ClientInitializeError::ExpectedInitResponse(_)
+            | ClientInitializeError::ConflictInitResponseId(..)
+            | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+                Self::Final("it answers something else than it was asked".to_owned())
+            }
+            error => Self::Passing(error.to_string()),
+        }
+    }
+
+    pub(super) fn followed_by(self, words: &str) -> Self {
+        match self {
+            Self::NeedsLogin => Self::NeedsLogin,
+            Self::Older(reason) => Self::Older(reason + words),
+            Self::Final(reason) => Self::Final(reason + words),
+            Self::Passing(reason) => Self::Passing(reason + words),
+        }
+    }
+
+    pub(super) fn of_listing(error: &ServiceError) -> Self {
+        match error {
+            ServiceError::TransportSend(error) if chain(error).any(is_sign_in) => Self::NeedsLogin,
+            ServiceError::TransportSend(error) => Self::of_transport(error.error.as_ref()),
+            ServiceError::McpError(error) => Self::Final(format!("it refuses to list its tools: {}", error.message)),
+            ServiceError::TransportClosed => Self::Passing("it went away before it listed its tools".to_owned()),
+            ServiceError::UnexpectedResponse => Self::Final("its list of tools cannot be read".to_owned()),
+            error => Self::Passing(error.to_string()),
+        }
+    }
+
+    fn of_transport(error: &(dyn Error + 'static)) -> Self {
+        match error.downcast_ref::<HttpError>() {
+            Some(HttpError::Client(error)) => Self::Passing(root(error).to_string()),
+            Some(HttpError::HttpStatus(status)) => Self::Passing(format!("HTTP {}", status.status)),
+            Some(HttpError::UnexpectedServerResponse(text)) => Self::Final(text.to_string()),
+            Some(error) => Self::Final(error.to_string()),
+            None => Self::Passing(root(error).to_string()),
+        }
+    }
+}
+
+/// Of a request that was sent, or was on its way.
+pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
+    let unknown = |why: &str| RemoteError::OutcomeUnknown {
+        message: format!("nobody knows whether it ran: the server `{}` {}", spec.name, said(why)),
+    };
+    match error {
+        ServiceError::McpError(error) => RemoteError::Refused {
+            message: format!("the server `{}` refuses: {} ({})", spec.name, said(&error.message), error.code.0),
+        },
+        ServiceError::TransportClosed => unknown("went away"),
+        ServiceError::UnexpectedResponse => {
+            RemoteError::Refused { message: format!("the answer of the server `{}` cannot be read", spec.name) }
+        }
+        ServiceError::TransportSend(error) if chain(error).any(is_sign_in) => {
+            RemoteError::NeedsLogin { server: spec.name.clone() }
+        }
+        ServiceError::TransportSend(error) => match error.error.downcast_ref::<HttpError>() {
+            Some(HttpError::Client(error)) if error.is_connect() => unreachable(spec, &root(error).to_string()),
+            Some(HttpError::ResponseBodyTooLarge { max_size }) => RemoteError::TooLarge { limit: *max_size as u64 },
+            Some(HttpError::SessionExpired | HttpError::ReinitializationFailed(_)) => {
+                unreachable(spec, "it has forgotten the session and starts no other")
+            }
+            Some(HttpError::HttpStatus(status)) if matches!(status.status, 429 | 503) => {
+                RemoteError::Refused { message: format!("the server `{}` is busy: HTTP {}", spec.name, status.status) }
+            }
+            Some(HttpError::UnexpectedServerResponse(text)) => {
+                RemoteError::Refused { message: format!("the server `{}` refuses: {}", spec.name, said(text)) }
+            }
+            Some(error) => unknown(&format!("broke off: {}", root(error))),
+            None => match error.error.downcast_ref::<SseError>() {
+                Some(SseError::Request(error)) if error.is_connect() => unreachable(spec, &root(error).to_string()),
+                Some(SseError::Status(status)) => {
+                    RemoteError::Refused { message: format!("the server `{}` refuses: HTTP {status}", spec.name) }
+                }
+                _ => unknown(&format!("went away: {}", root(error.error.as_ref()))),
+            },
+        },
+        error => unknown(&error.to_string()),
+    }
+}
+
+pub(super) fn too_large() -> RemoteError {
+    RemoteError::TooLarge { limit: MESSAGE_BYTES as u64 }
+}
+
+fn is_sign_in(error: &(dyn Error + 'static)) -> bool {
+    error.is::<AuthRequiredError>()
+        || error.is::<InsufficientScopeError>()
+        || matches!(error.downcast_ref(), Some(SseError::NeedsLogin))
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+fn root<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    chain(error).last().unwrap_or(error)
+}

@@ -1,0 +1,341 @@
+//! One configured server: where it stands, what it offers, and the one attempt at a time to reach it.
+
+use super::bounds::{ENDING, LISTING_PAUSE};
+use super::connect::{Greeting, connect};
+use super::connection::Connection;
+use super::failure::{Failure, said, unreachable};
+use super::tools::Listed;
+use super::{Reach, Spec, Wires, known};
+use crate::ports::{BoxFuture, RemoteError, RemoteTool};
+use crate::protocol::{ServerState, ServerStatus};
+use futures_util::FutureExt;
+use futures_util::future::Shared;
+use rmcp::model::SubscriptionFilter;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+type Outcome = Result<Arc<Connection>, RemoteError>;
+type Attempt = Shared<BoxFuture<'static, Outcome>>;
+
+/// Rings whenever something is to be looked at again.
+pub(super) type Bell = Arc<watch::Sender<u64>>;
+
+pub(super) struct Server {
+    pub spec: Arc<Spec>,
+    wires: Wires,
+    bell: Bell,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    phase: Phase,
+    /// Nothing where nobody was asked yet.
+    listed: Option<Arc<Listed>>,
+    greeting: Greeting,
+    /// Of the attempts and the connection there are now; fires when they are no longer wanted.
+    run: CancellationToken,
+    /// Writes down what the server offers; waited for at the end.
+    keeping: Option<JoinHandle<()>>,
+    /// The session is over.
+    ended: bool,
+}
+
+enum Phase {
+    Asleep,
+    Starting(Attempt),
+    Up(Arc<Connection>),
+    NeedsLogin,
+    Unreachable(String),
+}
+
+impl Server {
+    pub(super) fn new(spec: Spec, wires: Wires, bell: Bell) -> Arc<Self> {
+        let recalled = wires.known.as_deref().filter(|_| spec.off.is_none()).and_then(|known| known::recall(known, &spec));
+        let (listed, greeting) = match recalled {
+            Some((listed, shakes_hands)) => {
+                (Some(Arc::new(listed)), if shakes_hands { Greeting::Handshake } else { Greeting::Either })
+            }
+            None => (None, Greeting::Either),
+        };
+        let held = Held { phase: Phase::Asleep, listed, greeting, run: CancellationToken::new(), keeping: None, ended: false };
+        Arc::new(Self { spec: Arc::new(spec), wires, bell, held: Mutex::new(held) })
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring(&self) {
+        self.bell.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub(super) fn status(&self) -> ServerStatus {
+        let held = self.held();
+        let state = match (&self.spec.off, &held.phase) {
+            (Some(why), _) => ServerState::Off { why: why.clone() },
+            (None, Phase::Asleep) => ServerState::Asleep,
+            (None, Phase::Starting(_)) => ServerState::Starting,
+            (None, Phase::Up(_)) => ServerState::Ready,
+            (None, Phase::NeedsLogin) => ServerState::NeedsLogin,
+            (None, Phase::Unreachable(why)) => ServerState::Unreachable { why: why.clone() },
+        };
+        let offered = held.listed.as_ref().map_or(0, |listed| listed.tools.len() as u64);
+        let reached_by = match &self.spec.reach {
+            Reach::Program { argv, .. } => argv.join(" "),
+            Reach::Http { url, .. } => url.clone(),
+        };
+        ServerStatus {
+            name: self.spec.name.clone(),
+            reached_by,
+            state,
+            tools: offered,
+            offered,
+            of_project: self.spec.of_project,
+        }
+    }
+
+    pub(super) fn tools(&self) -> Arc<[RemoteTool]> {
+        let held = self.held();
+        match &held.listed {
+            Some(listed) if self.spec.off.is_none() => Arc::clone(&listed.tools),
+            _ => Arc::default(),
+        }
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.held().listed.as_ref().map(|listed| listed.notes.clone()).unwrap_or_default()
+    }
+
+    /// Asks it, where nobody knows what it offers and nobody tried.
+    pub(super) fn look(self: &Arc<Self>) {
+        let mut held = self.held();
+        if self.spec.off.is_none() && held.listed.is_none() && matches!(held.phase, Phase::Asleep) {
+            drop(self.attempt(&mut held));
+        }
+    }
+
+    /// The connection there is, or the end of the attempt that is under way, or of a new one.
+    pub(super) async fn connection(self: &Arc<Self>) -> Outcome {
+        if let Some(why) = &self.spec.off {
+            return Err(RemoteError::Unreachable { message: format!("the server `{}` is off: {why}", self.spec.name) });
+        }
+        let attempt = {
+            let mut held = self.held();
+            match &held.phase {
+                Phase::Up(connection) if !connection.is_gone() => return Ok(Arc::clone(connection)),
+                Phase::Starting(attempt) => attempt.clone(),
+                _ => self.attempt(&mut held),
+            }
+        };
+        attempt.await
+    }
+
+    /// Only what is there already.
+    pub(super) fn standing(&self) -> Option<Arc<Connection>> {
+        match &self.held().phase {
+            Phase::Up(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn reconnect(self: &Arc<Self>) {
+        let server = Arc::clone(self);
+        tokio::spawn(async move {
+            server.stop(Phase::Asleep).await;
+            let mut held = server.held();
+            if server.spec.off.is_none() && matches!(held.phase, Phase::Asleep) {
+                drop(server.attempt(&mut held));
+            }
+        });
+    }
+
+    pub(super) async fn end(&self) {
+        self.held().ended = true;
+        self.stop(Phase::Asleep).await;
+        let keeping = self.held().keeping.take();
+        if let Some(keeping) = keeping {
+            let _ = keeping.await;
+        }
+    }
+
+    async fn stop(&self, next: Phase) {
+        let (before, run) = {
+            let mut held = self.held();
+            let run = std::mem::replace(&mut held.run, CancellationToken::new());
+            (std::mem::replace(&mut held.phase, next), run)
+        };
+        run.cancel();
+        self.ring();
+        match before {
+            Phase::Up(connection) => connection.end().await,
+            // What it started goes with it.
+            Phase::Starting(attempt) => {
+                let _ = tokio::time::timeout(ENDING, attempt).await;
+            }
+            Phase::Asleep | Phase::NeedsLogin | Phase::Unreachable(_) => {}
+        }
+    }
+
+    fn attempt(self: &Arc<Self>, held: &mut Held) -> Attempt {
+        let gone = RemoteError::Unreachable { message: format!("the connection to `{}` was ended", self.spec.name) };
+        if held.ended {
+            return std::future::ready(Err(gone)).boxed().shared();
+        }
+        let (done, outcome) = oneshot::channel();
+        let (server, run, greeting) = (Arc::clone(self), held.run.clone(), held.greeting);
+        tokio::spawn(async move {
+            let outcome = tokio::select! {
+                outcome = server.start(greeting, &run) => outcome,
+                () = run.cancelled() => return,
+            };
+            let _ = done.send(outcome);
+        });
+        let attempt = async move { outcome.await.unwrap_or(Err(gone)) }.boxed().shared();
+        held.phase = Phase::Starting(attempt.clone());
+        self.ring();
+        attempt
+    }
+
+    async fn start(self: &Arc<Self>, greeting: Greeting, run: &CancellationToken) -> Outcome {
+        let outcome = self.tries(greeting).await;
+        let mut held = self.held();
+        if run.is_cancelled() {
+            return Err(RemoteError::Unreachable { message: format!("the connection to `{}` was ended", self.spec.name) });
+        }
+        let outcome = match outcome {
+            Ok((connection, listed)) => {
+                let connection = Arc::new(connection);
+                held.phase = Phase::Up(Arc::clone(&connection));
+                held.greeting = if connection.shakes_hands() { Greeting::Handshake } else { Greeting::Either };
+                drop(held);
+                self.learn(listed, connection.shakes_hands());
+                tokio::spawn(Arc::clone(self).keep_up(Arc::clone(&connection), run.clone()));
+                Ok(connection)
+            }
+            Err(Failure::NeedsLogin) => {
+                held.phase = Phase::NeedsLogin;
+                drop(held);
+                Err(RemoteError::NeedsLogin { server: self.spec.name.clone() })
+            }
+            Err(Failure::Older(why) | Failure::Final(why) | Failure::Passing(why)) => {
+                held.phase = Phase::Unreachable(said(&why));
+                drop(held);
+                Err(unreachable(&self.spec, &why))
+            }
+        };
+        self.ring();
+        outcome
+    }
+
+    async fn tries(&self, mut greeting: Greeting) -> Result<(Connection, Listed), Failure> {
+        let mut attempts = 0;
+        let mut greeted_otherwise = false;
+        let mut delay = self.spec.retry_delay;
+        loop {
+            let limit = self.spec.start_timeout;
+            let failure = match tokio::time::timeout(limit, self.once(greeting)).await {
+                Ok(Ok(up)) => return Ok(up),
+                Ok(Err(failure)) => failure,
+                // Each further attempt would take as long.
+                Err(_) => return Err(Failure::Final(format!("it was not ready within {} s", limit.as_secs()))),
+            };
+            match (failure, greeting) {
+                (Failure::Older(_), Greeting::Either) if !greeted_otherwise => {
+                    greeting = Greeting::Handshake;
+                    greeted_otherwise = true;
+                }
+                (Failure::Final(_), Greeting::Handshake) if !greeted_otherwise => {
+                    greeting = Greeting::Either;
+                    greeted_otherwise = true;
+                }
+                (Failure::Passing(why) | Failure::Older(why), _) if attempts < self.spec.retry_attempts => {
+                    tracing::debug!(server = %self.spec.name, %why, "tried again");
+                    tokio::time::sleep(delay).await;
+                    delay = delay.saturating_mul(2);
+                    attempts += 1;
+                }
+                (failure, _) => return Err(failure),
+            }
+        }
+    }
+
+    async fn once(&self, greeting: Greeting) -> Result<(Connection, Listed), Failure> {
+        let connection = connect(&self.spec, &self.wires, greeting).await?;
+        match connection.tools().await {
+            Ok(listed) => Ok((connection, listed)),
+            Err(error) => {
+                let last_words = connection.last_words().await;
+                connection.end().await;
+                Err(Failure::of_listing(&error).followed_by(&last_words))
+            }
+        }
+    }
+
+    fn learn(self: &Arc<Self>, listed: Listed, shakes_hands: bool) {
+        let mut held = self.held();
+        if held.listed.as_deref() == Some(&listed) {
+            return;
+        }
+        held.listed = Some(Arc::new(listed));
+        if let Some(directory) = self.wires.known.clone() {
+            let server = Arc::clone(self);
+            held.keeping = Some(tokio::task::spawn_blocking(move || {
+                // What is the last to be written is the last that was listed.
+                let listed = server.held().listed.clone();
+                if let Some(listed) = listed {
+                    known::keep(&directory, &server.spec, &listed, shakes_hands);
+                }
+            }));
+        }
+        drop(held);
+        self.ring();
+    }
+
+    /// Hears of other tools for as long as the server is there, and says so when it is not.
+    async fn keep_up(self: Arc<Self>, connection: Arc<Connection>, run: CancellationToken) {
+        let listening = async {
+            let listens = !connection.shakes_hands()
+                && connection.capabilities().tools.is_some_and(|tools| tools.list_changed == Some(true));
+            let mut subscription = None;
+            if listens {
+                subscription = connection.peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await.ok();
+            }
+            loop {
+                match &mut subscription {
+                    Some(stream) => {
+                        tokio::select! {
+                            next = stream.next() => if !matches!(next, Ok(Some(_))) {
+                                subscription = None;
+                                continue;
+                            },
+                            () = connection.talk.tools_changed.notified() => {}
+                        }
+                    }
+                    None => connection.talk.tools_changed.notified().await,
+                }
+                // Whoever says so all the time is not listened to all the time.
+                tokio::time::sleep(LISTING_PAUSE).await;
+                match tokio::time::timeout(self.spec.start_timeout, connection.tools()).await {
+                    Ok(Ok(listed)) => self.learn(listed, connection.shakes_hands()),
+                    Ok(Err(error)) => tracing::warn!(server = %self.spec.name, %error, "its changed tools cannot be listed"),
+                    Err(_) => tracing::warn!(server = %self.spec.name, "it does not list its changed tools"),
+                }
+            }
+        };
+        tokio::select! {
+            () = listening => {}
+            () = run.cancelled() => return,
+            () = connection.gone.cancelled() => {}
+        }
+        let last_words = connection.last_words().await;
+        connection.end().await;
+        let mut held = self.held();
+        if matches!(&held.phase, Phase::Up(now) if Arc::ptr_eq(now, &connection)) {
+            held.phase = Phase::Unreachable(format!("it went away{last_words}"));
+            drop(held);
+            self.ring();
+        }
+    }
+}

@@ -1,0 +1,131 @@
+use super::*;
+use crate::mcp::form;
+use crate::ports::{RemoteAsks, RemoteContent};
+use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, Wanted};
+use std::sync::Mutex;
+
+/// Answers with what is prepared, after a long time of thinking.
+struct Person {
+    answer: ElicitationAnswer,
+    asked: Mutex<Vec<Elicitation>>,
+}
+
+impl RemoteAsks for Person {
+    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
+        self.asked.lock().unwrap().push(elicitation);
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            self.answer.clone()
+        })
+    }
+
+    fn roots(&self) -> Vec<(String, String)> {
+        vec![("file:///w".to_owned(), "w".to_owned())]
+    }
+}
+
+/// What a server that asks within a call is told.
+async fn told(answer: Option<ElicitationAnswer>, method: &'static str, params: Value) -> (Value, Vec<Elicitation>) {
+    let launcher = scripted(move |mut pipes: Pipes| {
+        let params = params.clone();
+        async move {
+            let request = pipes.until_call(&[tool("ask")]).await.unwrap();
+            pipes.say(json!({"jsonrpc": "2.0", "id": "q", "method": method, "params": params})).await;
+            let answer = pipes.next().await.unwrap();
+            pipes.answer(&request, text(&answer.to_string())).await;
+        }
+    });
+    let person = answer.map(|answer| Arc::new(Person { answer, asked: Mutex::default() }));
+    let asks = person.clone().map(|person| person as Arc<dyn RemoteAsks>);
+    let servers = Servers::new(vec![spec("one")], Wires { launcher: Some(launcher), asks, ..Wires::default() });
+    let result = call(&servers, "ask").await.unwrap();
+    let [RemoteContent::Text(text)] = &result.content[..] else { panic!() };
+    let asked = person.map(|person| person.asked.lock().unwrap().clone()).unwrap_or_default();
+    (serde_json::from_str(text).unwrap(), asked)
+}
+
+fn wanted() -> Value {
+    json!({"message": "who?", "requestedSchema": {"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string", "minLength": 2},
+        "age": {"type": "integer", "default": 30},
+    }}})
+}
+
+fn accept(content: Value) -> ElicitationAnswer {
+    ElicitationAnswer::Accept { content: content.as_object().unwrap().clone() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_is_filled_in_with_its_defaults_while_the_clock_of_the_call_stands_still() {
+    let (answer, asked) = told(Some(accept(json!({"name": "Ada"}))), "elicitation/create", wanted()).await;
+    assert_eq!(answer["result"], json!({"action": "accept", "content": {"name": "Ada", "age": 30}}));
+    assert_eq!((asked[0].server.as_str(), asked[0].message.as_str()), ("one", "who?"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_not_asked_for_is_not_sent() {
+    for wrong in [json!({"name": "A"}), json!({}), json!({"name": "Ada", "key": "secret"}), json!({"name": "Ada", "age": 1.5})] {
+        let (answer, _) = told(Some(accept(wrong)), "elicitation/create", wanted()).await;
+        assert_eq!(answer["result"], json!({"action": "cancel"}));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_person_everything_is_declined() {
+    let (answer, _) = told(None, "elicitation/create", wanted()).await;
+    assert_eq!(answer["result"], json!({"action": "decline"}));
+    let sampling = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5});
+    let (answer, _) = told(None, "sampling/createMessage", sampling.clone()).await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("not allowed"));
+    let (answer, _) = told(Some(ElicitationAnswer::Decline), "sampling/createMessage", sampling).await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("not allowed"));
+    let (answer, _) = told(None, "ping", json!({})).await;
+    assert_eq!(answer["result"], json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn roots_are_told_and_pages_to_visit_are_checked() {
+    let (answer, _) = told(Some(ElicitationAnswer::Decline), "roots/list", json!({})).await;
+    assert_eq!(answer["result"]["roots"], json!([{"uri": "file:///w", "name": "w"}]));
+    let visit = |url: &str| json!({"mode": "url", "message": "sign in", "url": url, "elicitationId": "e"});
+    let (answer, asked) = told(Some(accept(json!({}))), "elicitation/create", visit("https://example.org/a")).await;
+    assert_eq!(answer["result"]["action"], "accept");
+    assert_eq!(asked[0].wanted, Wanted::Visit { url: "https://example.org/a".to_owned() });
+    for bad in ["http://example.org", "file:///etc/passwd", "javascript:alert(1)", "https://a:b@example.org"] {
+        let (answer, asked) = told(Some(accept(json!({}))), "elicitation/create", visit(bad)).await;
+        assert_eq!((&answer["result"]["action"], asked.len()), (&json!("decline"), 0), "{bad}");
+    }
+}
+
+#[test]
+fn each_kind_of_field_a_server_may_ask_for_is_known() {
+    let schema = json!({"type": "object", "properties": {
+        "mail": {"type": "string", "format": "email", "title": "Mail"},
+        "rate": {"type": "number", "minimum": 0, "maximum": 1, "default": 7},
+        "old": {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]},
+        "new": {"type": "string", "oneOf": [{"const": "x", "title": "X"}]},
+        "some": {"type": "array", "maxItems": 1, "items": {"anyOf": [{"const": "p", "title": "P"}, {"const": "q", "title": "Q"}]}},
+        "plain": {"type": "array", "items": {"type": "string", "enum": ["r"]}},
+        "ok": {"type": "boolean"},
+    }});
+    let fields = form::fields(&schema, None).unwrap();
+    let kind = |name: &str| &fields.iter().find(|field| field.name == name).unwrap().takes;
+    let pair = |value: &str, title: &str| (value.to_owned(), title.to_owned());
+    assert_eq!(kind("old"), &FieldKind::Choice { choices: vec![pair("a", "A"), pair("b", "B")] });
+    assert_eq!(kind("new"), &FieldKind::Choice { choices: vec![pair("x", "X")] });
+    assert_eq!(kind("plain"), &FieldKind::Choices { choices: vec![pair("r", "r")], min: None, max: None });
+    assert_eq!(fields[1].default, None, "a default out of bounds is none");
+    let fits = |content: Value| form::answer(&fields, content.as_object().unwrap().clone()).is_ok();
+    assert!(fits(json!({"mail": "a@b.c", "rate": 0.5, "old": "b", "new": "x", "some": ["q"], "plain": [], "ok": false})));
+    for wrong in [
+        json!({"mail": "nobody"}),
+        json!({"rate": 2}),
+        json!({"old": "A"}),
+        json!({"some": ["p", "q"]}),
+        json!({"plain": ["z"]}),
+        json!({"ok": "yes"}),
+    ] {
+        assert!(!fits(wrong.clone()), "{wrong}");
+    }
+    assert!(form::fields(&json!({"properties": {"deep": {"type": "object"}}}), None).is_err());
+}

@@ -1,0 +1,275 @@
+use super::web::{Answer, Request, Web};
+use super::*;
+use crate::mcp::{Header, HttpKind, Refusal, SignIn, Tokens};
+use crate::ports::RemoteContent;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+fn at(url: &str, kind: HttpKind) -> Spec {
+    let headers = vec![Header { name: "X-Key".to_owned(), value: "k1".to_owned() }];
+    let reach = Reach::Http { url: url.to_owned(), headers, sign_in: SignIn::None, kind };
+    Spec { reach, retry_attempts: 0, ..spec("one") }
+}
+
+fn over(web: &Web, kind: HttpKind) -> Servers {
+    Servers::new(vec![at(&web.url, kind)], Wires::default())
+}
+
+fn rpc(request: &Request, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result})
+}
+
+/// What a server of the older revisions answers, or nothing where it is a call.
+fn usual(request: &Request) -> Option<Answer> {
+    Some(match request.method() {
+        "server/discover" => Answer::of(400, "content-type: text/plain\r\n", "no session"),
+        "initialize" => {
+            let mut answer = Answer::json(&rpc(request, welcome(&request.body)));
+            answer.head.push_str("mcp-session-id: s1\r\n");
+            answer
+        }
+        "tools/list" => Answer::json(&rpc(request, json!({"tools": [tool("add")]}))),
+        "tools/call" => return None,
+        _ if request.is_get() => Answer::of(405, "", ""),
+        _ => Answer::of(202, "", ""),
+    })
+}
+
+#[tokio::test]
+async fn a_tool_is_called_over_http_with_the_headers_of_the_person() {
+    let web = Web::start(|request| async move {
+        assert!(request.head.contains("x-key: k1"), "{}", request.head);
+        usual(&request).unwrap_or_else(|| {
+            assert!(request.head.contains("mcp-session-id: s1") && request.head.contains("mcp-protocol-version: 2025-11-25"));
+            Answer::events(&format!(": ping\r\n\r\nevent: message\r\ndata: {}\r\n\r\n", rpc(&request, text("3"))))
+        })
+    })
+    .await;
+    let servers = over(&web, HttpKind::Streamable);
+    assert_eq!(call(&servers, "add").await.unwrap().content, [RemoteContent::Text("3".to_owned())]);
+    servers.end().await;
+    assert!(web.lines.lock().unwrap().iter().any(|line| line.starts_with("DELETE")));
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_is_taken_up_where_it_broke() {
+    let call_id = Arc::new(Mutex::new(Value::Null));
+    let web = Web::start(move |request| {
+        let call_id = Arc::clone(&call_id);
+        async move {
+            if request.is_get() && request.head.contains("last-event-id: e1") {
+                let id = call_id.lock().unwrap().clone();
+                return Answer::events(&format!(
+                    "id: e2\ndata: {}\n\n",
+                    json!({"jsonrpc": "2.0", "id": id, "result": text("late")})
+                ));
+            }
+            usual(&request).unwrap_or_else(|| {
+                *call_id.lock().unwrap() = request.body["id"].clone();
+                Answer::events("id: e1\nretry: 1\ndata: \n\n")
+            })
+        }
+    })
+    .await;
+    assert_eq!(call(&over(&web, HttpKind::Auto), "add").await.unwrap().content, [RemoteContent::Text("late".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_without_an_answer_leaves_the_outcome_unknown() {
+    let web = Web::start(|request| async move { usual(&request).unwrap_or_else(|| Answer::events(": nothing\n\n")) }).await;
+    let error = call(&over(&web, HttpKind::Streamable), "add").await.unwrap_err();
+    assert!(matches!(error, RemoteError::OutcomeUnknown { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_event_without_end_is_cut_off() {
+    let web = Web::start(|request| async move {
+        usual(&request).unwrap_or_else(|| {
+            let (send, more) = mpsc::channel(1);
+            tokio::spawn(async move { while send.send("x".repeat(1 << 20)).await.is_ok() {} });
+            Answer { more: Some(more), ..Answer::events("data: ") }
+        })
+    })
+    .await;
+    assert!(call(&over(&web, HttpKind::Streamable), "add").await.is_err());
+    let web = Web::start(|request| async move {
+        usual(&request).unwrap_or_else(|| {
+            let (send, more) = mpsc::channel(1);
+            tokio::spawn(async move { while send.send(" ".repeat(1 << 20)).await.is_ok() {} });
+            Answer { more: Some(more), ..Answer::of(200, "content-type: application/json\r\n", "{") }
+        })
+    })
+    .await;
+    let error = call(&over(&web, HttpKind::Streamable), "add").await.unwrap_err();
+    assert!(matches!(error, RemoteError::TooLarge { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_origin_is_not_followed_and_one_to_the_same_is() {
+    let other = Web::start(|request| async move { usual(&request).unwrap() }).await;
+    let target = other.url.clone();
+    for status in [301, 302, 307, 308] {
+        let target = target.clone();
+        let web = Web::start(move |_| {
+            let head = format!("location: {target}\r\n");
+            async move { Answer::of(status, &head, "") }
+        })
+        .await;
+        let state = looked(&over(&web, HttpKind::Auto)).await;
+        assert!(matches!(state, ServerState::Unreachable { .. }), "{status}: {state:?}");
+    }
+    assert_eq!(other.lines.lock().unwrap().len(), 0);
+    let web = Web::start(|request| async move {
+        if request.line.contains("/mcp") {
+            return Answer::of(307, "location: /moved\r\n", "");
+        }
+        usual(&request).unwrap()
+    })
+    .await;
+    assert_eq!(looked(&over(&web, HttpKind::Streamable)).await, ServerState::Ready);
+}
+
+#[tokio::test]
+async fn plain_http_is_for_this_machine_only() {
+    let servers = Servers::new(vec![at("http://192.0.2.1/mcp", HttpKind::Auto)], Wires::default());
+    let state = looked(&servers).await;
+    assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("this machine only")), "{state:?}");
+}
+
+#[tokio::test]
+async fn who_is_not_signed_in_is_told_so() {
+    for head in ["", "www-authenticate: Bearer resource_metadata=\"https://example.org\"\r\n"] {
+        let web = Web::start(move |_| async move { Answer::of(401, head, "who?") }).await;
+        for kind in [HttpKind::Auto, HttpKind::Sse] {
+            let servers = over(&web, kind);
+            assert_eq!(looked(&servers).await, ServerState::NeedsLogin);
+            let read = servers.read_resource("one", "a").await;
+            assert_eq!(read, Err(RemoteError::NeedsLogin { server: "one".to_owned() }));
+        }
+    }
+}
+
+struct Two {
+    refused: Mutex<Vec<Refusal>>,
+}
+
+impl Tokens for Two {
+    fn token<'a>(&'a self, _: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(std::future::ready(Ok(Some("t1".to_owned()))))
+    }
+
+    fn refused<'a>(&'a self, _: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+        self.refused.lock().unwrap().push(refusal);
+        Box::pin(std::future::ready(Ok(Some("t2".to_owned()))))
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_ran_out_is_renewed_within_the_call() {
+    let web = Web::start(|request| async move {
+        match usual(&request) {
+            Some(answer) => answer,
+            None if request.head.contains("bearer t2") => Answer::json(&rpc(&request, text("3"))),
+            None => Answer::of(401, "www-authenticate: Bearer error=\"invalid_token\"\r\n", ""),
+        }
+    })
+    .await;
+    let tokens = Arc::new(Two { refused: Mutex::default() });
+    let wires = Wires { tokens: Some(Arc::clone(&tokens) as Arc<dyn Tokens>), ..Wires::default() };
+    let servers = Servers::new(vec![at(&web.url, HttpKind::Streamable)], wires);
+    assert!(call(&servers, "add").await.is_ok());
+    let challenge = Some("Bearer error=\"invalid_token\"".to_owned());
+    assert_eq!(*tokens.refused.lock().unwrap(), [Refusal::Unauthorized { challenge, used: Some("t1".to_owned()) }]);
+}
+
+/// A server of revision 2024-11-05: what it answers comes by the one stream.
+async fn older(endpoint: &'static str) -> Web {
+    let (send, more) = mpsc::channel(8);
+    let more = Arc::new(Mutex::new(Some(more)));
+    Web::start(move |request| {
+        let (send, more) = (send.clone(), Arc::clone(&more));
+        async move {
+            if request.is_get() {
+                let more = more.lock().unwrap().take();
+                return Answer { more, ..Answer::events(&format!("event: endpoint\r\ndata: {endpoint}\r\n\r\n")) };
+            }
+            if request.line.contains("/mcp") {
+                return Answer::of(405, "", "");
+            }
+            assert!(request.head.contains("x-key: k1"));
+            let answer = match request.method() {
+                "initialize" => Some(welcome(&request.body)),
+                "tools/list" => Some(json!({"tools": [tool("add")]})),
+                "tools/call" => Some(text("3")),
+                _ => None,
+            };
+            if let Some(answer) = answer {
+                let _ = send.send(format!("event: message\ndata: {}\n\n", rpc(&request, answer))).await;
+            }
+            Answer::of(202, "", "Accepted")
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_that_knows_only_the_event_stream_is_reached_that_way() {
+    for kind in [HttpKind::Auto, HttpKind::Sse] {
+        let web = older("/messages?session=1").await;
+        let servers = over(&web, kind);
+        assert_eq!(call(&servers, "add").await.unwrap().content, [RemoteContent::Text("3".to_owned())]);
+        servers.end().await;
+    }
+}
+
+#[tokio::test]
+async fn an_event_stream_may_not_send_the_client_elsewhere() {
+    let web = older("http://127.0.0.2:1/messages").await;
+    let state = looked(&over(&web, HttpKind::Sse)).await;
+    assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("another origin")), "{state:?}");
+}
+
+#[tokio::test]
+async fn recorded_exchanges_are_read() {
+    let shared = std::env::var_os("AYE_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from)
+        .join("fixtures/mcp_http");
+    let Ok(directory) = std::fs::read_dir(&shared) else {
+        eprintln!("skipped: no recorded exchanges at {}", shared.display());
+        return;
+    };
+    for file in directory.map(|entry| entry.unwrap().path()).filter(|path| path.extension() == Some("jsonl".as_ref())) {
+        let lines = std::fs::read_to_string(file).unwrap();
+        let recorded: Arc<Vec<Value>> = Arc::new(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect());
+        let said: Vec<_> = recorded.iter().filter(|pair| pair["request"]["body"]["method"] == "tools/call").cloned().collect();
+        let replayed = Arc::clone(&recorded);
+        let web = Web::start(move |request| {
+            let recorded = Arc::clone(&replayed);
+            async move {
+                let same = |pair: &&Value| {
+                    let body = &pair["request"]["body"];
+                    body["method"] == request.body["method"]
+                        && (request.method() != "tools/call"
+                            || body["params"]["arguments"] == request.body["params"]["arguments"])
+                };
+                let Some(pair) = recorded.iter().find(same) else { return Answer::of(404, "", "not recorded") };
+                let response = &pair["response"];
+                let kind = response["headers"]["content-type"].as_str().unwrap_or("text/plain");
+                let (was, is) = (format!("\"id\":{}", pair["request"]["body"]["id"]), format!("\"id\":{}", request.body["id"]));
+                let body = response["body"].as_str().unwrap_or_default().replace(&was, &is);
+                Answer::of(response["status"].as_u64().unwrap() as u16, &format!("content-type: {kind}\r\n"), &body)
+            }
+        })
+        .await;
+        let servers = over(&web, HttpKind::Auto);
+        assert_eq!(looked(&servers).await, ServerState::Ready);
+        assert!(!servers.tools().is_empty());
+        for pair in said {
+            let params = &pair["request"]["body"]["params"];
+            let tool = offered(&servers, params["name"].as_str().unwrap()).await;
+            let arguments = params["arguments"].as_object().cloned().unwrap_or_default();
+            let result = servers.call(RemoteCall { arguments, ..a_call(&tool) }, context().0).await.unwrap();
+            assert!(!result.content.is_empty());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+use super::*;
+use crate::ports::RemoteContent;
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_listed_called_and_heard_of_while_it_runs() {
+    let servers = servers(|mut pipes| async move {
+        while let Some(request) = pipes.until_call(&[tool("add")]).await {
+            let token = &request["params"]["_meta"]["progressToken"];
+            pipes
+                .say(json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                    "params": {"progressToken": token, "progress": 1, "total": 2, "message": "half"}}))
+                .await;
+            pipes
+                .say(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "a line"}}))
+                .await;
+            let arguments = request["params"]["arguments"].to_string();
+            pipes.answer(&request, text(&arguments)).await;
+        }
+    });
+    assert_eq!(status(&servers).state, ServerState::Asleep);
+    let tool = offered(&servers, "add").await;
+    let (context, mut said) = context();
+    let result = servers.call(a_call(&tool), context).await.unwrap();
+    assert_eq!(result.content, [RemoteContent::Text(r#"{"a":1}"#.to_owned())]);
+    assert_eq!(said.recv().await.unwrap(), "1 of 2: half");
+    assert_eq!(said.recv().await.unwrap(), "a line");
+    servers.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_offered_before_is_known_without_a_server_and_a_call_starts_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let launcher = scripted(|mut pipes: Pipes| async move {
+        while let Some(request) = pipes.until_call(&[tool("add")]).await {
+            pipes.answer(&request, text("3")).await;
+        }
+    });
+    let wires = || Wires {
+        launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>),
+        known: Some(directory.path().join("mcp")),
+        ..Wires::default()
+    };
+    let first = Servers::new(vec![spec("one")], wires());
+    looked(&first).await;
+    first.end().await;
+    let kept = std::fs::read_dir(directory.path().join("mcp")).unwrap();
+    assert_eq!(kept.filter(|file| file.as_ref().unwrap().path().extension() == Some("json".as_ref())).count(), 1);
+
+    let second = Servers::new(vec![spec("one")], wires());
+    second.look();
+    assert_eq!((status(&second).state, status(&second).offered), (ServerState::Asleep, 1));
+    assert_eq!(launcher.started.load(Ordering::SeqCst), 1);
+    let tool = second.tools()[0].clone();
+    assert!(second.call(a_call(&tool), context().0).await.is_ok());
+    assert_eq!(status(&second).state, ServerState::Ready);
+    second.end().await;
+
+    let mut other_way = spec("one");
+    other_way.reach =
+        Reach::Program { argv: vec!["another".to_owned()], environment: Vec::new(), directory: None, network: false };
+    assert!(Servers::new(vec![other_way], wires()).tools().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_described_otherwise_by_now_is_not_called() {
+    let servers = servers(|mut pipes| async move {
+        pipes.until_call(&[tool("add")]).await;
+    });
+    let mut tool = offered(&servers, "add").await;
+    tool.fingerprint = "of another".to_owned();
+    assert!(matches!(servers.call(a_call(&tool), context().0).await, Err(RemoteError::Changed { .. })));
+    tool.name = "other".to_owned();
+    assert!(matches!(servers.call(a_call(&tool), context().0).await, Err(RemoteError::Unknown { .. })));
+    tool.server = "two".to_owned();
+    assert!(matches!(servers.call(a_call(&tool), context().0).await, Err(RemoteError::Unknown { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_tools_are_taken_over_when_the_server_says_so() {
+    let servers = servers(|mut pipes| async move {
+        let mut listed = 0;
+        loop {
+            let Some(request) = pipes.next().await else { return };
+            match request["method"].as_str().unwrap_or_default() {
+                "server/discover" => pipes.refuse(&request, -32601).await,
+                "initialize" => pipes.answer(&request, welcome(&request)).await,
+                "tools/list" => {
+                    listed += 1;
+                    pipes.answer(&request, json!({"tools": [tool(&format!("tool{listed}"))]})).await;
+                    if listed == 1 {
+                        pipes.say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
+                    }
+                }
+                _ => {}
+            }
+        }
+    });
+    looked(&servers).await;
+    let mut changed = servers.changed();
+    while servers.tools()[0].name != "tool2" {
+        changed.changed().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_of_the_newer_lifecycle_is_discovered_and_asks_back_within_a_call() {
+    let servers = servers(|mut pipes| async move {
+        while let Some(request) = pipes.next().await {
+            let meta = &request["params"]["_meta"];
+            match request["method"].as_str().unwrap_or_default() {
+                "server/discover" => {
+                    let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                        "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"});
+                    pipes.answer(&request, found).await;
+                }
+                "tools/list" => {
+                    assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+                    let listed = json!({"resultType": "complete", "tools": [tool("ask")], "ttlMs": 0, "cacheScope": "private"});
+                    pipes.answer(&request, listed).await;
+                }
+                "tools/call" if request["params"]["requestState"].is_null() => {
+                    let asked = json!({"resultType": "input_required", "requestState": "s1",
+                        "inputRequests": {"roots": {"method": "roots/list"}}});
+                    pipes.answer(&request, asked).await;
+                }
+                "tools/call" => {
+                    let said = format!("{} {}", request["params"]["requestState"], request["params"]["inputResponses"]["roots"]);
+                    pipes.answer(&request, text(&said)).await;
+                }
+                other => panic!("{other}"),
+            }
+        }
+    });
+    let result = call(&servers, "ask").await.unwrap();
+    assert_eq!(result.content, [RemoteContent::Text(r#""s1" {"roots":[]}"#.to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_leaves_at_a_question_it_does_not_know_is_greeted_the_older_way() {
+    let servers = servers(|mut pipes| async move {
+        if pipes.before == 0 {
+            return;
+        }
+        if let Some(request) = pipes.until_call(&[tool("add")]).await {
+            pipes.answer(&request, text("3")).await;
+        }
+    });
+    assert!(call(&servers, "add").await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn resources_and_prompts_are_listed_and_read() {
+    let servers = servers(|mut pipes| async move {
+        while let Some(request) = pipes.next().await {
+            match request["method"].as_str().unwrap_or_default() {
+                "server/discover" => pipes.refuse(&request, -32601).await,
+                "initialize" => pipes.answer(&request, welcome(&request)).await,
+                "tools/list" => pipes.answer(&request, json!({"tools": []})).await,
+                "resources/list" if request["params"]["cursor"].is_null() => {
+                    let page = json!({"resources": [{"uri": "a:1", "name": "one"}], "nextCursor": "more"});
+                    pipes.answer(&request, page).await;
+                }
+                "resources/list" => pipes.answer(&request, json!({"resources": [{"uri": "a:2", "name": "two"}]})).await,
+                "resources/templates/list" => pipes.refuse(&request, -32601).await,
+                "resources/read" => {
+                    let uri = &request["params"]["uri"];
+                    pipes.answer(&request, json!({"contents": [{"uri": uri, "text": "content"}]})).await;
+                }
+                "prompts/list" => {
+                    let listed = json!({"prompts": [{"name": "p", "arguments": [{"name": "x", "required": true}]}]});
+                    pipes.answer(&request, listed).await;
+                }
+                "prompts/get" => {
+                    let said = format!("say {}", request["params"]["arguments"]["x"]);
+                    pipes
+                        .answer(&request, json!({"messages": [{"role": "user", "content": {"type": "text", "text": said}}]}))
+                        .await;
+                }
+                _ => {}
+            }
+        }
+    });
+    assert_eq!(servers.resources(None).await.unwrap(), []);
+    let found = servers.resources(Some("one")).await.unwrap();
+    assert_eq!(found.iter().map(|resource| &*resource.uri).collect::<Vec<_>>(), ["a:1", "a:2"]);
+    let read = servers.read_resource("one", "a:2").await.unwrap();
+    assert_eq!(read.content, [RemoteContent::Resource { uri: "a:2".to_owned(), media_type: None, text: "content".to_owned() }]);
+    assert_eq!(servers.prompts().await[0].arguments, [("x".to_owned(), true)]);
+    let arguments = json!({"x": "this"}).as_object().unwrap().clone();
+    assert_eq!(servers.prompt("one", "p", arguments).await.unwrap(), "say \"this\"");
+}

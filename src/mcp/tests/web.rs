@@ -1,0 +1,112 @@
+//! A server of HTTP on a loopback socket, one request a connection.
+
+use crate::ports::BoxFuture;
+use serde_json::Value;
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+pub(super) struct Request {
+    pub line: String,
+    /// In lower case, a line each.
+    pub head: String,
+    pub body: Value,
+}
+
+impl Request {
+    pub(super) fn method(&self) -> &str {
+        self.body["method"].as_str().unwrap_or_default()
+    }
+
+    pub(super) fn is_get(&self) -> bool {
+        self.line.starts_with("GET")
+    }
+}
+
+pub(super) struct Answer {
+    pub status: u16,
+    /// Whole lines.
+    pub head: String,
+    pub body: String,
+    /// What comes after it, until nobody sends any more.
+    pub more: Option<mpsc::Receiver<String>>,
+}
+
+impl Answer {
+    pub(super) fn of(status: u16, head: &str, body: &str) -> Self {
+        Self { status, head: head.to_owned(), body: body.to_owned(), more: None }
+    }
+
+    pub(super) fn json(body: &Value) -> Self {
+        Self::of(200, "content-type: application/json\r\n", &body.to_string())
+    }
+
+    pub(super) fn events(body: &str) -> Self {
+        Self::of(200, "content-type: text/event-stream\r\n", body)
+    }
+}
+
+type Handler = dyn Fn(Request) -> BoxFuture<'static, Answer> + Send + Sync;
+
+pub(super) struct Web {
+    pub url: String,
+    /// The first lines of all requests.
+    pub lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Web {
+    pub(super) async fn start<F>(handler: impl Fn(Request) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let handler: Arc<Handler> = Arc::new(move |request| Box::pin(handler(request)));
+        let kept = Arc::clone(&lines);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&handler), Arc::clone(&kept)));
+            }
+        });
+        Self { url, lines }
+    }
+}
+
+async fn serve(stream: TcpStream, handler: Arc<Handler>, lines: Arc<Mutex<Vec<String>>>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    let mut head = String::new();
+    let mut length = 0;
+    loop {
+        let mut field = String::new();
+        stream.read_line(&mut field).await.ok()?;
+        if field.trim().is_empty() {
+            break;
+        }
+        let field = field.to_lowercase();
+        if let Some(bytes) = field.strip_prefix("content-length:") {
+            length = bytes.trim().parse().ok()?;
+        }
+        head.push_str(&field);
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    let line = line.trim().to_owned();
+    lines.lock().ok()?.push(line.clone());
+    let request = Request { line, head, body: serde_json::from_slice(&body).unwrap_or_default() };
+    let mut answer = handler(request).await;
+    let head = format!("HTTP/1.1 {} Said\r\n{}connection: close\r\n\r\n", answer.status, answer.head);
+    stream.write_all(head.as_bytes()).await.ok()?;
+    stream.write_all(answer.body.as_bytes()).await.ok()?;
+    stream.flush().await.ok()?;
+    if let Some(more) = &mut answer.more {
+        while let Some(text) = more.recv().await {
+            stream.write_all(text.as_bytes()).await.ok()?;
+            stream.flush().await.ok()?;
+        }
+    }
+    stream.shutdown().await.ok()
+}

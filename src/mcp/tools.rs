@@ -1,0 +1,156 @@
+//! What a server says its tools are, and how much of it is taken.
+
+use super::bounds::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
+use super::failure::cut;
+use crate::ports::RemoteTool;
+use rmcp::RoleClient;
+use rmcp::model::{PaginatedRequestParams, Tool};
+use rmcp::service::{Peer, ServiceError};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Listed {
+    pub tools: Arc<[RemoteTool]>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// All pages of `tools/list`, up to what is taken of one server.
+pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed, ServiceError> {
+    let mut taken = Taken::new(server);
+    let mut cursors = HashSet::new();
+    let mut cursor = None;
+    for page in 0.. {
+        let asked = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let listed = peer.list_tools(asked).await?;
+        if !taken.page(listed.tools) {
+            break;
+        }
+        match listed.next_cursor {
+            Some(next) if page + 1 < PAGES && cursors.insert(next.clone()) => cursor = Some(next),
+            Some(_) => {
+                taken.notes.push("the list of its tools does not end; the rest is left out".to_owned());
+                break;
+            }
+            None => break,
+        }
+    }
+    Ok(taken.done())
+}
+
+struct Taken<'a> {
+    server: &'a str,
+    tools: Vec<RemoteTool>,
+    names: HashSet<String>,
+    bytes: usize,
+    notes: Vec<String>,
+    left_out: usize,
+}
+
+impl<'a> Taken<'a> {
+    fn new(server: &'a str) -> Self {
+        Self { server, tools: Vec::new(), names: HashSet::new(), bytes: 0, notes: Vec::new(), left_out: 0 }
+    }
+
+    /// Whether there is room for more.
+    fn page(&mut self, page: Vec<Tool>) -> bool {
+        for tool in page {
+            if self.tools.len() == TOOLS {
+                self.notes.push(format!("it offers more than {TOOLS} tools; the rest is left out"));
+                return false;
+            }
+            match judged(self.server, &tool) {
+                Err(reason) => self.leave_out(&tool.name, &reason),
+                Ok(_) if self.names.contains(&*tool.name) => self.leave_out(&tool.name, "it is listed twice; the first is taken"),
+                Ok((_, bytes)) if self.bytes + bytes > DEFINITION_BYTES => {
+                    let limit = DEFINITION_BYTES / (1024 * 1024);
+                    self.notes.push(format!("its tools take more than {limit} MB to describe; the rest is left out"));
+                    return false;
+                }
+                Ok((tool, bytes)) => {
+                    self.bytes += bytes;
+                    self.names.insert(tool.name.clone());
+                    self.tools.push(tool);
+                }
+            }
+        }
+        true
+    }
+
+    fn leave_out(&mut self, name: &str, reason: &str) {
+        self.left_out += 1;
+        if self.left_out <= NOTES {
+            self.notes.push(format!("the tool `{}` is left out: {reason}", cut(name, 64)));
+        }
+    }
+
+    fn done(mut self) -> Listed {
+        if self.left_out > NOTES {
+            self.notes.push(format!("{} more tools are left out for such reasons", self.left_out - NOTES));
+        }
+        Listed { tools: self.tools.into(), notes: self.notes }
+    }
+}
+
+/// The tool as it is known here, and what it takes to describe it.
+fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
+    let name = &*tool.name;
+    if name.is_empty() || name.len() > NAME_BYTES {
+        return Err(format!("its name has to have 1 to {NAME_BYTES} letters"));
+    }
+    if !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("its name has other than plain letters, digits and signs".to_owned());
+    }
+    let input = Value::Object((*tool.input_schema).clone());
+    let output = tool.output_schema.as_ref().map(|schema| Value::Object((**schema).clone()));
+    for schema in [Some(&input), output.as_ref()].into_iter().flatten() {
+        if is_deeper(schema, SCHEMA_DEPTH) {
+            return Err(format!("its schema is nested deeper than {SCHEMA_DEPTH} levels"));
+        }
+    }
+    let description = tool.description.as_deref().unwrap_or_default();
+    let hints = tool.annotations.as_ref().map(|hints| json!(hints)).unwrap_or_default();
+    let title = tool.title.clone().or_else(|| tool.annotations.as_ref().and_then(|hints| hints.title.clone()));
+    let said = json!({
+        "name": name, "title": title, "description": description, "input": input, "output": output, "hints": hints,
+    });
+    let said = sorted(said).to_string();
+    if said.len() > TOOL_BYTES {
+        return Err(format!("it takes more than {} KB to describe", TOOL_BYTES / 1024));
+    }
+    let tool = RemoteTool {
+        server: server.to_owned(),
+        name: name.to_owned(),
+        title,
+        description: cut(description, DESCRIPTION_BYTES).into_owned(),
+        input_schema: input,
+        output_schema: output,
+        says_read_only: tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true),
+        fingerprint: blake3::hash(said.as_bytes()).to_hex().to_string(),
+    };
+    Ok((tool, said.len()))
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let inner: Box<dyn Iterator<Item = &Value>> = match value {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(fields) => Box::new(fields.values()),
+        _ => return false,
+    };
+    levels == 0 || inner.into_iter().any(|value| is_deeper(value, levels - 1))
+}
+
+/// The same for the same content, in whatever order a server writes it.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.into_iter().collect();
+            fields.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(fields.into_iter().map(|(name, value)| (name, sorted(value))).collect::<Map<_, _>>())
+        }
+        value => value,
+    }
+}

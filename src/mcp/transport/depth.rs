@@ -1,0 +1,77 @@
+//! JSON that is nested deeper than anybody means: what lies too deep is left out, so that the rest can be read.
+
+use std::borrow::Cow;
+
+/// `text` with `null` for each object and list that lies deeper than `limit`. Text that is no JSON stays what it is: no JSON.
+pub(super) fn pruned(text: &[u8], limit: usize) -> Cow<'_, [u8]> {
+    if !is_deeper(text, limit) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = Vec::with_capacity(text.len().min(1 << 16));
+    let mut scan = Scan::default();
+    for &byte in text {
+        let before = scan.depth;
+        scan.take(byte);
+        match (before > limit, scan.depth > limit) {
+            (false, false) => kept.push(byte),
+            (false, true) => kept.extend_from_slice(b"null"),
+            (true, _) => {}
+        }
+    }
+    Cow::Owned(kept)
+}
+
+fn is_deeper(text: &[u8], limit: usize) -> bool {
+    let mut scan = Scan::default();
+    text.iter().any(|&byte| {
+        scan.take(byte);
+        scan.depth > limit
+    })
+}
+
+#[derive(Default)]
+struct Scan {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Scan {
+    fn take(&mut self, byte: u8) {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pruned;
+
+    #[test]
+    fn what_lies_too_deep_is_left_out_and_the_rest_stays() {
+        assert_eq!(&*pruned(br#"{"a":[1,{"b":[2]}],"c":"[[[["}"#, 2), br#"{"a":[1,null],"c":"[[[["}"#);
+        assert_eq!(&*pruned(br#"{"a":[]}"#, 2), br#"{"a":[]}"#);
+        let bomb = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
+        let value: serde_json::Value = serde_json::from_slice(&pruned(bomb.as_bytes(), 100)).unwrap();
+        assert_eq!(value["b"], 1);
+    }
+
+    #[test]
+    fn what_is_no_json_stays_none() {
+        assert!(serde_json::from_slice::<serde_json::Value>(&pruned(b"[[[", 2)).is_err());
+        assert!(serde_json::from_slice::<serde_json::Value>(&pruned(b"]]]", 2)).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! The lines of a program: none longer than is taken, none nested deeper than is read.
+
+use super::pruned;
+use crate::mcp::bounds::{MESSAGE_BYTES, MESSAGE_DEPTH};
+use std::borrow::Cow;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
+
+/// Reads whole lines and hands them on. A line without end breaks the connection: what follows it cannot be told from it.
+pub(super) struct Lines<R> {
+    from: BufReader<R>,
+    /// Up to its newline.
+    line: Vec<u8>,
+    /// How much of a whole line was handed on.
+    handed: Option<usize>,
+    limit: usize,
+    /// Is told why it was cut off.
+    cut_off: Box<dyn Fn(&str) + Send>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(from: R, cut_off: impl Fn(&str) + Send + 'static) -> Self {
+        let from = BufReader::with_capacity(64 * 1024, from);
+        Self { from, line: Vec::new(), handed: None, limit: MESSAGE_BYTES, cut_off: Box::new(cut_off) }
+    }
+
+    fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let found = ready!(Pin::new(&mut self.from).poll_fill_buf(cx))?;
+            if found.is_empty() {
+                // Half a line is no message.
+                self.line.clear();
+                return Poll::Ready(Ok(()));
+            }
+            let newline = memchr::memchr(b'\n', found);
+            let taken = newline.map_or(found.len(), |at| at + 1);
+            if self.line.len() + taken > self.limit {
+                let reason = format!("it sent a line of more than {} MB and was cut off", self.limit / (1024 * 1024));
+                (self.cut_off)(&reason);
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, reason)));
+            }
+            self.line.extend_from_slice(&found[..taken]);
+            Pin::new(&mut self.from).consume(taken);
+            if newline.is_some() {
+                // Greetings and logs among the messages are no messages.
+                if !self.line.trim_ascii_start().starts_with(b"{") {
+                    self.line.clear();
+                    continue;
+                }
+                if let Cow::Owned(text) = String::from_utf8_lossy(&self.line) {
+                    self.line = text.into_bytes();
+                }
+                if let Cow::Owned(shallow) = pruned(&self.line, MESSAGE_DEPTH) {
+                    self.line = shallow;
+                    if self.line.last() != Some(&b'\n') {
+                        self.line.push(b'\n');
+                    }
+                }
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let handed = if let Some(handed) = this.handed {
+            handed
+        } else {
+            ready!(this.poll_line(cx))?;
+            0
+        };
+        let count = into.remaining().min(this.line.len() - handed);
+        into.put_slice(&this.line[handed..handed + count]);
+        this.handed = Some(handed + count);
+        if handed + count == this.line.len() {
+            this.line.clear();
+            // One long line is no reason to hold its room for ever.
+            this.line.shrink_to(64 * 1024);
+            this.handed = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    async fn read(text: &[u8], limit: usize) -> (Vec<u8>, Option<io::Error>) {
+        let mut lines = Lines::new(text, |_| {});
+        lines.limit = limit;
+        let mut all = Vec::new();
+        let error = lines.read_to_end(&mut all).await.err();
+        (all, error)
+    }
+
+    #[tokio::test]
+    async fn messages_come_through_as_they_are_and_what_is_none_or_half_of_one_does_not() {
+        let (all, error) = read(b"ready!\n{\"a\":1}\n\n[]\n {\"b\":2}\n{\"half\"", 100).await;
+        assert_eq!((all.as_slice(), error.is_none()), (b"{\"a\":1}\n {\"b\":2}\n".as_slice(), true));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_an_error_and_is_not_kept() {
+        let (all, error) = read(&[b'x'; 5000], 1000).await;
+        assert!(all.is_empty() && error.is_some());
+    }
+}

@@ -1,0 +1,84 @@
+//! A server that is a program: its pipes, what it writes beside, and its end.
+
+use super::Lines;
+use crate::mcp::bounds::{ENDING, ERROR_BYTES, LEAVING};
+use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
+use rmcp::RoleClient;
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::task::JoinHandle;
+
+type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
+
+/// What is held of a running program beside its pipes. Dropping it ends the program.
+pub(in crate::mcp) struct Program {
+    end: Mutex<Option<End>>,
+    last_words: Arc<Mutex<Vec<u8>>>,
+    errors: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Program {
+    pub(in crate::mcp) async fn launch(
+        launcher: &dyn Launcher,
+        program: ServerProgram,
+    ) -> Result<(Self, impl Transport<RoleClient, Error = std::io::Error> + use<>), String> {
+        let server = program.server.clone();
+        let Launched { input, output, errors, end } = launcher.launch(program).await?;
+        let last_words = Arc::<Mutex<Vec<u8>>>::default();
+        let reader = tokio::spawn(listen(errors, Arc::clone(&last_words), server));
+        let told = Arc::clone(&last_words);
+        let output = Lines::new(output, move |reason| keep(&told, reason.as_bytes()));
+        let transport: AsyncRwTransport<
+            RoleClient,
+            Lines<Box<dyn AsyncRead + Send + Unpin>>,
+            Box<dyn AsyncWrite + Send + Unpin>,
+        > = AsyncRwTransport::new(output, input);
+        Ok((Self { end: Mutex::new(Some(end)), last_words, errors: Mutex::new(Some(reader)) }, transport))
+    }
+
+    /// The end of what it wrote beside; why it died often stands there.
+    pub(in crate::mcp) fn last_words(&self) -> String {
+        let kept = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).trim().to_owned()
+    }
+
+    /// Waits a moment for what it may still have to say.
+    pub(in crate::mcp) async fn hear_out(&self) {
+        let reader = self.errors.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut reader) = reader
+            && tokio::time::timeout(LEAVING, &mut reader).await.is_err()
+        {
+            *self.errors.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+        }
+    }
+
+    /// Its input is closed by now: it has a moment to leave by itself.
+    pub(in crate::mcp) async fn end(&self) {
+        self.hear_out().await;
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(end) = end {
+            let _ = tokio::time::timeout(ENDING, end()).await;
+        }
+        if let Some(reader) = self.errors.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            reader.abort();
+        }
+    }
+}
+
+/// Reads all, so that the program never waits for it, and keeps the last of it.
+async fn listen(mut errors: Box<dyn AsyncRead + Send + Unpin>, kept: Arc<Mutex<Vec<u8>>>, server: String) {
+    let mut chunk = [0; 4096];
+    while let Ok(count @ 1..) = errors.read(&mut chunk).await {
+        tracing::trace!(%server, bytes = count, "written beside");
+        keep(&kept, &chunk[..count]);
+    }
+}
+
+fn keep(kept: &Mutex<Vec<u8>>, more: &[u8]) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.extend_from_slice(more);
+    let surplus = kept.len().saturating_sub(ERROR_BYTES);
+    kept.drain(..surplus);
+}

@@ -1,0 +1,189 @@
+//! HTTP as revision 2024-11-05 has it: one event stream that the server writes, and the address it names for what the client says.
+
+use super::http::header_map;
+use super::{Http, pruned};
+use crate::mcp::bounds::{MESSAGE_BYTES, MESSAGE_DEPTH};
+use crate::mcp::{Header, Refusal};
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use rmcp::RoleClient;
+use rmcp::model::ServerJsonRpcMessage;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use sse_stream::SseStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// Messages that were read and not taken yet.
+const QUEUE: usize = 64;
+
+#[derive(Debug, thiserror::Error)]
+pub(in crate::mcp) enum SseError {
+    #[error("the server wants to know who asks")]
+    NeedsLogin,
+    #[error("HTTP {0}")]
+    Status(StatusCode),
+    #[error("{0}")]
+    Request(#[from] reqwest::Error),
+    #[error("it does not answer with an event stream")]
+    NoStream,
+    #[error("its event stream ended before it named an address to send to")]
+    NoEndpoint,
+    #[error("it names an address of another origin to send to")]
+    OtherOrigin,
+    #[error("{0}")]
+    Setup(String),
+    #[error("the message cannot be written: {0}")]
+    Message(#[from] serde_json::Error),
+}
+
+pub(in crate::mcp) struct Sse {
+    sender: Sender,
+    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    reader: JoinHandle<()>,
+}
+
+#[derive(Clone)]
+struct Sender {
+    http: Http,
+    headers: HeaderMap,
+    endpoint: Url,
+}
+
+impl Sse {
+    pub(in crate::mcp) async fn connect(http: Http, url: &str, headers: &[Header]) -> Result<Self, SseError> {
+        let base = Url::parse(url).map_err(|error| SseError::Setup(error.to_string()))?;
+        let headers: HeaderMap = header_map(headers).map_err(SseError::Setup)?.into_iter().collect();
+        let response =
+            signed(&http, || http.client().get(base.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream"))
+                .await?;
+        let is_stream = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/event-stream"));
+        if !is_stream {
+            return Err(SseError::NoStream);
+        }
+        let mut events = SseStream::from_bytes_stream(bounded(response.bytes_stream().boxed(), MESSAGE_BYTES));
+        let endpoint = loop {
+            let Some(Ok(event)) = events.next().await else { return Err(SseError::NoEndpoint) };
+            if event.event.as_deref() == Some("endpoint")
+                && let Some(address) = event.data
+            {
+                break base.join(address.trim()).map_err(|_| SseError::NoEndpoint)?;
+            }
+        };
+        if endpoint.origin() != base.origin() {
+            return Err(SseError::OtherOrigin);
+        }
+        let (into, messages) = mpsc::channel(QUEUE);
+        let reader = tokio::spawn(async move {
+            while let Some(Ok(event)) = events.next().await {
+                if !matches!(event.event.as_deref(), None | Some("" | "message")) {
+                    continue;
+                }
+                let data = event.data.unwrap_or_default();
+                match serde_json::from_slice(&pruned(data.as_bytes(), MESSAGE_DEPTH)) {
+                    Ok(message) => {
+                        if into.send(message).await.is_err() {
+                            break;
+                        }
+                    }
+                    Err(error) => tracing::debug!(%error, "an event that is no message"),
+                }
+            }
+        });
+        Ok(Self { sender: Sender { http, headers, endpoint }, messages, reader })
+    }
+}
+
+impl Drop for Sse {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Transport<RoleClient> for Sse {
+    type Error = SseError;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
+        let Sender { http, headers, endpoint } = self.sender.clone();
+        async move {
+            let body = Bytes::from(serde_json::to_vec(&message)?);
+            signed(&http, || {
+                let request = http.client().post(endpoint.clone()).headers(headers.clone());
+                request.header(CONTENT_TYPE, "application/json").body(body.clone())
+            })
+            .await?;
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), SseError> {
+        self.reader.abort();
+        self.messages.close();
+        Ok(())
+    }
+}
+
+/// Sends, and once more where another token is to be had.
+async fn signed(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseError> {
+    let mut token = http.token().await.map_err(SseError::Setup)?;
+    let mut renewed = false;
+    loop {
+        let response = match &token {
+            Some(token) => request().bearer_auth(token),
+            None => request(),
+        }
+        .send()
+        .await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Err(SseError::Status(response.status()));
+        }
+        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let refusal = Refusal::Unauthorized { challenge, used: token };
+        match http.renewed(refusal).await.map_err(SseError::Setup)? {
+            Some(another) if !renewed => token = Some(another),
+            _ => return Err(SseError::NeedsLogin),
+        }
+        renewed = true;
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum StreamError {
+    #[error("{0}")]
+    Source(#[from] reqwest::Error),
+    #[error("an event of more than {0} bytes")]
+    TooLarge(usize),
+}
+
+/// Ends where an event does not: an event ends with an empty line.
+fn bounded(stream: BoxStream<'static, reqwest::Result<Bytes>>, limit: usize) -> BoxStream<'static, Result<Bytes, StreamError>> {
+    let mut since_event = 0;
+    let mut line = 0;
+    stream
+        .map(move |chunk| {
+            let chunk = chunk?;
+            for byte in &chunk {
+                match byte {
+                    b'\n' if line == 0 => since_event = 0,
+                    b'\n' => line = 0,
+                    b'\r' => {}
+                    _ => line += 1,
+                }
+                since_event += 1;
+            }
+            if since_event > limit { Err(StreamError::TooLarge(limit)) } else { Ok(chunk) }
+        })
+        .boxed()
+}

@@ -1,0 +1,99 @@
+//! A rule as the person wrote it: it is kept only within what is offered anyway.
+
+use super::Enforcer;
+use super::grants::{Draft, stays_harmless, text};
+use crate::policy::bundle::Bundle;
+use crate::policy::layer::{Layer, Scope};
+use crate::policy::paths::literal;
+use crate::policy::shell::hides;
+use crate::protocol::{Action, GrantRule, Offer, Target, VerdictKind};
+use jiff::Timestamp;
+
+const WORKSPACE: &str = "${workspace}";
+
+impl Enforcer {
+    /// The rule as one more offer: the engine understands it, it lets the question through, and it reaches no further than
+    /// the widest of the offers.
+    pub fn offer_written(&self, actions: &[Action], offers: &[Offer], line: &str, now: Timestamp) -> Result<Offer, String> {
+        let rules = GrantRule::of_line(line)?;
+        for rule in &rules {
+            if words(rule).any(hides) {
+                return Err(format!("`{}` has characters that do not show", line.escape_debug()));
+            }
+            let within = offers.iter().flat_map(|offer| &offer.rules).any(|wide| covers(wide, rule));
+            if !within {
+                let widest = offers.last().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>());
+                let widest = widest.unwrap_or_default().join("; ");
+                return Err(format!("`{rule}` reaches further than the widest that is offered: {widest}"));
+            }
+            let harmless = actions.iter().all(|action| match action {
+                Action::Exec { cwd, .. } => stays_harmless(rule, &self.scene(cwd, now)),
+                _ => true,
+            });
+            if !harmless {
+                return Err(format!("`{rule}` would reach what is asked about each time"));
+            }
+        }
+        let everywhere = rules.iter().map(|rule| self.in_all_projects(rule)).collect::<Result<_, _>>()?;
+        let offer = self.offer(Draft { rules, everywhere, in_memory: false }, actions, now)?;
+        Ok(Offer { written: true, ..offer })
+    }
+
+    /// The same said for every project: a path of this one stays a path of this one.
+    fn in_all_projects(&self, rule: &GrantRule) -> Result<GrantRule, String> {
+        let GrantRule::Write { paths } = rule else { return Ok(rule.clone()) };
+        let absolute = |path: &String| match path.strip_prefix(WORKSPACE) {
+            None => Ok(path.clone()),
+            Some(rest) => match self.context.roots.as_slice() {
+                [root] => root.to_str().map(|root| format!("{}{rest}", literal(root))),
+                _ => None,
+            }
+            .ok_or_else(|| format!("`{path}` cannot be said for other projects")),
+        };
+        Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
+    }
+
+    /// Those of these lines that ask now and would not with the rules.
+    pub fn lets_through(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
+        let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
+        let mut with = self.clone();
+        with.source.push(Layer::new(Scope::Mine, bundle));
+        with.settle();
+        let allows = |enforcer: &Self, line: &String| {
+            let actions = [Action::Exec { command: line.clone(), cwd: cwd.clone() }];
+            enforcer.explain(&actions, now).verdict == VerdictKind::Allow
+        };
+        lines.iter().filter(|line| !allows(self, line) && allows(&with, line)).cloned().collect()
+    }
+}
+
+fn words(rule: &GrantRule) -> impl Iterator<Item = &str> {
+    let words: &[String] = match rule {
+        GrantRule::Command { words, .. } => words,
+        GrantRule::Write { paths } => paths,
+        GrantRule::Tool { .. } | GrantRule::ServerTool { .. } => &[],
+    };
+    words.iter().map(String::as_str)
+}
+
+/// Whether all that the second one reaches the first one reaches too. Where that is not plain to see, it is not so.
+fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
+    match (wide, rule) {
+        (GrantRule::Command { words, exact: false }, GrantRule::Command { words: narrow, .. }) => narrow.starts_with(words),
+        (GrantRule::Write { paths }, GrantRule::Write { paths: narrow }) => {
+            narrow.iter().all(|path| paths.iter().any(|wide| reaches(wide, path)))
+        }
+        _ => wide == rule,
+    }
+}
+
+/// Whether a pattern lies at or below a folder that another one names, without a way out of it.
+fn reaches(wide: &str, path: &str) -> bool {
+    let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
+    let Some(rest) = path.strip_prefix(wide) else { return false };
+    if rest.is_empty() {
+        return true;
+    }
+    let climbs = || rest.split(['/', '{', '}', ',', '\\']).any(|part| part == ".." || part == ".");
+    rest.starts_with('/') && !has_pattern(wide.strip_prefix(WORKSPACE).unwrap_or(wide)) && !rest.contains(['$', '~']) && !climbs()
+}

@@ -1,0 +1,206 @@
+//! A slash command of one's own: a Markdown file whose text becomes a prompt.
+
+use serde::{Deserialize, Serialize};
+
+/// `$1` to `$9`.
+const MOST_NUMBERED: usize = 9;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomCommand {
+    /// Without its slash: `fix`, or `git:commit` for a file in a folder.
+    pub name: String,
+    /// In a line.
+    pub description: String,
+    /// What may stand behind it: `[file]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument_hint: Option<String>,
+    /// The text, without what stands before it.
+    pub text: String,
+    /// Where it comes from, as people write it.
+    pub source: String,
+}
+
+impl CustomCommand {
+    /// Reads a file; what is wrong with the part before its text is said and does no harm.
+    pub fn parse(name: String, source: String, content: &str) -> (Self, Vec<String>) {
+        let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+        let (front, text) = front_matter(content);
+        let mut notices = Vec::new();
+        let (mut description, mut argument_hint) = (None, None);
+        match front {
+            None => {}
+            Some(Err(())) => notices.push(format!("`{source}`: the front matter has no end; expected a line `---` behind it")),
+            Some(Ok(front)) => {
+                for line in front.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+                    // What is indented, or in a list, belongs to the key above.
+                    if line.starts_with([' ', '\t', '-']) {
+                        continue;
+                    }
+                    match line.split_once(':').map(|(key, value)| (key.trim(), unquoted(value))) {
+                        Some(("description", value)) => description = Some(value),
+                        Some(("argument-hint" | "argument_hint", value)) => argument_hint = Some(value),
+                        Some((key, _)) => notices.push(format!("`{source}`: `{key}` in the front matter has no effect here")),
+                        None => notices.push(format!("`{source}`: `{}` in the front matter is no `key: value`", line.trim())),
+                    }
+                }
+            }
+        }
+        let first_line = || {
+            let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+            line.trim_start_matches('#').trim().to_owned()
+        };
+        let description = description.filter(|words| !words.is_empty()).unwrap_or_else(first_line);
+        let argument_hint = argument_hint.filter(|hint| !hint.is_empty());
+        let text = text.trim().to_owned();
+        if text.is_empty() {
+            notices.push(format!("`{source}` has no text; what it says becomes the prompt"));
+        }
+        (Self { name, description, argument_hint, text, source }, notices)
+    }
+
+    /// Whether there is nothing to do before something stands behind it.
+    pub fn wants_arguments(&self) -> bool {
+        self.argument_hint.as_ref().is_some_and(|hint| !hint.starts_with('['))
+    }
+
+    /// What stands behind a command, as a shell would part it.
+    pub fn words(arguments: &str) -> Vec<String> {
+        words(arguments)
+    }
+
+    /// The prompt it becomes. Words that no place of the text takes stand behind it; nothing in them is a place again.
+    pub fn expand(&self, arguments: &str) -> String {
+        let arguments = arguments.trim();
+        let words = words(arguments);
+        let (mut out, mut rest, mut took) = (String::new(), self.text.as_str(), false);
+        while let Some((before, after)) = rest.split_once('$') {
+            out.push_str(before);
+            let digit = after.chars().next().and_then(|letter| letter.to_digit(10)).map(|digit| digit as usize);
+            let is_number = |at: usize| !after[1..].starts_with(|next: char| next.is_ascii_digit()) && at >= 1;
+            if let Some(behind) = after.strip_prefix("ARGUMENTS").filter(|behind| !continues(behind)) {
+                out.push_str(arguments);
+                (rest, took) = (behind, true);
+            } else if let Some(at) = digit.filter(|at| *at <= MOST_NUMBERED && is_number(*at)) {
+                out.push_str(words.get(at - 1).map_or("", String::as_str));
+                (rest, took) = (&after[1..], true);
+            } else {
+                out.push('$');
+                rest = after;
+            }
+        }
+        out.push_str(rest);
+        if !took && !arguments.is_empty() {
+            out.push_str("\n\n");
+            out.push_str(arguments);
+        }
+        out
+    }
+}
+
+/// Whether a word goes on.
+fn continues(behind: &str) -> bool {
+    behind.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
+}
+
+/// What stands between two lines of `---` at the start, and what stands behind; an error where the second is missing.
+fn front_matter(content: &str) -> (Option<Result<&str, ()>>, &str) {
+    let Some(rest) = content.strip_prefix("---").and_then(|rest| rest.trim_start_matches(['\r', ' ']).strip_prefix('\n')) else {
+        return (None, content);
+    };
+    let mut start = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return (Some(Ok(&rest[..start])), &rest[start + line.len()..]);
+        }
+        start += line.len();
+    }
+    (Some(Err(())), content)
+}
+
+fn unquoted(value: &str) -> String {
+    let value = value.trim();
+    let inner = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    inner.unwrap_or(value).trim().to_owned()
+}
+
+/// As a shell would part them: quotes hold words together.
+fn words(arguments: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quote, mut open) = (String::new(), None, false);
+    for letter in arguments.chars() {
+        match (quote, letter) {
+            (Some(ends), letter) if letter == ends => quote = None,
+            (Some(_), letter) => word.push(letter),
+            // An apostrophe within a word is one.
+            (None, '"') => (quote, open) = (Some('"'), true),
+            (None, '\'') if word.is_empty() => (quote, open) = (Some('\''), true),
+            (None, letter) if letter.is_whitespace() => {
+                if open || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                open = false;
+            }
+            (None, letter) => word.push(letter),
+        }
+    }
+    if open || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn command(content: &str) -> (CustomCommand, Vec<String>) {
+        CustomCommand::parse("fix".to_owned(), "commands/fix.md".to_owned(), content)
+    }
+
+    #[test]
+    fn what_stands_behind_a_command_goes_where_its_text_wants_it() {
+        for (text, arguments, expected) in [
+            ("Fix $ARGUMENTS now", "the parser", "Fix the parser now"),
+            ("Fix $1 in $2", "bug src/a.rs more", "Fix bug in src/a.rs"),
+            ("Fix $1 and $2", "\"two words\" x", "Fix two words and x"),
+            ("Fix $1|$3|", "a", "Fix a||"),
+            ("Fix it", "", "Fix it"),
+            ("Fix it", "and test", "Fix it\n\nand test"),
+            ("$ARGUMENTS_X $0 $10 costs $ 5 $", "a", "$ARGUMENTS_X $0 $10 costs $ 5 $\n\na"),
+            ("say $1", "it's fine", "say it's"),
+            ("say $ARGUMENTS", "$1 $ARGUMENTS", "say $1 $ARGUMENTS"),
+            ("look at @$1 and !`date`", "src/größe.rs", "look at @src/größe.rs and !`date`"),
+        ] {
+            assert_eq!(command(text).0.expand(arguments), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_part_before_the_text_is_read_as_far_as_it_is_understood() {
+        let (read, notices) = command(
+            "---\ndescription: \"Fix an issue\"\nargument-hint: <number>\nmodel: opus\ntools:\n  - x\n---\n# Do\nFix it\n",
+        );
+        assert_eq!((read.description.as_str(), read.argument_hint.as_deref()), ("Fix an issue", Some("<number>")));
+        assert!(read.wants_arguments());
+        assert_eq!(read.text, "# Do\nFix it");
+        assert_eq!(
+            notices,
+            ["model", "tools"].map(|key| format!("`commands/fix.md`: `{key}` in the front matter has no effect here"))
+        );
+        let (read, notices) = command("# Tidy up\nand more");
+        assert_eq!((read.description.as_str(), notices.len()), ("Tidy up", 0));
+        let (read, notices) = command("---\ndescription: x\nno end");
+        assert!(read.text.starts_with("---") && notices[0].contains("no end"), "{notices:?}");
+        assert!(command("---\n---\n").1[0].contains("no text"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(content in "(---\n)?[a-z:$1-9\"' \n#-]{0,80}", arguments in "[a-z$\"' 1é]{0,40}") {
+            let (read, _) = command(&content);
+            read.expand(&arguments);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! MCP servers as a front end sees them: how each stands, and what one asks the person.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Where one of the configured servers stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerStatus {
+    pub name: String,
+    /// How it is reached: `npx -y server`, `https://example.org/mcp`.
+    pub reached_by: String,
+    #[serde(flatten)]
+    pub state: ServerState,
+    /// Of those it offers, how many the policy lists.
+    pub tools: u64,
+    pub offered: u64,
+    /// It came with the project.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_project: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ServerState {
+    /// Nothing needed it yet; its tools are known from before.
+    Asleep,
+    Starting,
+    Ready,
+    /// It wants to know who asks: `aye mcp login NAME`.
+    NeedsLogin,
+    /// It does not answer; it is tried again with the next call.
+    Unreachable {
+        why: String,
+    },
+    /// The settings, the policy or a missing yes keep it off.
+    Off {
+        why: String,
+    },
+}
+
+impl ServerStatus {
+    /// What the person is to know of it, where something is wrong that only they can mend, or that takes its tools away.
+    pub fn trouble(&self) -> Option<String> {
+        let Self { name, tools, .. } = self;
+        let out = match tools {
+            0 => "its tools are out".to_owned(),
+            1 => "its tool is out".to_owned(),
+            _ => format!("its {tools} tools are out"),
+        };
+        match &self.state {
+            ServerState::Unreachable { why } => {
+                let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+                Some(format!("{name} (MCP): not reachable; {out} until it answers{why}"))
+            }
+            ServerState::NeedsLogin => {
+                Some(format!("{name} (MCP): wants to know who asks; {out} until you sign in: aye mcp login {name}"))
+            }
+            ServerState::Asleep | ServerState::Starting | ServerState::Ready | ServerState::Off { .. } => None,
+        }
+    }
+
+    fn is_troubled(&self) -> bool {
+        matches!(self.state, ServerState::Unreachable { .. } | ServerState::NeedsLogin)
+    }
+
+    /// What is to be said of a change: of each server once, when it gets worse and when it is well again.
+    pub fn changes(before: &[Self], now: &[Self]) -> Vec<String> {
+        let said = |status: &Self| {
+            let before = before.iter().find(|before| before.name == status.name);
+            let same =
+                before.is_some_and(|before| std::mem::discriminant(&before.state) == std::mem::discriminant(&status.state));
+            match (&status.state, before) {
+                _ if same => None,
+                (ServerState::Ready, Some(before)) if before.is_troubled() => {
+                    Some(format!("{} (MCP): it answers again", status.name))
+                }
+                _ => status.trouble(),
+            }
+        };
+        now.iter().filter_map(said).collect()
+    }
+}
+
+/// Something a server asks the person in the middle of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Elicitation {
+    pub elicitation_id: String,
+    pub server: String,
+    pub message: String,
+    pub wanted: Wanted,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Wanted {
+    Form {
+        fields: Vec<FormField>,
+    },
+    /// The person is to open this address themselves; it is never opened for them.
+    Visit {
+        url: String,
+    },
+}
+
+/// One field of a form: what MCP lets a server ask for, and nothing nested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FormField {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    pub takes: FieldKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum FieldKind {
+    Text {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        min_length: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_length: Option<u64>,
+        /// `email`, `uri`, `date`, `date-time`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        format: Option<String>,
+    },
+    Number {
+        whole: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        minimum: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        maximum: Option<f64>,
+    },
+    Flag,
+    /// One of these, each a value and what it is called.
+    Choice {
+        choices: Vec<(String, String)>,
+    },
+    /// Some of these.
+    Choices {
+        choices: Vec<(String, String)>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        min: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<u64>,
+    },
+}
+
+/// What the person makes of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum ElicitationAnswer {
+    Accept {
+        content: Map<String, Value>,
+    },
+    Decline,
+    /// Neither yes nor no: the person left.
+    Cancel,
+}
+
+impl ElicitationAnswer {
+    pub fn outcome(&self) -> ElicitationOutcome {
+        match self {
+            Self::Accept { .. } => ElicitationOutcome::Accepted,
+            Self::Decline => ElicitationOutcome::Declined,
+            Self::Cancel => ElicitationOutcome::Cancelled,
+        }
+    }
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ElicitationOutcome {
+    Accepted,
+    Declined,
+    Cancelled,
+    /// The server waits for it no more: its call is over.
+    Withdrawn,
+}
+
+/// What a server offers to be read: `@server:uri`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerResource {
+    pub server: String,
+    pub uri: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The URI is a template, with `{names}` to be filled in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_template: bool,
+}
+
+/// What a server offers to be said: `/server:prompt`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerPrompt {
+    pub server: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Each with whether it must be there.
+    pub arguments: Vec<(String, bool)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(state: ServerState) -> ServerStatus {
+        let (name, reached_by) = ("github".to_owned(), "https://example.org/mcp".to_owned());
+        ServerStatus { name, reached_by, state, tools: 12, offered: 30, of_project: false }
+    }
+
+    #[test]
+    fn what_goes_wrong_with_a_server_is_said_once_and_so_is_its_end() {
+        let gone = || status(ServerState::Unreachable { why: "connection refused".to_owned() });
+        let (ready, login) = (status(ServerState::Ready), status(ServerState::NeedsLogin));
+        let words = "github (MCP): not reachable; its 12 tools are out until it answers (connection refused)";
+        assert_eq!(ServerStatus::changes(&[], &[gone()]), [words]);
+        assert_eq!(ServerStatus::changes(std::slice::from_ref(&ready), &[gone()]), [words]);
+        let other = status(ServerState::Unreachable { why: "timed out".to_owned() });
+        assert!(ServerStatus::changes(&[gone()], &[other]).is_empty(), "another reason is no news");
+        assert_eq!(ServerStatus::changes(&[gone()], std::slice::from_ref(&ready)), ["github (MCP): it answers again"]);
+        assert!(ServerStatus::changes(&[], std::slice::from_ref(&ready)).is_empty());
+        assert!(ServerStatus::changes(&[ready], &[login])[0].ends_with("until you sign in: aye mcp login github"));
+    }
+
+    #[test]
+    fn a_server_and_what_it_asks_are_told_in_the_words_of_the_protocol() {
+        let json = serde_json::to_value(status(ServerState::NeedsLogin)).unwrap();
+        assert_eq!((&json["state"], &json["reachedBy"]), (&"needs_login".into(), &"https://example.org/mcp".into()));
+        let answer: ElicitationAnswer = serde_json::from_str(r#"{"action":"accept","content":{"name":"Ada"}}"#).unwrap();
+        assert_eq!(answer.outcome(), ElicitationOutcome::Accepted);
+        assert_eq!(serde_json::to_string(&ElicitationAnswer::Decline).unwrap(), r#"{"action":"decline"}"#);
+    }
+}

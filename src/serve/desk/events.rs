@@ -1,0 +1,165 @@
+//! What each event of the session is followed by.
+
+use super::answers::Wait;
+use super::live::Live;
+use super::{Act, Desk, Stage, unknown_approval, value};
+use crate::protocol::{Command, Decision, ElicitationAnswer, Event, EventKind, Resolution, SessionStatus, TaskStatus};
+use crate::serve::fault::{Fault, FaultCode};
+use crate::serve::message::Outgoing;
+use crate::serve::methods::{ActionDecided, Ended, Interrupted, TaskBegun, Verdict};
+use crate::serve::patches;
+
+impl Desk {
+    /// What the session tells.
+    pub fn event(&mut self, event: Event) -> Vec<Act> {
+        let told = self.learn(&event.kind);
+        if let (EventKind::TaskStarted { .. }, Some(task_id)) = (&event.kind, &event.task_id) {
+            let begun = TaskBegun { task_id: task_id.to_string() };
+            self.settle_first(|wait| matches!(wait, Wait::Begin), Ok(value(&begun)));
+        }
+        let named = match (&event.kind, &self.stage) {
+            (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.cancelled => Some("session_cancelled"),
+            _ => None,
+        };
+        let mut after = std::mem::take(&mut self.acts);
+        if told {
+            let event = Box::new(self.as_it_ends(event));
+            let message = match named {
+                Some(name) => Outgoing::Named { name, event },
+                None => Outgoing::Event(event),
+            };
+            self.acts.push(Act::Send(message));
+        }
+        self.acts.append(&mut after);
+        std::mem::take(&mut self.acts)
+    }
+
+    /// A session whose task was cancelled for its end is cancelled, not completed.
+    fn as_it_ends(&self, mut event: Event) -> Event {
+        if let (EventKind::StateChanged { session_status, .. }, Stage::Live(live)) = (&mut event.kind, &self.stage)
+            && *session_status == SessionStatus::Completed
+            && live.cancelled
+        {
+            *session_status = SessionStatus::Cancelled;
+        }
+        event
+    }
+
+    /// Whether the client is told of it as it is.
+    fn learn(&mut self, kind: &EventKind) -> bool {
+        let Stage::Live(live) = &mut self.stage else { return true };
+        match kind {
+            EventKind::StateChanged { session_status, task } => {
+                live.status = *session_status;
+                if task.is_some() {
+                    live.task.clone_from(task);
+                }
+                if self.leaving.is_some() && (!live.works() || live.status == SessionStatus::Paused) {
+                    live.quit(&mut self.acts);
+                }
+            }
+            // Who acts on these at once finds the state that comes with them.
+            EventKind::ApprovalRequested(approval) => {
+                live.approvals.push(approval.clone());
+                live.is_now(TaskStatus::WaitingForApproval);
+            }
+            // No method of this protocol answers a form, and the server that asks is not left waiting.
+            EventKind::ElicitationRequested(asked) => {
+                let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
+                self.acts.push(Act::Do(Command::AnswerElicitation { elicitation_id, answer }));
+            }
+            EventKind::TaskCompleted { .. } => live.is_now(TaskStatus::TaskCompleted),
+            EventKind::TaskFailed { .. } => live.is_now(TaskStatus::TaskFailed),
+            EventKind::TaskCancelled { .. } => live.is_now(TaskStatus::TaskCancelled),
+            EventKind::ApprovalTimeout { approval_id, .. } => {
+                let id = approval_id.as_str().to_owned();
+                live.approvals.retain(|approval| approval.approval_id.as_str() != id);
+                self.settle(
+                    |wait| matches!(wait, Wait::Decided { approval_id } if *approval_id == id),
+                    |_| Err(unknown_approval(&id)),
+                );
+            }
+            EventKind::ApprovalResolved { approval_id, decision, .. } => {
+                let id = approval_id.as_str().to_owned();
+                live.approvals.retain(|approval| approval.approval_id.as_str() != id);
+                let status = if matches!(decision, Decision::Denied { .. }) { Verdict::Denied } else { Verdict::Approved };
+                let decided = |wait: &Wait| matches!(wait, Wait::Decided { approval_id } if *approval_id == id);
+                self.settle(decided, |_| Ok(value(&ActionDecided { status })));
+            }
+            EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, .. } => {
+                live.interrupted.push(Interrupted {
+                    tool_call_id: tool_call_id.clone(),
+                    tool_name: tool_name.clone(),
+                    summary: summary.clone(),
+                    known: known.clone(),
+                });
+                let resolution = Resolution::TellModel;
+                self.acts.push(Act::Do(Command::Resolve { tool_call_id: tool_call_id.clone(), resolution }));
+            }
+            EventKind::ToolCompleted { tool_call_id, .. } => {
+                // A call that is over asks nothing any more, also where the task was stopped.
+                live.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
+            }
+            EventKind::ChangedFiles(changed) => {
+                let found = patches::preview(live.approvals.iter(), changed.clone(), &live.opened.workspace);
+                let first = self.waiting.iter().position(|(_, wait)| matches!(wait, Wait::Changes));
+                if let Some(at) = first {
+                    let (slot, _) = self.waiting.remove(at);
+                    self.answer(slot, Ok(value(&found)));
+                    return false;
+                }
+            }
+            EventKind::BudgetShown { .. } => return !self.marked(),
+            // Where nothing can be saved no mark is told; what was said is kept.
+            EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
+                self.marked();
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Whether it was a mark of ours.
+    fn marked(&mut self) -> bool {
+        let Stage::Live(live) = &mut self.stage else { return false };
+        if live.marks == 0 {
+            return false;
+        }
+        live.marks -= 1;
+        if live.ready.is_none() || live.marks > 0 {
+            return true;
+        }
+        let open = live.status == SessionStatus::Paused && live.works();
+        if open && live.opened.resumed && !std::mem::replace(&mut live.went_on, true) {
+            self.acts.push(Act::Do(Command::Continue));
+            live.mark(&mut self.acts);
+            return true;
+        }
+        if let Some(slot) = live.ready.take() {
+            let told = live.told();
+            self.answer(slot, Ok(told));
+        }
+        true
+    }
+
+    /// The session is over, and all that it told was heard.
+    pub fn session_over(&mut self) -> Vec<Act> {
+        let Stage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
+        let Live { status, cancelled, ready, .. } = *live;
+        for (slot, _) in std::mem::take(&mut self.waiting) {
+            self.answer(slot, Err(Fault::new(FaultCode::NoSession, "the session has ended")));
+        }
+        if let Some(slot) = ready {
+            self.answer(slot, Err(Fault::new(FaultCode::Internal, "the session ended at once; stderr and the log say why")));
+        }
+        if let Some(slot) = self.leaving.take() {
+            let status = match status {
+                SessionStatus::Completed if cancelled => SessionStatus::Cancelled,
+                status => status,
+            };
+            self.answer(slot, Ok(value(&Ended { status })));
+        }
+        self.acts.push(Act::End);
+        std::mem::take(&mut self.acts)
+    }
+}

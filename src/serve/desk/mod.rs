@@ -1,0 +1,280 @@
+//! Where requests are taken and events are heard: what is to be done of each, and what is answered when.
+
+mod answers;
+mod events;
+mod live;
+mod requests;
+
+use super::PROTOCOL_VERSION;
+use super::fault::{Fault, FaultCode};
+use super::lines::{LINE_BYTES, Line};
+use super::message::{Id, Incoming, Outgoing, Refused, Request};
+use super::methods::{CreateSession, Ended, ResumeSession, params};
+use crate::protocol::{Command, SessionId, SessionStatus, StepId, TaskState, WorkspaceId};
+use answers::{Batch, Slot, Wait};
+use live::Live;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Requests that may wait for what the session says.
+const WAITING_MOST: usize = 64;
+
+/// What whoever has the session and the connection is to do, in this order.
+#[derive(Debug)]
+pub enum Act {
+    Send(Outgoing),
+    /// Make a session; `Desk::opened` is to be told what came of it.
+    Open(Box<Asked>),
+    Do(Command),
+    /// The client is done with this process: it ends once the session, if there is one, has.
+    End,
+}
+
+/// Which session is wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    New(CreateSession),
+    Again(ResumeSession),
+}
+
+/// What is known of a session that was made and runs from now on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opened {
+    pub session_id: SessionId,
+    pub workspace_id: WorkspaceId,
+    pub policy_bundle_version: String,
+    pub available_tools: Vec<String>,
+    pub workspace: PathBuf,
+    pub step_cursor: Option<StepId>,
+    /// The last task of a session that was there before.
+    pub last_task: Option<TaskState>,
+    /// Steps of a task where the client does not say.
+    pub max_steps: u32,
+    /// It was there before.
+    pub resumed: bool,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Empty,
+    Opening {
+        slot: Slot,
+    },
+    Live(Box<Live>),
+}
+
+/// The state of the host, as far as the client is concerned.
+#[derive(Debug, Default)]
+pub struct Desk {
+    stage: Stage,
+    waiting: Vec<(Slot, Wait)>,
+    batches: HashMap<u64, Batch>,
+    count: u64,
+    /// Who asked for the end.
+    leaving: Option<Slot>,
+    acts: Vec<Act>,
+}
+
+impl Desk {
+    /// Whether the next line may be looked at; what is answered only later is waited for, within bounds.
+    pub fn takes_lines(&self) -> bool {
+        !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < WAITING_MOST && !self.is_getting_ready()
+    }
+
+    /// Whether something was asked whose answer comes soon: who asks the next thing at once means what stands after that.
+    pub fn answers_soon(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether a task is under way.
+    pub fn works(&self) -> bool {
+        matches!(&self.stage, Stage::Live(live) if live.works())
+    }
+
+    fn is_getting_ready(&self) -> bool {
+        matches!(&self.stage, Stage::Live(live) if live.ready.is_some())
+    }
+
+    pub fn line(&mut self, line: Line) -> Vec<Act> {
+        match line {
+            Line::TooLong => {
+                let message = format!("the line has more than {} MiB and was passed over; send less at once", LINE_BYTES >> 20);
+                self.send(Outgoing::refusal(Fault::new(FaultCode::InvalidRequest, message)));
+            }
+            Line::Whole(bytes) => match Incoming::read(&bytes) {
+                Incoming::One(request) => self.incoming(request, None),
+                Incoming::Batch(requests) => {
+                    self.count += 1;
+                    let batch = self.count;
+                    let answered =
+                        |request: &Result<Request, Refused>| request.as_ref().map_or(true, |request| request.id.is_some());
+                    let left = requests.iter().filter(|request| answered(request)).count();
+                    self.batches.insert(batch, Batch { left, answers: Vec::new() });
+                    for request in requests {
+                        self.incoming(request, Some(batch));
+                    }
+                    if left == 0 {
+                        self.batches.remove(&batch);
+                    }
+                }
+            },
+        }
+        std::mem::take(&mut self.acts)
+    }
+
+    fn incoming(&mut self, request: Result<Request, Refused>, batch: Option<u64>) {
+        let slot = |id: Option<Id>| match (id, batch) {
+            (None, _) => Slot::Nobody,
+            (Some(id), None) => Slot::One(id),
+            (Some(id), Some(batch)) => Slot::Part { batch, id },
+        };
+        match request {
+            Err(Refused { id, fault }) => self.answer(slot(Some(id)), Err(fault)),
+            Ok(Request { id, method, params }) => {
+                let slot = slot(id);
+                self.request(slot, &method, params);
+            }
+        }
+    }
+
+    fn request(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let done = match method {
+            "CreateSession" => params::<CreateSession>(method, given).and_then(|asked| {
+                compatible(asked.protocol_version.as_ref())?;
+                Ok(Asked::New(asked))
+            }),
+            "ResumeSession" => params::<ResumeSession>(method, given).and_then(|asked| {
+                compatible(asked.protocol_version.as_ref())?;
+                Ok(Asked::Again(asked))
+            }),
+            "StartTask" => return self.start(slot, method, given),
+            "CancelTask" => return self.cancel(slot, method, given),
+            "GetSessionState" => return self.state(slot),
+            "GetPatchPreview" => return self.preview(slot, method, given),
+            "ApproveAction" => return self.approve(slot, method, given),
+            "Shutdown" => return self.shutdown(slot, method, given),
+            _ => {
+                let message = format!("there is no method `{method}`; docs/PROTOCOL.md has them all");
+                Err(Fault::new(FaultCode::MethodNotFound, message))
+            }
+        };
+        match done {
+            Ok(asked) => self.open(slot, asked),
+            Err(fault) => self.answer(slot, Err(fault)),
+        }
+    }
+
+    fn open(&mut self, slot: Slot, asked: Asked) {
+        let exists = |message: String| Err(Fault::new(FaultCode::SessionExists, message));
+        match &mut self.stage {
+            Stage::Empty => {
+                self.stage = Stage::Opening { slot };
+                self.acts.push(Act::Open(Box::new(asked)));
+            }
+            Stage::Opening { .. } => self.answer(slot, exists("a session is being opened; one a process".to_owned())),
+            Stage::Live(live) => {
+                let same =
+                    |asked: &ResumeSession| live.opened.session_id.as_str().starts_with(&asked.session_id.to_ascii_lowercase());
+                match asked {
+                    Asked::Again(asked) if same(&asked) && live.status == SessionStatus::Paused && live.ready.is_none() => {
+                        live.go_on(slot, &mut self.acts);
+                    }
+                    _ => {
+                        let id = &live.opened.session_id;
+                        let message = format!("this process has the session `{id}`; start `aye serve` again for another one");
+                        self.answer(slot, exists(message));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What came of `Act::Open`.
+    pub fn opened(&mut self, outcome: Result<Opened, Fault>) -> Vec<Act> {
+        if let Stage::Opening { slot } = std::mem::take(&mut self.stage) {
+            match outcome {
+                Ok(opened) => {
+                    let mut live = Live {
+                        // The journal may have set another limit.
+                        steps: if opened.resumed { 0 } else { opened.max_steps },
+                        task: opened.last_task.clone(),
+                        opened,
+                        status: SessionStatus::Created,
+                        approvals: Vec::new(),
+                        interrupted: Vec::new(),
+                        ready: Some(slot),
+                        marks: 0,
+                        went_on: false,
+                        cancelled: false,
+                        quits: false,
+                    };
+                    live.mark(&mut self.acts);
+                    if self.leaving.is_some() {
+                        live.quit(&mut self.acts);
+                    }
+                    self.stage = Stage::Live(Box::new(live));
+                }
+                Err(fault) => {
+                    self.answer(slot, Err(fault));
+                    if self.leaving.is_some() {
+                        self.leave();
+                    }
+                }
+            }
+        }
+        std::mem::take(&mut self.acts)
+    }
+    fn live(&mut self) -> Result<&mut Live, Fault> {
+        let leaves = self.leaving.is_some();
+        self.live_to_the_end().and_then(
+            |live| {
+                if leaves { Err(Fault::new(FaultCode::NoSession, "the session ends")) } else { Ok(live) }
+            },
+        )
+    }
+
+    fn live_to_the_end(&mut self) -> Result<&mut Live, Fault> {
+        match &mut self.stage {
+            Stage::Live(live) => Ok(live),
+            Stage::Empty | Stage::Opening { .. } => {
+                Err(Fault::new(FaultCode::NoSession, "there is no session; `CreateSession` or `ResumeSession` comes first"))
+            }
+        }
+    }
+    /// There is no session, and the end was asked for.
+    fn leave(&mut self) {
+        if let Some(slot) = self.leaving.take() {
+            self.answer(slot, Ok(value(&Ended { status: SessionStatus::Completed })));
+        }
+        self.acts.push(Act::End);
+    }
+}
+
+fn compatible(version: Option<&Value>) -> Result<(), Fault> {
+    let same = version.is_none_or(|version| match version {
+        Value::String(text) => {
+            text == PROTOCOL_VERSION || text.split_once('.').is_some_and(|(major, _)| major == PROTOCOL_VERSION)
+        }
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.trunc().to_string() == PROTOCOL_VERSION),
+        _ => false,
+    });
+    if same {
+        return Ok(());
+    }
+    let message = format!(
+        "this host speaks version {PROTOCOL_VERSION} of the protocol, the client wants {}",
+        version.unwrap_or(&Value::Null)
+    );
+    Err(Fault::new(FaultCode::IncompatibleClient, message).with(json!({"supported": [PROTOCOL_VERSION]})))
+}
+
+fn unknown_approval(id: &str) -> Fault {
+    Fault::new(FaultCode::ApprovalUnknown, format!("no approval `{id}` waits: it is unknown, or was decided already"))
+}
+
+fn value(result: &impl Serialize) -> Value {
+    serde_json::to_value(result).unwrap_or_default()
+}

@@ -1,0 +1,138 @@
+//! What each request of a session that is there is followed by.
+
+use super::answers::{Slot, Wait};
+use super::{Act, Desk, Stage, unknown_approval, value};
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, SessionStatus, TaskId};
+use crate::serve::fault::{Fault, FaultCode};
+use crate::serve::methods::{
+    ApproveAction, CancelTask, Cancelling, GetPatchPreview, SessionStateTold, Shutdown, StartTask, Verdict, params,
+};
+use serde_json::{Map, Value};
+
+impl Desk {
+    pub(super) fn start(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let begins = self.waiting.iter().any(|(_, wait)| matches!(wait, Wait::Begin));
+        let outcome = params::<StartTask>(method, given).and_then(|asked| {
+            let live = self.live()?;
+            if asked.prompt.trim().is_empty() {
+                return Err(Fault::new(FaultCode::InvalidParams, "`prompt` is empty; say what to do"));
+            }
+            if asked.task_options.max_steps == Some(0) {
+                return Err(Fault::new(FaultCode::InvalidParams, "`taskOptions.maxSteps` is 0, expected at least 1"));
+            }
+            if begins || (live.works() && live.status != SessionStatus::Paused) {
+                let message = "a task runs; wait for its end, or stop it with `CancelTask`";
+                return Err(Fault::new(FaultCode::TaskRunning, message));
+            }
+            let steps = asked.task_options.max_steps.map_or(live.opened.max_steps, |steps| steps.min(live.opened.max_steps));
+            let other = (live.steps != steps).then_some(steps);
+            live.steps = steps;
+            Ok((asked.prompt, other))
+        });
+        match outcome {
+            Ok((text, steps)) => {
+                let limit = |steps| BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) };
+                self.acts.extend(steps.map(|steps| Act::Do(Command::SetBudget { limit: limit(steps) })));
+                self.acts.push(Act::Do(Command::Prompt { text }));
+                self.waiting.push((slot, Wait::Begin));
+            }
+            Err(fault) => self.answer(slot, Err(fault)),
+        }
+    }
+
+    pub(super) fn cancel(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let outcome = params::<CancelTask>(method, given).and_then(|asked| {
+            let live = self.live_to_the_end()?;
+            let runs = live.works() && live.task.as_ref().is_some_and(|task| task.task_id.as_str() == asked.task_id);
+            if !runs {
+                return Err(Fault::new(FaultCode::NoTask, format!("no task `{}` runs", asked.task_id)));
+            }
+            Ok(asked.force)
+        });
+        let outcome = outcome.map(|force| {
+            self.acts.push(Act::Do(if force { Command::Kill } else { Command::Cancel }));
+            value(&Cancelling { status: "cancelling" })
+        });
+        self.answer(slot, outcome);
+    }
+
+    pub(super) fn state(&mut self, slot: Slot) {
+        let outcome = self.live_to_the_end().map(|live| {
+            value(&SessionStateTold {
+                session_id: live.opened.session_id.clone(),
+                session_status: live.status,
+                task: live.task.clone(),
+                pending_approvals: live.approvals.clone(),
+            })
+        });
+        self.answer(slot, outcome);
+    }
+
+    pub(super) fn preview(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let outcome = params::<GetPatchPreview>(method, given).and_then(|asked| {
+            let live = self.live()?;
+            match asked.task_id {
+                None => Ok(None),
+                Some(id) if live.knows_task(&id) => Ok(Some(TaskId::new(id))),
+                Some(id) => Err(Fault::new(FaultCode::NoTask, format!("this session has no task `{id}`"))),
+            }
+        });
+        match outcome {
+            Ok(task_id) => {
+                self.acts.push(Act::Do(Command::ListChanges { task_id }));
+                self.waiting.push((slot, Wait::Changes));
+            }
+            Err(fault) => self.answer(slot, Err(fault)),
+        }
+    }
+
+    pub(super) fn approve(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let known = params::<ApproveAction>(method, given).and_then(|asked| {
+            let same = |wait: &Wait| matches!(wait, Wait::Decided { approval_id } if *approval_id == asked.approval_id);
+            let is_decided = self.waiting.iter().any(|(_, wait)| same(wait));
+            let live = self.live_to_the_end()?;
+            let approval = live.approvals.iter().find(|approval| approval.approval_id.as_str() == asked.approval_id);
+            match approval.filter(|_| !is_decided) {
+                Some(approval) => Ok((approval.approval_id.clone(), asked)),
+                None => Err(unknown_approval(&asked.approval_id)),
+            }
+        });
+        match known {
+            Ok((approval_id, asked)) => {
+                let decision = match asked.decision {
+                    Verdict::Approved => Decision::Approved,
+                    Verdict::Denied => Decision::Denied { reason: asked.reason.filter(|reason| !reason.trim().is_empty()) },
+                };
+                self.acts.push(Act::Do(Command::Decide { approval_id, decision }));
+                self.waiting.push((slot, Wait::Decided { approval_id: asked.approval_id }));
+            }
+            Err(fault) => self.answer(slot, Err(fault)),
+        }
+    }
+
+    pub(super) fn shutdown(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let asked = match params::<Shutdown>(method, given) {
+            Ok(asked) => asked,
+            Err(fault) => return self.answer(slot, Err(fault)),
+        };
+        if let Some(first) = self.leaving.take() {
+            // Who asks once more has the first one answered with it, and may have become impatient.
+            self.answer(first, Err(Fault::new(FaultCode::Internal, "asked for once more")));
+        }
+        self.leaving = Some(slot);
+        match &mut self.stage {
+            Stage::Live(live) => {
+                live.cancelled |= live.works();
+                // One that waits for the person has nothing to wait for.
+                if live.works() && live.status != SessionStatus::Paused {
+                    self.acts.push(Act::Do(if asked.force { Command::Kill } else { Command::Cancel }));
+                } else {
+                    live.quit(&mut self.acts);
+                }
+            }
+            Stage::Empty => self.leave(),
+            // It ends as soon as it is there.
+            Stage::Opening { .. } => {}
+        }
+    }
+}

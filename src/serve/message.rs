@@ -1,0 +1,206 @@
+//! Requests and answers as JSON-RPC 2.0 has them.
+
+use super::fault::{Fault, FaultCode};
+use crate::protocol::Event;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Requests of one batch.
+const BATCH_MOST: usize = 1_000;
+
+/// An id, exactly as the client wrote it, whatever it is.
+#[derive(Debug, Clone)]
+pub struct Id(Box<RawValue>);
+
+impl Id {
+    fn of(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
+    }
+
+    /// For answers to what has none that could be read.
+    pub fn null() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// One request. Without an id it is a notification, which nothing answers.
+#[derive(Debug)]
+pub struct Request {
+    pub id: Option<Id>,
+    pub method: String,
+    pub params: Map<String, Value>,
+}
+
+/// What is wrong, and the id to say it to.
+#[derive(Debug)]
+pub struct Refused {
+    pub id: Id,
+    pub fault: Fault,
+}
+
+/// What stands on one line.
+#[derive(Debug)]
+pub enum Incoming {
+    One(Result<Request, Refused>),
+    Batch(Vec<Result<Request, Refused>>),
+}
+
+impl Incoming {
+    pub fn read(line: &[u8]) -> Self {
+        let refused = |code, message: String| Self::One(Err(Refused { id: Id::null(), fault: Fault::new(code, message) }));
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => text,
+            Err(error) => {
+                let at = error.valid_up_to();
+                return refused(
+                    FaultCode::ParseError,
+                    format!("the line is not UTF-8 (byte {at}); send JSON in UTF-8, one message a line"),
+                );
+            }
+        };
+        if !text.trim_start().starts_with('[') {
+            return match serde_json::from_str::<&RawValue>(text) {
+                Ok(message) => Self::One(Request::read(message)),
+                Err(error) => refused(FaultCode::ParseError, format!("the line is no JSON: {error}")),
+            };
+        }
+        match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Ok(messages) if messages.is_empty() => refused(FaultCode::InvalidRequest, "the batch is empty".to_owned()),
+            Ok(messages) if messages.len() > BATCH_MOST => refused(
+                FaultCode::InvalidRequest,
+                format!("the batch has {} requests, at most {BATCH_MOST} are taken; send several", messages.len()),
+            ),
+            Ok(messages) => Self::Batch(messages.into_iter().map(Request::read).collect()),
+            Err(error) => refused(FaultCode::ParseError, format!("the line is no JSON: {error}")),
+        }
+    }
+}
+
+/// The members of a request, each as it is written.
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow, default, deserialize_with = "given")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    params: Option<&'a RawValue>,
+}
+
+/// `null` is something that was given.
+fn given<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Request {
+    fn read(message: &RawValue) -> Result<Self, Refused> {
+        let invalid = |id: Option<&RawValue>, message: String| Refused {
+            id: id.map_or_else(Id::null, Id::of),
+            fault: Fault::new(FaultCode::InvalidRequest, message),
+        };
+        if !message.get().starts_with('{') {
+            return Err(invalid(None, "a request is an object with `jsonrpc`, `id`, `method` and `params`".to_owned()));
+        }
+        let members: Members<'_> =
+            serde_json::from_str(message.get()).map_err(|error| invalid(None, format!("the request cannot be read: {error}")))?;
+        let Members { jsonrpc, id, method, params } = members;
+        if jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+            return Err(invalid(id, "`jsonrpc` must be \"2.0\"".to_owned()));
+        }
+        let method = method.and_then(|method| serde_json::from_str::<String>(method.get()).ok());
+        let Some(method) = method else {
+            return Err(invalid(id, "`method` must be the name of a method, as a string".to_owned()));
+        };
+        let params = match params.map(|params| serde_json::from_str::<Value>(params.get())) {
+            None | Some(Ok(Value::Null)) => Map::new(),
+            Some(Ok(Value::Object(params))) => params,
+            Some(Ok(Value::Array(list))) if list.is_empty() => Map::new(),
+            Some(Ok(Value::Array(_))) => {
+                let fault =
+                    Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` have names: send an object"));
+                return Err(Refused { id: id.map_or_else(Id::null, Id::of), fault });
+            }
+            Some(Ok(_)) => return Err(invalid(id, "`params` must be an object".to_owned())),
+            Some(Err(error)) => {
+                let fault = Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` cannot be read: {error}"));
+                return Err(Refused { id: id.map_or_else(Id::null, Id::of), fault });
+            }
+        };
+        Ok(Self { id: id.map(Id::of), method, params })
+    }
+}
+
+/// The answer to one request.
+#[derive(Debug)]
+pub struct Answer {
+    pub id: Id,
+    pub outcome: Result<Value, Fault>,
+}
+
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Members<'a> {
+            jsonrpc: &'static str,
+            id: &'a Id,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            result: Option<&'a Value>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<&'a Fault>,
+        }
+        let (result, error) = (self.outcome.as_ref().ok(), self.outcome.as_ref().err());
+        Members { jsonrpc: "2.0", id: &self.id, result, error }.serialize(serializer)
+    }
+}
+
+/// One line for the client.
+#[derive(Debug)]
+pub enum Outgoing {
+    Answer(Answer),
+    Batch(Vec<Answer>),
+    /// The notification `SessionEvent`.
+    Event(Box<Event>),
+    /// One whose name only this host knows.
+    Named {
+        name: &'static str,
+        event: Box<Event>,
+    },
+}
+
+impl Outgoing {
+    /// What is said to whoever sent nothing that could be answered.
+    pub fn refusal(fault: Fault) -> Self {
+        Self::Answer(Answer { id: Id::null(), outcome: Err(fault) })
+    }
+}
+
+impl Serialize for Outgoing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Notification<P> {
+            jsonrpc: &'static str,
+            method: &'static str,
+            params: P,
+        }
+        let (jsonrpc, method) = ("2.0", "SessionEvent");
+        match self {
+            Self::Answer(answer) => answer.serialize(serializer),
+            Self::Batch(answers) => answers.serialize(serializer),
+            Self::Event(event) => Notification { jsonrpc, method, params: event }.serialize(serializer),
+            Self::Named { name, event } => {
+                let mut params = serde_json::to_value(event).map_err(serde::ser::Error::custom)?;
+                params["eventType"] = Value::from(*name);
+                Notification { jsonrpc, method, params }.serialize(serializer)
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What changed and what would change, file by file.
+
+use super::methods::{Patch, PatchPreview, PatchStatus};
+use crate::protocol::{Approval, ChangeStatus, ChangedFiles};
+use std::path::Path;
+
+/// What waits for a yes stands first.
+pub fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: ChangedFiles, workspace: &Path) -> PatchPreview {
+    let mut files: Vec<Patch> = pending.flat_map(|approval| proposed(approval, workspace)).collect();
+    files.extend(changed.files.into_iter().map(|file| Patch {
+        path: file.path,
+        status: match file.status {
+            ChangeStatus::Added => PatchStatus::Added,
+            ChangeStatus::Modified => PatchStatus::Modified,
+            ChangeStatus::Deleted => PatchStatus::Deleted,
+            ChangeStatus::ModeChanged => PatchStatus::ModeChanged,
+            ChangeStatus::TypeChanged => PatchStatus::TypeChanged,
+        },
+        diff: file.diff,
+        approval_id: None,
+        note: file.note,
+    }));
+    let mut notes = changed.notes;
+    if changed.more_files > 0 {
+        notes.push(format!("{} more files changed and are not listed", changed.more_files));
+    }
+    PatchPreview { files, notes }
+}
+
+/// The files of one proposal: one diff for each, as long as they can be told apart.
+fn proposed(approval: &Approval, workspace: &Path) -> Vec<Patch> {
+    let proposal = &approval.proposal;
+    let patch = |path: String, diff: String| Patch {
+        path,
+        status: PatchStatus::Pending,
+        note: diff.is_empty().then(|| proposal.summary.clone()),
+        diff,
+        approval_id: Some(approval.approval_id.to_string()),
+    };
+    let diffs = of_files(&proposal.diff);
+    let name = |at: usize| proposal.paths.get(at).map(|path| path.strip_prefix(workspace).unwrap_or(path).display().to_string());
+    if diffs.len() == proposal.paths.len() {
+        return diffs.iter().enumerate().filter_map(|(at, diff)| Some(patch(name(at)?, (*diff).to_owned()))).collect();
+    }
+    // A diff of another number of files, as of a move, or none at all: it stands whole at the first of its paths.
+    let whole = |at: usize| if at == 0 { proposal.diff.clone() } else { String::new() };
+    (0..proposal.paths.len()).filter_map(|at| Some(patch(name(at)?, whole(at)))).collect()
+}
+
+/// A diff cut where the head of a file begins: `--- ` with `+++ ` after it.
+fn of_files(diff: &str) -> Vec<&str> {
+    let mut starts = Vec::new();
+    let mut at = 0;
+    let mut lines = diff.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ ")) {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).copied().chain([diff.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &diff[*start..end]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_of_several_files_is_cut_between_them() {
+        let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/no head\n-a\n+b\n--- a/y\n+++ b/y\n@@ -0,0 +1 @@\n+c\n";
+        let files = of_files(diff);
+        assert_eq!(files.len(), 2);
+        assert!(files[0].ends_with("+b\n") && files[1].starts_with("--- a/y\n"), "{files:?}");
+        assert!(of_files("").is_empty());
+    }
+}

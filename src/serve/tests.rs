@@ -1,0 +1,253 @@
+//! Lines in, lines out, without a session behind them.
+
+mod page;
+
+use super::lines::LINE_BYTES;
+use super::{Act, Desk, Fault, FaultCode, Line, Lines, Opened};
+use crate::protocol::{
+    Command, Elicitation, ElicitationAnswer, Event, EventKind, SessionId, SessionStatus, StepId, TaskId, TaskState, TaskStatus,
+    Wanted, WorkspaceId,
+};
+use serde_json::{Value, json};
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"CreateSession","params":{"clientInfo":{"name":"t","version":"1"}}}"#;
+
+fn line(text: &str) -> Line {
+    Line::Whole(text.as_bytes().to_vec())
+}
+
+/// What is sent, as the client reads it.
+fn sent(acts: &[Act]) -> Vec<Value> {
+    let message = |act: &Act| match act {
+        Act::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
+        Act::Open(_) | Act::Do(_) | Act::End => None,
+    };
+    acts.iter().filter_map(message).collect()
+}
+
+fn done(acts: &[Act]) -> Vec<&Command> {
+    acts.iter().filter_map(|act| if let Act::Do(command) = act { Some(command) } else { None }).collect()
+}
+
+#[track_caller]
+fn answer(desk: &mut Desk, text: &str) -> Value {
+    let mut sent = sent(&desk.line(line(text)));
+    assert_eq!(sent.len(), 1, "{text}: {sent:?}");
+    sent.remove(0)
+}
+
+fn event(kind: EventKind) -> Event {
+    Event {
+        workspace_id: WorkspaceId::new("ws"),
+        session_id: SessionId::new("s"),
+        task_id: Some(TaskId::new("task_001")),
+        step_id: None,
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+        kind,
+    }
+}
+
+fn state(session_status: SessionStatus, status: TaskStatus) -> Event {
+    let task = TaskState { task_id: TaskId::new("task_001"), status, step_count: 1, max_steps: 9 };
+    event(EventKind::StateChanged { session_status, task: Some(task) })
+}
+
+fn mark() -> Event {
+    event(EventKind::BudgetShown { budgets: Vec::new() })
+}
+
+/// A desk with a session that runs.
+fn live() -> Desk {
+    let mut desk = Desk::default();
+    assert!(matches!(&desk.line(line(HELLO))[..], [Act::Open(_)]));
+    assert!(!desk.takes_lines(), "one after the other");
+    let opened = Opened {
+        session_id: SessionId::new("s"),
+        workspace_id: WorkspaceId::new("ws"),
+        policy_bundle_version: "1".to_owned(),
+        available_tools: vec!["ReadFile".to_owned()],
+        workspace: "/w".into(),
+        step_cursor: Some(StepId::new("step_0001")),
+        last_task: None,
+        max_steps: 9,
+        resumed: false,
+    };
+    desk.opened(Ok(opened));
+    desk.event(event(EventKind::StateChanged { session_status: SessionStatus::Running, task: None }));
+    let answered = sent(&desk.event(mark()));
+    assert_eq!(
+        answered,
+        [json!({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s", "workspaceId": "ws",
+        "sessionStatus": "SESSION_RUNNING", "policyBundleVersion": "1", "availableTools": ["ReadFile"]}})]
+    );
+    desk
+}
+
+#[test]
+fn lines_are_cut_wherever_the_bytes_come_apart_and_long_ones_are_passed_over() {
+    let text = b"{\"a\":1}\n\r\n  \n{\"b\":2}\r\n{\"c\"";
+    for cut in 0..text.len() {
+        let mut lines = Lines::default();
+        let mut found = lines.push(&text[..cut]);
+        found.extend(lines.push(&text[cut..]));
+        assert_eq!(found, [line("{\"a\":1}"), line("{\"b\":2}\r")], "cut at {cut}");
+        assert_eq!(lines.end(), Some(line("{\"c\"")));
+        assert_eq!(lines.end(), None);
+    }
+    let mut lines = Lines::default();
+    let piece = vec![b'x'; 1 << 20];
+    for _ in 0..100 {
+        assert!(lines.push(&piece).is_empty());
+    }
+    assert_eq!(lines.push(b"\n{}\n"), [Line::TooLong, line("{}")], "what comes after a long line is heard");
+    let mut lines = Lines::default();
+    assert!(lines.push(&vec![b' '; LINE_BYTES]).is_empty());
+    assert_eq!(lines.end(), None);
+}
+
+#[test]
+fn every_id_comes_back_as_it_was_written() {
+    let mut desk = Desk::default();
+    for id in ["1", "-0.50", "\"a\\u00e9\"", "null", "true", "[1, 2]", "{\"a\": 1}", "123456789012345678901234567890"] {
+        let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"GetSessionState"}}"#);
+        let [Act::Send(message)] = &desk.line(line(&request))[..] else { panic!("{id}") };
+        let text = serde_json::to_string(message).unwrap();
+        assert!(text.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32001,"#)), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_refused_with_its_number() {
+    let deep =
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"StartTask","params":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    let cases = [
+        ("{", -32700, Value::Null),
+        ("{\"jsonrpc\": \"2.0\", \"method\": \"StartTa", -32700, Value::Null),
+        ("nonsense", -32700, Value::Null),
+        ("[", -32700, Value::Null),
+        ("[]", -32600, Value::Null),
+        ("1", -32600, Value::Null),
+        ("\"CreateSession\"", -32600, Value::Null),
+        (r#"{"id":5,"method":"GetSessionState"}"#, -32600, json!(5)),
+        (r#"{"jsonrpc":"1.0","id":5,"method":"GetSessionState"}"#, -32600, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":5,"method":1}"#, -32600, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":5}"#, -32600, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":5,"result":{}}"#, -32600, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"GetSessionState","params":3}"#, -32600, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"GetSessionState","params":[3]}"#, -32602, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"getsessionstate"}"#, -32601, json!(5)),
+        (deep.as_str(), -32602, json!(7)),
+    ];
+    for (text, code, id) in cases {
+        let answer = answer(&mut Desk::default(), text);
+        let short = &text[..text.len().min(80)];
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{short}: {answer}");
+    }
+    for (line, code) in [(Line::Whole(vec![b'{', 0xff, b'}']), -32700), (Line::TooLong, -32600)] {
+        let told = sent(&Desk::default().line(line));
+        assert_eq!((&told[0]["error"]["code"], &told[0]["id"]), (&json!(code), &Value::Null));
+    }
+}
+
+#[test]
+fn a_notification_is_answered_by_nothing_and_a_batch_once_all_of_it_is() {
+    let mut desk = live();
+    let notification = r#"{"jsonrpc":"2.0","method":"GetSessionState"}"#;
+    assert!(desk.line(line(notification)).is_empty());
+    assert!(desk.line(line(&format!("[{notification},{notification}]"))).is_empty());
+    let ask = |id: u32, method: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"prompt":"go"}}}}"#);
+    let batch = format!("[{},{notification},7,{}]", ask(1, "StartTask"), ask(2, "GetSessionState"));
+    let acts = desk.line(line(&batch));
+    assert!(sent(&acts).is_empty(), "the task has not begun");
+    assert!(matches!(done(&acts)[..], [Command::Prompt { .. }]));
+    let told = sent(&desk.event(event(EventKind::TaskStarted { prompt: "go".to_owned(), max_steps: 9 })));
+    assert_eq!(told[0]["method"], "SessionEvent");
+    let answers = told[1].as_array().unwrap();
+    let of = |id: Value| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    assert_eq!(answers.len(), 3);
+    assert_eq!(of(json!(1))["result"]["taskId"], "task_001");
+    assert_eq!(of(json!(2))["result"]["sessionStatus"], "SESSION_RUNNING");
+    assert_eq!(of(Value::Null)["error"]["code"], -32600);
+    let many = format!("[{}]", vec!["1"; 1_001].join(","));
+    assert_eq!(answer(&mut desk, &many)["error"]["code"], -32600, "a batch is bounded");
+}
+
+#[test]
+fn a_shutdown_cancels_what_runs_and_quits_once() {
+    let mut desk = live();
+    desk.line(line(r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#));
+    desk.event(event(EventKind::TaskStarted { prompt: "go".to_owned(), max_steps: 9 }));
+    desk.event(state(SessionStatus::Running, TaskStatus::ExecutingTools));
+    let acts = desk.line(line(r#"{"jsonrpc":"2.0","id":3,"method":"Shutdown"}"#));
+    assert!(matches!(done(&acts)[..], [Command::Cancel]));
+    let refused = answer(&mut desk, r#"{"jsonrpc":"2.0","id":4,"method":"StartTask","params":{"prompt":"go"}}"#);
+    assert_eq!(refused["error"]["code"], -32001);
+    let mut quits = 0;
+    for status in [TaskStatus::TaskRunning, TaskStatus::TaskCancelled, TaskStatus::Idle] {
+        let acts = desk.event(state(SessionStatus::Running, status));
+        quits += done(&acts).iter().filter(|command| matches!(command, Command::Quit)).count();
+    }
+    assert_eq!(quits, 1);
+    let told = sent(&desk.event(state(SessionStatus::Completed, TaskStatus::Idle)));
+    assert_eq!(told[0]["params"]["payload"]["sessionStatus"], "SESSION_CANCELLED");
+    let acts = desk.session_over();
+    assert_eq!(sent(&acts)[0], json!({"jsonrpc": "2.0", "id": 3, "result": {"status": "SESSION_CANCELLED"}}));
+    assert!(matches!(acts.last(), Some(Act::End)));
+}
+
+#[test]
+fn a_session_that_waits_is_resumed_in_place_and_no_other_is() {
+    let mut desk = live();
+    let resume = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"method":"ResumeSession","params":{{"sessionId":"{id}"}}}}"#);
+    assert_eq!(answer(&mut desk, &resume("s"))["error"]["code"], -32002);
+    desk.event(state(SessionStatus::Paused, TaskStatus::TaskRunning));
+    assert_eq!(answer(&mut desk, &resume("t"))["error"]["code"], -32002);
+    let acts = desk.line(line(&resume("s")));
+    assert!(matches!(done(&acts)[..], [Command::ReloadPolicy, Command::Continue, Command::ShowBudget]), "{acts:?}");
+    desk.event(state(SessionStatus::Running, TaskStatus::WaitingForLlm));
+    let answered = sent(&desk.event(mark()));
+    assert_eq!(answered[0]["result"]["sessionStatus"], "SESSION_RUNNING");
+    assert_eq!(answered[0]["result"]["stepCursor"], "step_0001");
+}
+
+#[test]
+fn who_acts_on_the_end_of_a_task_at_once_begins_the_next() {
+    let mut desk = live();
+    let start = r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#;
+    desk.line(line(start));
+    desk.event(event(EventKind::TaskStarted { prompt: "go".to_owned(), max_steps: 9 }));
+    desk.event(state(SessionStatus::Running, TaskStatus::WaitingForLlm));
+    assert_eq!(answer(&mut desk, start)["error"]["code"], -32003);
+    desk.event(event(EventKind::TaskCancelled { step_count: 1 }));
+    assert!(matches!(done(&desk.line(line(start)))[..], [Command::Prompt { .. }]));
+}
+
+#[test]
+fn what_a_server_asks_is_declined_where_no_method_answers_it() {
+    let mut desk = live();
+    let asked = Elicitation {
+        elicitation_id: "elicitation_1".to_owned(),
+        server: "s".to_owned(),
+        message: "who?".to_owned(),
+        wanted: Wanted::Form { fields: Vec::new() },
+    };
+    let acts = desk.event(event(EventKind::ElicitationRequested(asked)));
+    assert!(matches!(done(&acts)[..], [Command::AnswerElicitation { answer: ElicitationAnswer::Decline, .. }]), "{acts:?}");
+    assert_eq!(sent(&acts)[0]["params"]["eventType"], "elicitation_requested");
+}
+
+#[test]
+fn a_refused_opening_leaves_room_for_the_next() {
+    let mut desk = Desk::default();
+    desk.line(line(HELLO));
+    let acts = desk.opened(Err(Fault::new(FaultCode::PolicyInvalid, "expired")));
+    assert_eq!(sent(&acts)[0]["error"]["code"], -32005);
+    assert!(desk.takes_lines());
+    assert!(matches!(&desk.line(line(HELLO))[..], [Act::Open(_)]));
+}
+
+#[test]
+fn the_numbers_of_faults_are_those_clients_know() {
+    let numbers = FaultCode::ALL.map(FaultCode::number);
+    assert_eq!(numbers, [-32700, -32600, -32601, -32602, -32603, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32008]);
+}

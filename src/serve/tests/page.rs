@@ -1,0 +1,302 @@
+//! `docs/PROTOCOL.md`, printed from the types: `UPDATE=1 cargo test --lib serve::tests::page` writes it anew.
+
+use crate::serve::FaultCode;
+use std::fmt::Write;
+
+const METHODS: &str = include_str!("../methods.rs");
+const EVENTS: &str = include_str!("../../protocol/event.rs");
+const HEAD: &str = include_str!("page_head.md");
+const TRANSCRIPT: &str = include_str!("transcript.txt");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PROTOCOL.md");
+
+/// The sources of the types that stand in messages.
+const TYPES: &[(&str, &[&str])] = &[
+    (include_str!("../../protocol/state.rs"), &["SessionStatus", "TaskStatus", "TaskState"]),
+    (include_str!("../../protocol/approval.rs"), &["Approval", "CommandLine", "Part", "Risk", "VerdictKind"]),
+    (include_str!("../../protocol/tool.rs"), &["Proposal", "ToolStatus", "ToolError", "ErrorCode", "Redaction"]),
+    (include_str!("../../protocol/failure.rs"), &["Failure", "FailureKind"]),
+    (include_str!("../../protocol/usage.rs"), &["Usage"]),
+    (include_str!("../../protocol/mode.rs"), &["Mode"]),
+    (include_str!("../../protocol/message.rs"), &["StopReason"]),
+    (include_str!("../../protocol/layer.rs"), &["PolicyLayer"]),
+];
+
+/// The methods in the order of the page: parameters and result.
+const PAIRS: &[(&str, Option<&str>, &str)] = &[
+    ("CreateSession", Some("CreateSession"), "SessionReady"),
+    ("StartTask", Some("StartTask"), "TaskBegun"),
+    ("CancelTask", Some("CancelTask"), "Cancelling"),
+    ("ResumeSession", Some("ResumeSession"), "SessionResumed"),
+    ("GetSessionState", None, "SessionStateTold"),
+    ("GetPatchPreview", Some("GetPatchPreview"), "PatchPreview"),
+    ("ApproveAction", Some("ApproveAction"), "ActionDecided"),
+    ("Shutdown", Some("Shutdown"), "Ended"),
+];
+/// Types of parameters and results that have a table of their own.
+const PARTS: &[&str] = &["ClientInfo", "TaskOptions", "Verdict", "Interrupted", "Patch", "PatchStatus"];
+
+/// What no client of this host is told: it is the answer to what only a screen asks.
+const OF_SCREENS: &[&str] = &[
+    "ArtifactsListed",
+    "ArtifactRead",
+    "ProposedShown",
+    "RewindPointsListed",
+    "RewindPlanned",
+    "Rewound",
+    "HistoryLoaded",
+    "LookedUp",
+    "HistorySummed",
+    "ModelsListed",
+    "ContextShown",
+    "RuleTold",
+    "DraftRestored",
+    "OwnCommandStarted",
+    "OwnCommandEnded",
+];
+
+/// One member of a type, or one variant.
+struct Member {
+    name: String,
+    of: String,
+    doc: String,
+    /// It may be absent.
+    optional: bool,
+    /// Its members stand in its place.
+    flat: bool,
+}
+
+/// A struct or an enum as its source has it.
+struct Definition {
+    doc: String,
+    is_enum: bool,
+    attributes: String,
+    body: String,
+}
+
+fn definition(source: &str, name: &str) -> Definition {
+    let lines: Vec<&str> = source.lines().collect();
+    let heads = [format!("pub struct {name} {{"), format!("pub enum {name} {{")];
+    let Some(at) = lines.iter().position(|line| heads.iter().any(|head| head == line)) else { panic!("no type `{name}`") };
+    let first =
+        lines[..at].iter().rposition(|line| !(line.starts_with("///") || line.starts_with("#["))).map_or(0, |line| line + 1);
+    let of = |start: &str| lines[first..at].iter().filter(|line| line.starts_with(start)).copied().collect::<Vec<_>>();
+    let doc = of("///").iter().map(|line| line.trim_start_matches('/').trim()).collect::<Vec<_>>().join(" ");
+    let end = at + lines[at..].iter().position(|line| *line == "}").unwrap();
+    Definition {
+        doc,
+        is_enum: lines[at].starts_with("pub enum"),
+        attributes: of("#[").join("\n"),
+        body: lines[at + 1..end].join("\n"),
+    }
+}
+
+/// The lines of a body, joined so that each attribute, comment and member is one.
+fn members(body: &str, indent: usize) -> Vec<Member> {
+    let mut found = Vec::new();
+    let (mut doc, mut attributes) = (Vec::new(), String::new());
+    for line in body.lines() {
+        let Some(text) = line.get(indent..).filter(|text| !text.starts_with(' ') && !text.is_empty()) else { continue };
+        if let Some(words) = text.strip_prefix("///") {
+            doc.push(words.trim().to_owned());
+        } else if text.starts_with("#[") {
+            attributes.push_str(text);
+        } else if let Some((name, of)) = text.trim_start_matches("pub ").trim_end_matches(',').split_once(": ") {
+            let inner = of.strip_prefix("Option<").and_then(|of| of.strip_suffix('>'));
+            found.push(Member {
+                name: camel(name),
+                optional: inner.is_some() || attributes.contains("skip_serializing_if") || attributes.contains("serde(default"),
+                flat: attributes.contains("flatten"),
+                of: inner.unwrap_or(of).to_owned(),
+                doc: std::mem::take(&mut doc).join(" "),
+            });
+            attributes.clear();
+        } else {
+            doc.clear();
+            attributes.clear();
+        }
+    }
+    found
+}
+
+/// The variants of an enum without fields, as they are written.
+fn words(definition: &Definition) -> Vec<(String, String)> {
+    let (mut found, mut doc, mut renamed) = (Vec::new(), Vec::new(), None);
+    for line in definition.body.lines().map(str::trim) {
+        if let Some(words) = line.strip_prefix("///") {
+            doc.push(words.trim().to_owned());
+        } else if let Some(name) = line.strip_prefix("#[serde(rename = \"") {
+            renamed = name.split('"').next().map(str::to_owned);
+        } else if let Some(name) = line.strip_suffix(',').filter(|name| name.chars().all(char::is_alphanumeric)) {
+            let case = definition.attributes.split("rename_all = \"").nth(1).and_then(|rest| rest.split('"').next());
+            let snake = snake(name);
+            let written = match case {
+                Some("SCREAMING_SNAKE_CASE") => snake.to_uppercase(),
+                Some("kebab-case") => snake.replace('_', "-"),
+                Some("lowercase") => name.to_lowercase(),
+                _ => snake,
+            };
+            found.push((renamed.take().unwrap_or(written), std::mem::take(&mut doc).join(" ")));
+        }
+    }
+    found
+}
+
+fn camel(name: &str) -> String {
+    let mut parts = name.split('_');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |done, part| done + &part[..1].to_uppercase() + &part[1..])
+}
+
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(letter.to_lowercase());
+    }
+    out
+}
+
+/// A type of Rust as JSON has it.
+fn json_type(of: &str) -> String {
+    if let Some(inner) = of.strip_prefix("Vec<").and_then(|of| of.strip_suffix('>')) {
+        return format!("list of {}", json_type(inner));
+    }
+    if let Some(inner) = of.strip_prefix("Box<").and_then(|of| of.strip_suffix('>')) {
+        return json_type(inner);
+    }
+    match of {
+        "String" | "PathBuf" | "&'static str" => "string".to_owned(),
+        "u32" | "u64" | "usize" | "i64" => "number".to_owned(),
+        "f64" => "number".to_owned(),
+        "bool" => "true or false".to_owned(),
+        "Value" => "anything".to_owned(),
+        "jiff::Timestamp" => "time, as RFC 3339 has it".to_owned(),
+        "Arguments" => "object".to_owned(),
+        id if id.ends_with("Id") => "string".to_owned(),
+        other => {
+            let known = TYPES.iter().any(|(_, names)| names.contains(&other)) || PARTS.contains(&other);
+            if known { format!("[{other}](#{})", other.to_lowercase()) } else { "object".to_owned() }
+        }
+    }
+}
+
+/// One row for each member, those of what is flattened among them.
+fn table(page: &mut String, rows: Vec<Member>) {
+    if rows.is_empty() {
+        return page.push_str("No members.\n\n");
+    }
+    page.push_str("| member | is | |\n|---|---|---|\n");
+    for Member { name, of, doc, optional, flat } in rows {
+        let kind = json_type(&of);
+        let (name, kind) = if flat { ("…".to_owned(), format!("the members of {kind}")) } else { (format!("`{name}`"), kind) };
+        let may = if optional && !flat { " (may be absent)" } else { "" };
+        writeln!(page, "| {name} | {kind}{may} | {} |", doc.replace('|', "\\|")).unwrap();
+    }
+    page.push('\n');
+}
+
+fn describe(page: &mut String, source: &str, name: &str) {
+    let definition = definition(source, name);
+    writeln!(page, "### {name}\n").unwrap();
+    if !definition.doc.is_empty() {
+        writeln!(page, "{}\n", definition.doc).unwrap();
+    }
+    if definition.is_enum {
+        for (word, doc) in words(&definition) {
+            writeln!(page, "* `{word}`{}{doc}", if doc.is_empty() { "" } else { ": " }).unwrap();
+        }
+        page.push('\n');
+    } else {
+        table(page, members(&definition.body, 4));
+    }
+}
+
+/// The variants of `EventKind`: name, comment, members.
+fn events() -> Vec<(String, String, Vec<Member>)> {
+    let body = definition(EVENTS, "EventKind").body;
+    let mut found = Vec::new();
+    let (mut doc, mut lines) = (Vec::new(), body.lines().peekable());
+    while let Some(line) = lines.next() {
+        let text = line.trim();
+        if let Some(words) = text.strip_prefix("///") {
+            doc.push(words.trim().to_owned());
+            continue;
+        }
+        let name: String = text.chars().take_while(|letter| letter.is_alphanumeric()).collect();
+        let mut rows = Vec::new();
+        if let Some(of) = text.strip_prefix(&format!("{name}(")).and_then(|rest| rest.strip_suffix("),")) {
+            rows.push(Member { name: String::new(), of: of.to_owned(), doc: String::new(), optional: false, flat: true });
+        } else if text.ends_with('{') {
+            let inner: Vec<&str> = lines.by_ref().take_while(|line| *line != "    },").collect();
+            rows = members(&inner.join("\n"), 8);
+        }
+        let doc = std::mem::take(&mut doc).join(" ");
+        if !name.is_empty() && !OF_SCREENS.contains(&name.as_str()) {
+            found.push((snake(&name), doc, rows));
+        }
+    }
+    found
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    page.push_str("## Methods\n\n");
+    for (method, params, result) in PAIRS {
+        writeln!(page, "### `{method}`\n").unwrap();
+        if let Some(params) = params {
+            let params = definition(METHODS, params);
+            writeln!(page, "{}\n\nParameters:\n", params.doc).unwrap();
+            table(&mut page, members(&params.body, 4));
+        } else {
+            page.push_str("Where the session and its task stand. No parameters.\n\n");
+        }
+        let result = definition(METHODS, result);
+        writeln!(page, "{}\n", result.doc).unwrap();
+        let rows = members(&result.body, 4);
+        let rows =
+            rows.into_iter().flat_map(|row| if row.flat { members(&definition(METHODS, &row.of).body, 4) } else { vec![row] });
+        table(&mut page, rows.collect());
+    }
+    page.push_str("## Errors\n\n| code | means |\n|---|---|\n");
+    for code in FaultCode::ALL {
+        writeln!(page, "| {} | {} |", code.number(), code.meaning()).unwrap();
+    }
+    page.push_str(
+        "\n## Events\n\nThe `payload` of each `eventType`. More may be added; what is not known is to be passed over.\n\n",
+    );
+    for (name, doc, rows) in events() {
+        writeln!(page, "### `{name}`\n").unwrap();
+        if !doc.is_empty() {
+            writeln!(page, "{doc}\n").unwrap();
+        }
+        table(&mut page, rows);
+    }
+    page.push_str(
+        "### `session_cancelled`\n\nIn place of `session_completed`, with the same members, where the end of the session cancelled a task.\n\n",
+    );
+    page.push_str("## Types\n\n");
+    for name in PARTS {
+        describe(&mut page, METHODS, name);
+    }
+    for (source, names) in TYPES {
+        names.iter().for_each(|name| describe(&mut page, source, name));
+    }
+    page.push_str("## A session from its beginning to its end\n\n");
+    page.push_str("`→` is what the client sends, `←` what it reads; `…` stands for what is another each time, and members and events are left out.\n");
+    page.push_str("A test sends these lines and looks for these answers.\n\n```jsonrpc\n");
+    page.push_str(TRANSCRIPT);
+    page.push_str("```\n");
+    page
+}
+
+#[test]
+fn the_page_about_the_protocol_is_printed_from_its_types() {
+    let page = page();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(PAGE, &page).unwrap();
+    }
+    let stands = std::fs::read_to_string(PAGE).unwrap_or_default();
+    assert!(stands == page, "docs/PROTOCOL.md is not what the types say: UPDATE=1 cargo test --lib serve::tests::page");
+}

@@ -1,0 +1,167 @@
+//! What goes with a session, and how much there is.
+
+use super::index::{Index, give_up, now};
+use super::{ArtifactStore, Inner};
+use crate::ports::ArtifactError;
+use crate::protocol::SessionId;
+use crate::store::Beside;
+use crate::store::index_file::Trouble;
+use rusqlite::{Transaction, TransactionBehavior};
+use std::collections::HashSet;
+use std::time::Duration;
+
+impl ArtifactStore {
+    /// Whether anything was ever kept.
+    pub fn is_there(&self) -> bool {
+        self.inner.directory.join("index.db").exists()
+    }
+
+    pub fn usage(&self) -> Result<Beside, ArtifactError> {
+        self.inner.if_there(|index| {
+            let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM contents";
+            Ok(index.connection.query_row(sql, [], |row| {
+                let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+                Ok(Beside { count: number(0)?, bytes: number(1)? })
+            })?)
+        })
+    }
+
+    /// Gives up those of this session that no other has.
+    pub fn forget(&self) -> Result<Beside, ArtifactError> {
+        let session = self.inner.session.clone();
+        self.inner.if_there(|index| {
+            index.remove(|transaction| {
+                transaction.execute("DELETE FROM artifacts WHERE session = ?1", [session])?;
+                Ok(())
+            })
+        })
+    }
+
+    /// Gives up what was not used for so long and belongs to sessions that are not among `living`, where those are known, or to
+    /// none, and what is over the budget. With `only_say` it is counted, and stays.
+    pub fn prune(&self, living: Option<&HashSet<SessionId>>, unused: Duration, only_say: bool) -> Result<Beside, ArtifactError> {
+        self.inner.if_there(|index| index.prune(living, unused, only_say))
+    }
+}
+
+impl Inner {
+    /// Nothing is made only to find that nothing is in it.
+    fn if_there(&self, work: impl FnOnce(&mut Index) -> Result<Beside, Trouble>) -> Result<Beside, ArtifactError> {
+        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(Beside::default()) }
+    }
+}
+
+impl Index {
+    fn prune(&mut self, living: Option<&HashSet<SessionId>>, unused: Duration, only_say: bool) -> Result<Beside, Trouble> {
+        let before = self.total()?;
+        let old = now().saturating_sub(i64::try_from(unused.as_nanos()).unwrap_or(i64::MAX));
+        let limits = self.limits;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let orphans: Vec<String> = {
+            let mut rows = transaction.prepare("SELECT DISTINCT session FROM artifacts")?;
+            let sessions = rows.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let gone = |session: &String| living.is_some_and(|living| !living.contains(&SessionId::new(session.as_str())));
+            sessions.into_iter().filter(gone).collect()
+        };
+        for session in orphans {
+            transaction.execute(
+                "DELETE FROM artifacts WHERE session = ?1 AND hash IN (SELECT hash FROM contents WHERE used < ?2)",
+                rusqlite::params![session, old],
+            )?;
+        }
+        let mut unowned = unowned(&transaction, old)?;
+        if only_say {
+            // What would be over the budget once these are gone.
+            let gone: u64 = unowned.iter().map(|(_, bytes)| bytes).sum();
+            let over = before.bytes.saturating_sub(gone).saturating_sub(limits.all_bytes);
+            let count = unowned.len() as u64;
+            transaction.rollback()?;
+            return Ok(Beside { count, bytes: gone + over });
+        }
+        unowned.sort();
+        for (hash, _) in &unowned {
+            self.contents.remove(hash)?;
+            transaction.execute("DELETE FROM contents WHERE hash = ?1", [hash])?;
+        }
+        give_up(&transaction, &self.contents, limits, "")?;
+        transaction.commit()?;
+        Ok(before.less(self.total()?))
+    }
+
+    /// Takes rows away, and then the contents that nobody has any more.
+    fn remove(&mut self, rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<Beside, Trouble> {
+        let before = self.total()?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // What nobody had before is the business of its age.
+        let left: HashSet<String> = unowned(&transaction, i64::MAX)?.into_iter().map(|(hash, _)| hash).collect();
+        rows(&transaction)?;
+        for (hash, _) in unowned(&transaction, i64::MAX)?.into_iter().filter(|(hash, _)| !left.contains(hash)) {
+            self.contents.remove(&hash)?;
+            transaction.execute("DELETE FROM contents WHERE hash = ?1", [&hash])?;
+        }
+        transaction.commit()?;
+        Ok(before.less(self.total()?))
+    }
+
+    fn total(&self) -> Result<Beside, Trouble> {
+        let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM contents";
+        Ok(self.connection.query_row(sql, [], |row| {
+            Ok(Beside { count: row.get::<_, i64>(0)?.unsigned_abs(), bytes: row.get::<_, i64>(1)?.unsigned_abs() })
+        })?)
+    }
+}
+
+/// Contents without an owner that were last used before `old`.
+fn unowned(transaction: &Transaction<'_>, old: i64) -> rusqlite::Result<Vec<(String, u64)>> {
+    let mut rows =
+        transaction.prepare("SELECT hash, bytes FROM contents WHERE used < ?1 AND hash NOT IN (SELECT hash FROM artifacts)")?;
+    let found = rows.query_map([old], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{Artifacts, NewArtifact};
+    use crate::protocol::{Artifact, ArtifactKind};
+
+    fn keep(store: &ArtifactStore, content: &[u8]) -> Artifact {
+        let new = NewArtifact { kind: ArtifactKind::ToolOutput, name: "a".to_owned(), content_type: "text/plain".to_owned() };
+        let mut writer = store.begin(new).unwrap();
+        writer.write(content).unwrap();
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn what_a_session_alone_had_goes_with_it() {
+        let data = tempfile::tempdir().unwrap();
+        let store = |id: &str| ArtifactStore::new(data.path(), Some(&SessionId::new(id)));
+        assert_eq!(store("one").forget().unwrap(), Beside::default());
+        assert!(!data.path().join("artifacts").exists(), "nothing is made only to be looked into");
+        let own = keep(&store("one"), b"only of one");
+        let shared = keep(&store("one"), b"of both");
+        keep(&store("two"), b"of both");
+        assert_eq!(store("one").forget().unwrap(), Beside { count: 1, bytes: 11 });
+        assert!(store("two").find(&own.uri).is_err());
+        assert!(store("two").find(&shared.uri).is_ok());
+        assert_eq!(store("one").usage().unwrap(), Beside { count: 1, bytes: 7 });
+    }
+
+    #[test]
+    fn what_belongs_to_no_session_goes_by_its_age_and_what_is_over_the_budget_at_once() {
+        let data = tempfile::tempdir().unwrap();
+        let store = |id: &str, bytes| ArtifactStore::new(data.path(), Some(&SessionId::new(id))).with_budget(bytes);
+        keep(&store("gone", 100), &[b'1'; 40]);
+        keep(&store("here", 100), &[b'2'; 40]);
+        let living = HashSet::from([SessionId::new("here")]);
+        let living = Some(&living);
+        let day = Duration::from_secs(86_400);
+        assert_eq!(store("", 100).prune(living, day, false).unwrap(), Beside::default(), "it was used today");
+        let now = Duration::ZERO;
+        assert_eq!(store("", 100).prune(living, now, true).unwrap(), Beside { count: 1, bytes: 40 });
+        assert_eq!(store("", 100).usage().unwrap().count, 2, "it was only said");
+        assert_eq!(store("", 100).prune(living, now, false).unwrap(), Beside { count: 1, bytes: 40 });
+        keep(&store("here", 100), &[b'3'; 40]);
+        assert_eq!(store("", 50).prune(living, day, false).unwrap(), Beside { count: 1, bytes: 40 });
+    }
+}

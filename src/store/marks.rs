@@ -1,0 +1,63 @@
+//! What is known of a session beside what was said in it: whether it was put away, and which one it was copied from.
+
+use super::{Store, StoreError};
+use crate::ports::Durability;
+use crate::protocol::SessionId;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// The one it was copied from is named, and stays so when that is gone.
+pub(super) const TABLE: &str = "
+    CREATE TABLE marks (
+        session INTEGER PRIMARY KEY REFERENCES sessions (key) ON DELETE CASCADE,
+        archived INTEGER NOT NULL DEFAULT 0,
+        parent TEXT,
+        parent_records INTEGER
+    );
+";
+
+/// The session that another one begins as a copy of, and how many of its records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    pub id: SessionId,
+    pub records: u64,
+}
+
+pub(super) fn born(transaction: &Transaction<'_>, session: i64, parent: &Parent) -> rusqlite::Result<()> {
+    let records = i64::try_from(parent.records).unwrap_or(i64::MAX);
+    transaction.execute(
+        "INSERT INTO marks (session, parent, parent_records) VALUES (?1, ?2, ?3)
+         ON CONFLICT (session) DO UPDATE SET parent = ?2, parent_records = ?3",
+        params![session, parent.id.as_str(), records],
+    )?;
+    Ok(())
+}
+
+impl Store {
+    /// How many records of the one it was copied from a session begins with; 0 where it is no copy.
+    pub fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
+        const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";
+        let found: Option<Option<i64>> =
+            self.read(|reader| reader.prepare_cached(SQL)?.query_row([id.as_str()], |row| row.get(0)).optional())?;
+        Ok(found.flatten().map(i64::unsigned_abs).unwrap_or_default())
+    }
+
+    /// Puts a session away, or takes it out again. It is not touched otherwise, and whoever has it open goes on.
+    pub fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
+        let wanted = id.clone();
+        let done = self.inner.writer.ask(move |desk| {
+            desk.transact(Durability::Process, 0, |transaction| {
+                transaction.execute(
+                    "INSERT INTO marks (session, archived) SELECT key, ?2 FROM sessions WHERE id = ?1
+                     ON CONFLICT (session) DO UPDATE SET archived = ?2",
+                    params![wanted.as_str(), archived],
+                )
+            })
+        });
+        match done {
+            Some(Ok(0)) => Err(StoreError::NoSession { given: id.to_string() }),
+            Some(Ok(_)) => Ok(()),
+            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
+            None => Err(self.writer_is_gone()),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Records that are done with, many in one row: no text twice, and compressed.
+//!
+//! A row is the number of its format and one zlib stream, whose checksum tells damage. In it each record stands behind its time and
+//! its length. A string that stood before in the same row is a *copy*: the byte 1, which no JSON has in it, how far back it stood,
+//! and its length. So what comes out is what went in, to the byte.
+
+use flate2::Compression;
+use flate2::bufread::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+/// The first byte of a row.
+const FORMAT: u8 = 1;
+/// Stands before a copy.
+const COPY: u8 = 1;
+/// Shorter ones are left to the compression, which finds what is near.
+const LEAST_COPIED_BYTES: usize = 256;
+/// No row unpacks to more: what claims to is damaged.
+const MOST_BYTES: usize = 256 << 20;
+
+/// A record as it is stored, and when it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub time: i64,
+    pub json: Vec<u8>,
+}
+
+pub(super) fn pack(records: &[Stored]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = ZlibEncoder::new(vec![FORMAT], Compression::default());
+    let mut known = HashMap::new();
+    let (mut at, mut before) = (0, 0);
+    let (mut head, mut body) = (Vec::new(), Vec::new());
+    for record in records {
+        head.clear();
+        body.clear();
+        let plain = !record.json.contains(&COPY);
+        if plain {
+            copied(&record.json, at, &mut known, &mut body);
+        }
+        number(zigzag(record.time.wrapping_sub(before)), &mut head);
+        let stored = if plain { &body } else { &record.json };
+        number((stored.len() as u64) << 1 | u64::from(plain), &mut head);
+        encoder.write_all(&head)?;
+        encoder.write_all(stored)?;
+        at += record.json.len();
+        before = record.time;
+    }
+    encoder.finish()
+}
+
+/// Writes a record with copies for the long strings that stood before; `at` is where it begins in all that was packed.
+fn copied<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, out: &mut Vec<u8>) {
+    let mut written = 0;
+    for (start, end) in strings(json) {
+        let text = &json[start..end];
+        if text.len() < LEAST_COPIED_BYTES {
+            continue;
+        }
+        if let Some(place) = known.get(text) {
+            out.extend_from_slice(&json[written..start]);
+            out.push(COPY);
+            number((at + start - place) as u64, out);
+            number(text.len() as u64, out);
+            written = end;
+        } else {
+            known.insert(text, at + start);
+        }
+    }
+    out.extend_from_slice(&json[written..]);
+}
+
+/// Where the strings of a JSON text lie, without their quotes.
+fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + memchr::memchr(b'"', &json[at..])? + 1;
+        let mut end = start;
+        loop {
+            end += memchr::memchr2(b'"', b'\\', &json[end..])?;
+            if json[end] == b'"' {
+                break;
+            }
+            end += 2;
+            if end > json.len() {
+                return None;
+            }
+        }
+        at = end + 1;
+        Some((start, end))
+    })
+}
+
+/// What a row holds, as far as it can be read; `false` where something of it cannot.
+pub(super) fn unpack(row: &[u8]) -> (Vec<Stored>, bool) {
+    let mut records = Vec::new();
+    let Some((&FORMAT, packed)) = row.split_first() else { return (records, false) };
+    let mut bytes = Vec::new();
+    let whole = ZlibDecoder::new(packed).take(MOST_BYTES as u64).read_to_end(&mut bytes).is_ok();
+    let mut all = Vec::new();
+    let (mut rest, mut time) = (&bytes[..], 0i64);
+    while !rest.is_empty() {
+        let start = all.len();
+        let Some(passed) = next(&mut rest, &mut all) else {
+            return (records, false);
+        };
+        time = time.wrapping_add(passed);
+        records.push(Stored { time, json: all[start..].to_vec() });
+    }
+    (records, whole)
+}
+
+/// Appends the next record to all that came before it; the time since the one before.
+fn next(rest: &mut &[u8], all: &mut Vec<u8>) -> Option<i64> {
+    let passed = unzigzag(take_number(rest)?);
+    let length = take_number(rest)?;
+    let (mut stored, after) = rest.split_at_checked(usize::try_from(length >> 1).ok()?)?;
+    *rest = after;
+    if length & 1 == 0 {
+        all.extend_from_slice(stored);
+        return Some(passed);
+    }
+    while let Some(copy) = memchr::memchr(COPY, stored) {
+        all.extend_from_slice(&stored[..copy]);
+        stored = &stored[copy + 1..];
+        let back = usize::try_from(take_number(&mut stored)?).ok()?;
+        let length = usize::try_from(take_number(&mut stored)?).ok()?;
+        let from = all.len().checked_sub(back)?;
+        let to = from.checked_add(length).filter(|to| *to <= all.len() && all.len() + length <= MOST_BYTES)?;
+        all.extend_from_within(from..to);
+    }
+    all.extend_from_slice(stored);
+    Some(passed)
+}
+
+fn number(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stored(time: i64, json: &str) -> Stored {
+        Stored { time, json: json.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn a_text_that_stands_twice_is_kept_once_however_far_apart() {
+        let noise: String =
+            (0..60_000u64).map(|n| char::from(b'!' + 2 + ((n.wrapping_mul(n) * 2_654_435_761) >> 7) as u8 % 50)).collect();
+        let once = format!(r#"{{"a":"{noise}"}}"#);
+        let twice = [stored(5, &once), stored(6, r#"{"b":1}"#), stored(4, &format!(r#"{{"c":["x\"y","{noise}"]}}"#))];
+        let packed = pack(&twice).unwrap();
+        assert_eq!(unpack(&packed), (twice.to_vec(), true));
+        let alone = pack(&twice[..1]).unwrap();
+        assert!(packed.len() < alone.len() + 200, "{} and {}", packed.len(), alone.len());
+    }
+
+    #[test]
+    fn what_is_no_json_comes_back_too() {
+        let odd = [b"\x01\x02\xff".to_vec(), b"\"open \\".to_vec(), Vec::new(), b"\"\\".to_vec()];
+        let records: Vec<_> = odd.into_iter().map(|json| Stored { time: i64::MIN, json }).collect();
+        assert_eq!(unpack(&pack(&records).unwrap()), (records, true));
+    }
+
+    #[test]
+    fn of_a_row_that_is_cut_the_start_can_be_read() {
+        let records: Vec<_> =
+            (0..400).map(|n: u64| stored(n as i64, &format!(r#"{{"n":"{}"}}"#, n.wrapping_mul(0x9e37_79b9_7f4a_7c15)))).collect();
+        let packed = pack(&records).unwrap();
+        let (read, whole) = unpack(&packed[..packed.len() / 2]);
+        assert!(!whole && read.len() > 50 && records.starts_with(&read), "{}", read.len());
+    }
+
+    proptest! {
+        #[test]
+        fn all_that_is_packed_comes_back(texts in prop::collection::vec((any::<i64>(), "[a-c\\\\\"]{0,3}", 0..3usize, "\\PC{0,40}"), 0..8)) {
+            let records: Vec<_> = texts.into_iter().map(|(time, odd, times, text)| {
+                let long = serde_json::to_string(&text.repeat(times * 40)).unwrap();
+                stored(time, &format!("[{long},{long}]{odd}"))
+            }).collect();
+            prop_assert_eq!(unpack(&pack(&records).unwrap()), (records, true));
+        }
+
+        #[test]
+        fn no_damaged_row_makes_it_fail(at in any::<prop::sample::Index>(), byte: u8) {
+            let text = "what was said ".repeat(60);
+            let records: Vec<_> = (0..20).map(|n| stored(n, &format!(r#"{{"n":{n},"text":"{text}{}"}}"#, n % 3))).collect();
+            let mut packed = pack(&records).unwrap();
+            let at = at.index(packed.len());
+            packed[at] = byte;
+            let (read, whole) = unpack(&packed);
+            prop_assert!(!whole || read == records);
+        }
+    }
+}

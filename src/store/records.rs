@@ -1,0 +1,177 @@
+//! The records of a session where they lie: the latest one row each, those before them packed.
+
+use super::packed::{self, Stored};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+/// So much of a session is packed into one row, unless one record alone is more.
+const ROW_BYTES: usize = 256 << 10;
+/// Less is not worth a row while the session goes on.
+pub(super) const LEAST_PACKED_BYTES: usize = 64 << 10;
+/// So much is packed in one go, so that whoever writes next does not wait long.
+pub(super) const PACKED_AT_ONCE_BYTES: usize = 1 << 20;
+/// Larger records stay as they are.
+const MOST_PACKED_BYTES: usize = 16 << 20;
+
+/// What stands at a place of a journal.
+#[derive(Debug)]
+pub(super) enum Place<'a> {
+    /// A record, as it was written.
+    Record { seq: i64, time: i64, json: &'a [u8] },
+    /// So many records that are not to be had.
+    Lost { count: i64 },
+}
+
+/// The place of the last record; 0 before the first.
+pub(super) fn last(connection: &Connection, session: i64) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT max(coalesce((SELECT max(seq) FROM records WHERE session = ?1), 0),
+                        coalesce((SELECT last FROM packed WHERE session = ?1 ORDER BY first DESC LIMIT 1), 0))",
+        )?
+        .query_row([session], |row| row.get(0))
+}
+
+/// Visits the places from one to another, in their order. Whoever calls it holds a transaction, so that nothing is packed meanwhile.
+pub(super) fn visit(
+    connection: &Connection,
+    session: i64,
+    from: i64,
+    to: i64,
+    mut see: impl FnMut(Place<'_>),
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT first, last, data FROM packed WHERE session = ?1 AND last >= ?2 AND first <= ?3 ORDER BY first",
+    )?;
+    let mut rows = statement.query(params![session, from, to])?;
+    let mut next = from;
+    while let Some(row) = rows.next()? {
+        let (first, last): (i64, i64) = (row.get(0)?, row.get(1)?);
+        if first > next {
+            single(connection, session, (next, first - 1), &mut see)?;
+        }
+        // What lies in two places, which only a damaged store has, is told once.
+        let begin = next.max(first);
+        let (stored, _) = packed::unpack(row.get_ref(2)?.as_blob_or_null()?.unwrap_or_default());
+        let mut seq = first;
+        for one in stored {
+            if (begin..=to.min(last)).contains(&seq) {
+                see(Place::Record { seq, time: one.time, json: &one.json });
+            }
+            seq += 1;
+        }
+        let end = last.min(to);
+        if end >= seq.max(begin) {
+            see(Place::Lost { count: end - seq.max(begin) + 1 });
+        }
+        next = next.max(end + 1);
+    }
+    if next <= to {
+        single(connection, session, (next, to), &mut see)?;
+    }
+    Ok(())
+}
+
+/// Those that have a row of their own.
+fn single(
+    connection: &Connection,
+    session: i64,
+    (from, to): (i64, i64),
+    see: &mut impl FnMut(Place<'_>),
+) -> rusqlite::Result<()> {
+    let mut statement = connection
+        .prepare_cached("SELECT seq, json, time FROM records WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq")?;
+    let mut rows = statement.query(params![session, from, to])?;
+    let mut next = from;
+    while let Some(row) = rows.next()? {
+        let seq: i64 = row.get(0)?;
+        if seq > next {
+            see(Place::Lost { count: seq - next });
+        }
+        next = seq + 1;
+        match row.get_ref(1)?.as_bytes() {
+            Ok(json) => see(Place::Record { seq, time: row.get(2).unwrap_or_default(), json }),
+            Err(_) => see(Place::Lost { count: 1 }),
+        }
+    }
+    if next <= to {
+        see(Place::Lost { count: to - next + 1 });
+    }
+    Ok(())
+}
+
+/// Whether a step or a task begins with this record: what comes before it is told without it.
+pub(super) fn begins_step(json: &[u8]) -> bool {
+    let begins = |name: &str| json.strip_prefix(br#"{"record":""#).is_some_and(|rest| rest.starts_with(name.as_bytes()));
+    begins("step_started\"") || begins("task_started\"")
+}
+
+/// Packs the oldest single records of a session; whether there may be more to pack. Fewer than `least` bytes stay as they are.
+pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usize) -> rusqlite::Result<bool> {
+    let key: Option<i64> = transaction
+        .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
+        .query_row([session], |row| row.get(0))
+        .optional()?;
+    let Some(key) = key else { return Ok(false) };
+    let (runs, more) = singles(transaction, key)?;
+    if runs.iter().flat_map(|(_, run)| run).map(|one| one.json.len()).sum::<usize>() < least.max(1) {
+        return Ok(false);
+    }
+    for (first, run) in runs {
+        let mut first = first;
+        for row in rows_of(&run) {
+            let last = first + row.len() as i64 - 1;
+            // What memory cannot take stays as it is.
+            let Ok(data) = packed::pack(row) else { return Ok(false) };
+            transaction
+                .prepare_cached("INSERT INTO packed (session, first, last, data) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![key, first, last, data])?;
+            transaction
+                .prepare_cached("DELETE FROM records WHERE session = ?1 AND seq BETWEEN ?2 AND ?3")?
+                .execute(params![key, first, last])?;
+            first = last + 1;
+        }
+    }
+    Ok(more)
+}
+
+/// The oldest single records without gaps between them, each run behind the place of its first; and whether there are more.
+type Runs = Vec<(i64, Vec<Stored>)>;
+
+fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, bool)> {
+    let mut statement = transaction.prepare_cached("SELECT seq, time, json FROM records WHERE session = ?1 ORDER BY seq")?;
+    let mut rows = statement.query([key])?;
+    let mut runs: Runs = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = rows.next()? {
+        if bytes >= PACKED_AT_ONCE_BYTES {
+            return Ok((runs, true));
+        }
+        let seq: i64 = row.get(0)?;
+        let Ok(json) = row.get_ref(2)?.as_bytes() else { continue };
+        if json.len() > MOST_PACKED_BYTES {
+            continue;
+        }
+        bytes += json.len();
+        let stored = Stored { time: row.get(1).unwrap_or_default(), json: json.to_vec() };
+        match runs.last_mut() {
+            Some((first, run)) if *first + run.len() as i64 == seq => run.push(stored),
+            Some(_) | None => runs.push((seq, vec![stored])),
+        }
+    }
+    Ok((runs, false))
+}
+
+/// Cuts a run into what one row takes, where a step begins if one does: what a step says twice lies together.
+fn rows_of(run: &[Stored]) -> Vec<&[Stored]> {
+    let mut rows = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (at, one) in run.iter().enumerate() {
+        if at > start && (bytes >= 2 * ROW_BYTES || bytes >= ROW_BYTES && begins_step(&one.json)) {
+            rows.push(&run[start..at]);
+            (start, bytes) = (at, 0);
+        }
+        bytes += one.json.len();
+    }
+    rows.push(&run[start..]);
+    rows
+}

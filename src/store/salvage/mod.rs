@@ -1,0 +1,233 @@
+//! What can be read of a damaged store, into a new one. The damaged files are read page by page and never written: a page that cannot
+//! be read takes its own rows along and no others, and no index is needed.
+
+mod pages;
+mod rows;
+
+use super::packed;
+use super::sessions::SessionStatus;
+use pages::{Pages, USUAL_SIZE};
+use rows::{Head, Row, Table, Value};
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Transaction, params};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Stands behind the last record of an open task: what followed it may be lost.
+const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
+
+/// No row has so many records packed in it.
+const MOST_IN_A_ROW: i64 = 10_000_000;
+
+/// What was saved.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Salvage {
+    /// Sessions there were, as far as that can be seen.
+    pub sessions: usize,
+    pub saved: usize,
+    /// Of these, some records are missing.
+    pub in_part: usize,
+}
+
+impl Salvage {
+    pub fn words(self) -> String {
+        let Self { sessions, saved, in_part } = self;
+        match (sessions, in_part) {
+            (0, _) => "no session in it could be read".to_owned(),
+            (_, 0) => format!("{saved} of {sessions} sessions saved"),
+            (_, _) => format!("{saved} of {sessions} sessions saved, {in_part} of them in part"),
+        }
+    }
+}
+
+/// Puts what can be read of the files at `path` into a new database with its tables and no rows.
+pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
+    // The header may be what is damaged, so what it says of the size of a page is asked last.
+    let mut saved = Salvage::default();
+    for size in [Some(USUAL_SIZE), None] {
+        if let Some(pages) =
+            Pages::open(path, size).filter(|pages| saved.saved == 0 && (size.is_some() || pages.size != USUAL_SIZE))
+        {
+            saved = Source::new(pages).into_new(transaction)?;
+        }
+    }
+    Ok(saved)
+}
+
+struct Source {
+    pages: Pages,
+    leaves: Vec<u32>,
+}
+
+/// What is known of a session by its records.
+#[derive(Default)]
+struct Known {
+    has_row: bool,
+    is_open: bool,
+    last: i64,
+    records: i64,
+    is_cut: bool,
+    /// Places that are packed.
+    packed: Vec<(i64, i64)>,
+}
+
+impl Source {
+    fn new(mut pages: Pages) -> Self {
+        let roots = roots(&mut pages);
+        let (leaves, _) = pages.leaves(&roots);
+        Self { pages, leaves }
+    }
+
+    /// Visits the rows of these tables.
+    fn each(&mut self, tables: &[Table], mut see: impl FnMut(Row) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        for number in &self.leaves {
+            let Some(page) = self.pages.read(*number) else { continue };
+            for at in pages::rows(&page, *number) {
+                let Some(head) = Head::read(&page, at).filter(|head| tables.contains(&head.table)) else { continue };
+                if let Some(row) = head.row(&page, &mut self.pages) {
+                    see(row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn into_new(mut self, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
+        let mut known: BTreeMap<i64, Known> = BTreeMap::new();
+        self.each(&[Table::Sessions], |row| session(transaction, &row, &mut known))?;
+        self.each(&[Table::Packed], |row| packed_row(transaction, &row, &mut known))?;
+        self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
+        self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
+        let mut saved = Salvage::default();
+        for (key, session) in known {
+            saved.sessions += 1;
+            if !session.has_row {
+                continue;
+            }
+            saved.saved += 1;
+            saved.in_part += usize::from(session.is_cut || session.records != session.last);
+            if session.is_open {
+                transaction
+                    .prepare_cached("INSERT OR IGNORE INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, 0)")?
+                    .execute(params![key, session.last + 1, MAY_BE_CUT])?;
+            }
+        }
+        Ok(saved)
+    }
+}
+
+/// Where the trees of the tables begin, by the tree that begins with the first page.
+fn roots(pages: &mut Pages) -> Vec<u32> {
+    let (leaves, true) = pages.leaves(&[1]) else { return Vec::new() };
+    let mut roots = Vec::new();
+    for number in leaves {
+        let Some(page) = pages.read(number) else { return Vec::new() };
+        for at in pages::rows(&page, number) {
+            let Some((name, root)) = rows::in_schema(&page, at) else { return Vec::new() };
+            if ["sessions", "records", "packed", "decisions"].contains(&name.as_str()) {
+                roots.push(root);
+            }
+        }
+    }
+    // Fewer than any version had: that tree is not to be trusted.
+    if roots.len() < 2 { Vec::new() } else { roots }
+}
+
+fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+    let values = &row.values;
+    let (Some(id), Some(status)) = (values[1].text(), values[7].text()) else { return Ok(()) };
+    if row.is_cut || !(1..=64).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return Ok(());
+    }
+    let added = transaction
+        .prepare_cached(
+            "INSERT OR IGNORE INTO sessions (key, id, workspace_id, workspace, title, created, updated, status, model, draft)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            row.key, values[1], values[2], values[3], values[4], values[5], values[6], values[7], values[8], values[9]
+        ])?;
+    if added > 0 {
+        let session = known.entry(row.key).or_default();
+        session.has_row = true;
+        session.is_open = status != SessionStatus::Idle.as_str();
+    }
+    Ok(())
+}
+
+fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+    let [_, Value::Int(key), Value::Int(first), Value::Int(last), Value::Blob(data)] = &row.values[..] else { return Ok(()) };
+    let (records, whole) = packed::unpack(data);
+    let count = last.checked_sub(*first).and_then(|more| more.checked_add(1));
+    if *first < 1 || count.is_none_or(|count| !(records.len().max(1) as i64..=MOST_IN_A_ROW).contains(&count)) {
+        return Ok(());
+    }
+    let session = known.entry(*key).or_default();
+    if !session.has_row || session.packed.iter().any(|(one, two)| *one <= *last && *first <= *two) {
+        return Ok(());
+    }
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO packed (session, first, last, data) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key, first, last, data])?;
+    session.packed.push((*first, *last));
+    session.last = session.last.max(*last);
+    session.records += count.unwrap_or(0);
+    session.is_cut |= !whole;
+    Ok(())
+}
+
+fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+    let [_, Value::Int(key), Value::Int(seq), json, time] = &row.values[..] else { return Ok(()) };
+    let session = known.entry(*key).or_default();
+    if *seq < 1 || !session.has_row || session.packed.iter().any(|(first, last)| (first..=last).contains(&seq)) {
+        return Ok(());
+    }
+    let added = transaction
+        .prepare_cached("INSERT OR IGNORE INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key, seq, json, if row.is_cut { &Value::Int(0) } else { time }])?;
+    if added > 0 {
+        session.last = session.last.max(*seq);
+        session.records += 1;
+        session.is_cut |= row.is_cut;
+    }
+    Ok(())
+}
+
+/// It stands in the log under the session's id once that is gone.
+fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+    let values = &row.values;
+    let lost = matches!(values[2], Value::Int(key) if known.get(&key).is_none_or(|session| !session.has_row));
+    let (session, workspace) = if lost { (&Value::Null, &Value::Text(Vec::new())) } else { (&values[2], &values[3]) };
+    if row.is_cut {
+        return Ok(());
+    }
+    transaction
+        .prepare_cached(
+            "INSERT OR IGNORE INTO decisions (key, time, session, workspace, tool, summary, verdict, decider, reason, mode)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            row.key, values[1], session, workspace, values[4], values[5], values[6], values[7], values[8], values[9]
+        ])?;
+    Ok(())
+}
+
+impl Value {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
+            Self::Null | Self::Int(_) | Self::Blob(_) => None,
+        }
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(number) => ValueRef::Integer(*number),
+            Self::Text(bytes) => ValueRef::Text(bytes),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}

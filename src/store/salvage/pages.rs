@@ -1,0 +1,193 @@
+//! The pages of a database as they lie in its files, whatever state those are in; nothing is written.
+
+use crate::store::aside::beside;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// What aye's own databases have.
+pub(super) const USUAL_SIZE: usize = 4096;
+const LOG_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+/// The last bit says in which order the checksum reads its words.
+const LOG_MAGIC: u32 = 0x377f_0682;
+const INTERIOR: u8 = 0x05;
+const LEAF: u8 = 0x0d;
+/// The first page begins with the header of the file.
+const FILE_HEADER: usize = 100;
+
+pub(super) struct Pages {
+    main: Option<File>,
+    log: Option<File>,
+    /// Where in the log the latest content of a page stands.
+    in_log: HashMap<u32, u64>,
+    pub size: usize,
+    pub count: u32,
+}
+
+impl Pages {
+    /// `None` where there is nothing to read. The size of a page is taken from the header, unless it is given.
+    pub fn open(path: &Path, size: Option<usize>) -> Option<Self> {
+        let file = |path: &Path| File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
+        let mut main = file(path);
+        let mut log = file(&beside(path, "-wal"));
+        let mut header = [0; FILE_HEADER];
+        let told = main.as_mut().and_then(|main| {
+            main.read_exact(&mut header).ok()?;
+            match u16::from_be_bytes([header[16], header[17]]) {
+                1 => Some(1 << 16),
+                size => Some(usize::from(size)),
+            }
+        });
+        let size = size.or(told).filter(|size| size.is_power_of_two() && (512..=1 << 16).contains(size)).unwrap_or(USUAL_SIZE);
+        let bytes = main.as_ref().and_then(|main| main.metadata().ok()).map_or(0, |metadata| metadata.len());
+        let in_log = log.as_mut().and_then(|log| committed(log, size)).unwrap_or_default();
+        let count = (bytes / size as u64).max(in_log.keys().copied().max().unwrap_or(0).into());
+        (main.is_some() || log.is_some()).then(|| Self {
+            main,
+            log,
+            in_log,
+            size,
+            count: u32::try_from(count).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// One page, numbered from 1.
+    pub fn read(&mut self, number: u32) -> Option<Vec<u8>> {
+        let (file, at) = match (self.in_log.get(&number), &mut self.log) {
+            (Some(at), Some(log)) => (log, *at),
+            _ => (self.main.as_mut()?, u64::from(number.checked_sub(1)?) * self.size as u64),
+        };
+        let mut page = vec![0; self.size];
+        file.seek(SeekFrom::Start(at)).ok()?;
+        file.read_exact(&mut page).ok()?;
+        Some(page)
+    }
+
+    /// The leaves in use: of the trees below these roots where all of them hang together, else every leaf that is not known to be free.
+    pub fn leaves(&mut self, roots: &[u32]) -> (Vec<u32>, bool) {
+        let mut found = HashSet::new();
+        let whole = !roots.is_empty() && roots.iter().all(|root| self.walk(*root, &mut found));
+        if whole {
+            let mut leaves: Vec<u32> = found.into_iter().collect();
+            leaves.sort_unstable();
+            return (leaves, true);
+        }
+        let free = self.free();
+        ((1..=self.count).filter(|number| !free.contains(number)).collect(), false)
+    }
+
+    /// Adds the leaves of one tree; whether it is whole.
+    fn walk(&mut self, root: u32, leaves: &mut HashSet<u32>) -> bool {
+        let mut seen = HashSet::new();
+        let mut open = vec![root];
+        while let Some(number) = open.pop() {
+            if !seen.insert(number) || number == 0 || number > self.count {
+                return false;
+            }
+            let Some(page) = self.read(number) else { return false };
+            let start = start_of(number);
+            match page[start] {
+                LEAF => {
+                    if !leaves.insert(number) {
+                        return false;
+                    }
+                }
+                INTERIOR => {
+                    let Some(right) = word(&page, start + 8) else { return false };
+                    open.push(right);
+                    for at in cells(&page, start, start + 12) {
+                        let Some(child) = word(&page, at) else { return false };
+                        open.push(child);
+                    }
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The pages that are in nobody's use, as far as the list of them can be read.
+    fn free(&mut self) -> HashSet<u32> {
+        let mut free = HashSet::new();
+        let mut trunk = self.read(1).and_then(|page| word(&page, 32)).unwrap_or(0);
+        while trunk > 1 && trunk <= self.count && free.insert(trunk) {
+            let Some(page) = self.read(trunk) else { break };
+            let count = word(&page, 4).unwrap_or(0) as usize;
+            let most = self.size / 4 - 2;
+            if count > most {
+                break;
+            }
+            free.extend((0..count).filter_map(|index| word(&page, 8 + 4 * index)));
+            trunk = word(&page, 0).unwrap_or(0);
+        }
+        free
+    }
+}
+
+/// Where the rows of a leaf begin; none for any other page.
+pub(super) fn rows(page: &[u8], number: u32) -> Vec<usize> {
+    let start = start_of(number);
+    if page.get(start) == Some(&LEAF) { cells(page, start, start + 8) } else { Vec::new() }
+}
+
+fn start_of(number: u32) -> usize {
+    if number == 1 { FILE_HEADER } else { 0 }
+}
+
+/// The places its cells have by the list of them.
+fn cells(page: &[u8], start: usize, list: usize) -> Vec<usize> {
+    let two = |at: usize| page.get(at..at + 2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
+    let count = two(start + 3).unwrap_or(0);
+    let places = (0..count).map_while(|index| two(list + 2 * index));
+    places.filter(|at| (list..page.len()).contains(at)).collect()
+}
+
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+    Some(u32::from_be_bytes(bytes))
+}
+
+/// Where the pages stand in the log that were committed; what does not fit the checksums is no part of it, nor what follows.
+fn committed(log: &mut File, size: usize) -> Option<HashMap<u32, u64>> {
+    let mut header = [0; LOG_HEADER];
+    log.read_exact(&mut header).ok()?;
+    let magic = word(&header, 0)?;
+    if magic & !1 != LOG_MAGIC || word(&header, 8)? as usize != size {
+        return None;
+    }
+    let big = magic & 1 == 1;
+    let mut sum = checksum((0, 0), &header[..24], big);
+    if (word(&header, 24)?, word(&header, 28)?) != sum {
+        return None;
+    }
+    let mut reader = std::io::BufReader::with_capacity(1 << 20, log);
+    let (mut pages, mut open) = (HashMap::new(), Vec::new());
+    let mut frame = vec![0; FRAME_HEADER + size];
+    let mut at = LOG_HEADER as u64;
+    while reader.read_exact(&mut frame).is_ok() {
+        sum = checksum(checksum(sum, &frame[..8], big), &frame[FRAME_HEADER..], big);
+        if frame[8..16] != header[16..24] || (word(&frame, 16)?, word(&frame, 20)?) != sum {
+            break;
+        }
+        open.push((word(&frame, 0)?, at + FRAME_HEADER as u64));
+        if word(&frame, 4)? != 0 {
+            pages.extend(open.drain(..));
+        }
+        at += frame.len() as u64;
+    }
+    Some(pages)
+}
+
+fn checksum((mut one, mut two): (u32, u32), bytes: &[u8], big: bool) -> (u32, u32) {
+    let read = |bytes: &[u8]| {
+        let word = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+    };
+    for pair in bytes.chunks_exact(8) {
+        one = one.wrapping_add(read(&pair[..4])).wrapping_add(two);
+        two = two.wrapping_add(read(&pair[4..])).wrapping_add(one);
+    }
+    (one, two)
+}

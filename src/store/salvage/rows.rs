@@ -1,0 +1,188 @@
+//! A row of a table from the bytes of its page, and which table it can only be from.
+
+use super::pages::{Pages, word};
+
+/// No row is larger.
+const MOST_BYTES: u64 = 1 << 30;
+const MOST_COLUMNS: usize = 16;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Int(i64),
+    Text(Vec<u8>),
+    Blob(Vec<u8>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Sessions,
+    Records,
+    Packed,
+    Decisions,
+}
+
+pub(super) struct Row {
+    pub key: i64,
+    pub values: Vec<Value>,
+    /// Its end was not to be had.
+    pub is_cut: bool,
+}
+
+/// What can be known of a row before all of it is read.
+pub(super) struct Head {
+    key: i64,
+    pub table: Table,
+    types: Vec<u64>,
+    /// Where its values begin, in its bytes.
+    body: usize,
+    bytes: usize,
+    /// Where these lie in the page, and how many of them.
+    local: (usize, usize),
+}
+
+impl Head {
+    /// Of the row that begins here, where it is one of ours.
+    pub fn read(page: &[u8], at: usize) -> Option<Self> {
+        let mut rest = page.get(at..)?;
+        let bytes = take(&mut rest)?;
+        let key = take(&mut rest)?.cast_signed();
+        if bytes > MOST_BYTES {
+            return None;
+        }
+        let bytes = usize::try_from(bytes).ok()?;
+        let start = page.len() - rest.len();
+        let length = local_bytes(bytes, page.len());
+        let local = page.get(start..start + length)?;
+        let mut header = local;
+        let body = usize::try_from(take(&mut header)?).ok()?;
+        let mut header = local.get(local.len() - header.len()..body)?;
+        let mut types = Vec::new();
+        while !header.is_empty() && types.len() <= MOST_COLUMNS {
+            types.push(take(&mut header)?);
+        }
+        let table = table_of(&types)?;
+        Some(Self { key, table, types, body, bytes, local: (start, length) })
+    }
+
+    /// All of the row, its continuation on other pages too.
+    pub fn row(self, page: &[u8], pages: &mut Pages) -> Option<Row> {
+        let (start, length) = self.local;
+        let mut bytes = page[start..start + length].to_vec();
+        let mut next = if bytes.len() < self.bytes { word(page, start + length)? } else { 0 };
+        // Each page brings something, so that this ends however they are chained.
+        while bytes.len() < self.bytes && (2..=pages.count).contains(&next) {
+            let Some(more) = pages.read(next) else { break };
+            next = word(&more, 0)?;
+            bytes.extend_from_slice(&more[4..more.len().min(4 + self.bytes - bytes.len())]);
+        }
+        let is_cut = bytes.len() < self.bytes;
+        let mut rest = bytes.get(self.body..)?;
+        let values = self.types.iter().map(|kind| value(*kind, &mut rest)).collect::<Option<Vec<_>>>()?;
+        (is_cut || rest.is_empty()).then_some(Row { key: self.key, values, is_cut })
+    }
+}
+
+/// The name and the root of what a row of the schema describes; the root is 0 for what is no table.
+pub(super) fn in_schema(page: &[u8], at: usize) -> Option<(String, u32)> {
+    let mut rest = page.get(at..)?;
+    let bytes = usize::try_from(take(&mut rest)?).ok()?;
+    take(&mut rest)?;
+    let local = rest.get(..local_bytes(bytes, page.len()))?;
+    let mut header = local;
+    let body = usize::try_from(take(&mut header)?).ok()?;
+    let mut header = local.get(local.len() - header.len()..body)?;
+    let mut values = local.get(body..)?;
+    let mut next = || take(&mut header).and_then(|kind| value(kind, &mut values));
+    let (kind, name, _, root) = (next()?, next()?, next()?, next()?);
+    match (kind, name, root) {
+        (Value::Text(kind), Value::Text(name), Value::Int(root)) if kind == b"table" => {
+            Some((String::from_utf8(name).ok()?, u32::try_from(root).ok()?))
+        }
+        (Value::Text(_), Value::Text(_), _) => Some((String::new(), 0)),
+        _ => None,
+    }
+}
+
+/// Which table has rows of this shape; the first column of each is the key, which is not in the row.
+fn table_of(types: &[u64]) -> Option<Table> {
+    let shape: String = types.iter().map(|kind| shape(*kind)).collect();
+    let fits = |pattern: &str| {
+        pattern.len() == shape.len()
+            && pattern.bytes().zip(shape.bytes()).all(|(wanted, found)| match wanted {
+                b't' => found == b't',
+                b'i' => found == b'i',
+                b'b' => found == b'b',
+                b'?' => matches!(found, b't' | b'n'),
+                b'+' => matches!(found, b't' | b'b'),
+                b'*' => matches!(found, b't' | b'n' | b'i'),
+                _ => found == b'n',
+            })
+    };
+    [("nttt?iittt?", Table::Sessions), ("nii+i", Table::Records), ("niiib", Table::Packed), ("ni*?tttttt", Table::Decisions)]
+        .into_iter()
+        .find_map(|(pattern, table)| fits(pattern).then_some(table))
+}
+
+fn shape(kind: u64) -> char {
+    match kind {
+        0 => 'n',
+        1..=6 | 8 | 9 => 'i',
+        12.. if kind.is_multiple_of(2) => 'b',
+        13.. => 't',
+        _ => 'x',
+    }
+}
+
+/// A value cut short is what there is of it.
+fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
+    let length = match kind {
+        1..=4 => usize::try_from(kind).ok()?,
+        5 => 6,
+        6 => 8,
+        12.. => usize::try_from((kind - 12) / 2).ok()?,
+        _ => 0,
+    };
+    let (bytes, after) = rest.split_at(length.min(rest.len()));
+    *rest = after;
+    Some(match kind {
+        0 => Value::Null,
+        8 => Value::Int(0),
+        9 => Value::Int(1),
+        1..=6 => {
+            let first = if bytes.first().is_some_and(|byte| *byte >= 0x80) { -1 } else { 0 };
+            Value::Int(bytes.iter().fold(first, |number: i64, byte| number << 8 | i64::from(*byte)))
+        }
+        12.. if kind.is_multiple_of(2) => Value::Blob(bytes.to_vec()),
+        13.. => Value::Text(bytes.to_vec()),
+        _ => return None,
+    })
+}
+
+/// How much of a row lies in its leaf; the file format says so.
+fn local_bytes(bytes: usize, page: usize) -> usize {
+    let most = page - 35;
+    if bytes <= most {
+        return bytes;
+    }
+    let least = (page - 12) * 32 / 255 - 23;
+    let fitting = least + (bytes - least) % (page - 4);
+    if fitting <= most { fitting } else { least }
+}
+
+/// A number as the file format writes it, the first bits first.
+fn take(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for index in 0..9 {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        if index == 8 {
+            return Some(value << 8 | u64::from(byte));
+        }
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}

@@ -1,0 +1,139 @@
+//! How much is kept of files, and what of it is given up by its age.
+
+use super::index::{Index, forget_contents, over_quota};
+use super::look::now_ns;
+use super::{Inner, Snapshots};
+use crate::ports::CheckpointError;
+use crate::protocol::SessionId;
+use crate::store::Beside;
+use crate::store::index_file::Trouble;
+use rusqlite::{Connection, TransactionBehavior};
+use std::collections::HashSet;
+use std::time::Duration;
+
+impl Snapshots {
+    pub fn usage(&self) -> Result<Beside, CheckpointError> {
+        self.inner.if_there(|index| index.total())
+    }
+
+    /// Gives up snapshots older than `age`, the oldest that is over the budget, and what is kept of sessions that are not among
+    /// `living`, where those are known. With `only_say` it is counted, and stays.
+    pub fn prune(&self, living: Option<&HashSet<SessionId>>, age: Duration, only_say: bool) -> Result<Beside, CheckpointError> {
+        self.inner.if_there(|index| index.prune(living, age, only_say))
+    }
+}
+
+impl Inner {
+    /// Nothing is made only to find that nothing is in it.
+    fn if_there(&self, work: impl FnOnce(&mut Index) -> Result<Beside, Trouble>) -> Result<Beside, CheckpointError> {
+        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(Beside::default()) }
+    }
+}
+
+impl Index {
+    fn total(&self) -> Result<Beside, Trouble> {
+        Ok(total(&self.connection)?)
+    }
+
+    fn prune(&mut self, living: Option<&HashSet<SessionId>>, age: Duration, only_say: bool) -> Result<Beside, Trouble> {
+        let before = self.total()?;
+        if !only_say {
+            for session in self.orphans(living)? {
+                self.forget_session(&session)?;
+            }
+        }
+        let old = now_ns().saturating_sub(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+        let limits = self.limits;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // The newest of a root is what the next one is compared with, and a command that is not over is measured against its own.
+        transaction.execute(
+            "DELETE FROM snapshots WHERE time < ?1 AND number NOT IN (SELECT max(number) FROM snapshots GROUP BY root)
+             AND number NOT IN (SELECT snapshot FROM spans WHERE open <> 0)",
+            [old],
+        )?;
+        transaction.execute(
+            "DELETE FROM versions WHERE until IS NOT NULL AND NOT EXISTS
+             (SELECT 1 FROM snapshots WHERE snapshots.root = versions.root AND number >= since AND number < until)",
+            [],
+        )?;
+        forget_contents(&transaction)?;
+        let keep = "SELECT coalesce((SELECT min(snapshot) FROM spans WHERE open <> 0), (SELECT max(number) FROM snapshots), 0)";
+        let keep: i64 = transaction.query_row(keep, [], |row| row.get(0))?;
+        over_quota(&transaction, limits.all_bytes, keep)?;
+        let freed = before.less(total(&transaction)?);
+        if only_say {
+            transaction.rollback()?;
+            return Ok(freed);
+        }
+        transaction.commit()?;
+        self.roots.clear();
+        if freed.count > 0 {
+            self.sweep()?;
+        }
+        Ok(freed)
+    }
+
+    /// Sessions of which something is kept and that are gone.
+    fn orphans(&self, living: Option<&HashSet<SessionId>>) -> Result<Vec<SessionId>, Trouble> {
+        let Some(living) = living else { return Ok(Vec::new()) };
+        let mut rows = self.connection.prepare("SELECT DISTINCT session FROM tracked")?;
+        let sessions = rows.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(sessions.into_iter().map(SessionId::new).filter(|session| !living.contains(session)).collect())
+    }
+}
+
+fn total(connection: &Connection) -> rusqlite::Result<Beside> {
+    connection.query_row("SELECT count(*), coalesce(sum(bytes), 0) FROM contents", [], |row| {
+        Ok(Beside { count: row.get::<_, i64>(0)?.unsigned_abs(), bytes: row.get::<_, i64>(1)?.unsigned_abs() })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{Baselines, Checkpoints, Owner};
+    use crate::protocol::TaskId;
+
+    #[test]
+    fn old_snapshots_go_and_the_newest_of_a_root_stays() {
+        let data = tempfile::tempdir().unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let wait = |future: crate::ports::BoxFuture<'_, Result<_, CheckpointError>>| {
+            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future).unwrap()
+        };
+        let snapshots = Snapshots::new(data.path());
+        assert_eq!(snapshots.prune(None, Duration::ZERO, false).unwrap(), Beside::default());
+        assert!(!data.path().join("snapshots").exists(), "nothing is made only to be looked into");
+        for content in ["one", "three", "second"] {
+            std::fs::write(work.path().join("file"), content).unwrap();
+            wait(snapshots.take(work.path().to_owned(), vec!["file".into()]));
+        }
+        assert_eq!(snapshots.usage().unwrap(), Beside { count: 3, bytes: 14 });
+        let day = Duration::from_secs(86_400);
+        assert_eq!(snapshots.prune(None, day, false).unwrap(), Beside::default());
+        assert_eq!(snapshots.prune(None, Duration::ZERO, true).unwrap(), Beside { count: 2, bytes: 8 });
+        assert_eq!(snapshots.prune(None, Duration::ZERO, false).unwrap(), Beside { count: 2, bytes: 8 });
+        assert_eq!(snapshots.usage().unwrap(), Beside { count: 1, bytes: 6 });
+        std::fs::write(work.path().join("file"), "after").unwrap();
+        wait(snapshots.take(work.path().to_owned(), vec!["file".into()]));
+        let small = Snapshots::new(data.path()).with_budget(6);
+        assert_eq!(small.prune(None, day, false).unwrap(), Beside { count: 1, bytes: 6 });
+    }
+
+    #[test]
+    fn what_a_session_changed_goes_when_the_session_is_known_to_be_gone() {
+        let data = tempfile::tempdir().unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let path = work.path().join("file");
+        std::fs::write(&path, "before").unwrap();
+        let snapshots = Snapshots::new(data.path());
+        let owner = Owner { session: SessionId::new("s1"), task: Some(TaskId::new("task_1")), step: 1 };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(snapshots.keep(owner, vec![path])).unwrap();
+        let week = Duration::from_secs(7 * 86_400);
+        assert_eq!(snapshots.prune(None, week, false).unwrap().count, 0, "which sessions there are is not known");
+        let living = HashSet::from([SessionId::new("s1")]);
+        assert_eq!(snapshots.prune(Some(&living), week, false).unwrap().count, 0);
+        assert_eq!(snapshots.prune(Some(&HashSet::new()), week, false).unwrap(), Beside { count: 1, bytes: 6 });
+    }
+}

@@ -1,0 +1,50 @@
+//! The last that a running command printed: one row that is replaced while it runs, gone with the commit of its outcome.
+
+use super::journal::Clears;
+use crate::ports::Tail;
+use crate::protocol::CallId;
+use rusqlite::{Connection, Transaction, params};
+use std::collections::HashMap;
+
+pub(super) const TABLE: &str = "
+    CREATE TABLE tails (
+        session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
+        call TEXT NOT NULL,
+        text TEXT NOT NULL,
+        ran_ms INTEGER NOT NULL,
+        PRIMARY KEY (session, call)
+    ) WITHOUT ROWID;
+";
+
+/// In the place of the one before. A session without a row has nothing that runs.
+pub(super) fn replace(transaction: &Transaction<'_>, session: i64, call: &CallId, tail: &Tail) -> rusqlite::Result<()> {
+    let ran_ms = i64::try_from(tail.ran_ms).unwrap_or(i64::MAX);
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO tails (session, call, text, ran_ms) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![session, call.as_str(), tail.text, ran_ms])?;
+    Ok(())
+}
+
+pub(super) fn clear(transaction: &Transaction<'_>, session: i64, clears: &Clears) -> rusqlite::Result<()> {
+    match clears {
+        Clears::Calls(calls) => {
+            for call in calls {
+                transaction
+                    .prepare_cached("DELETE FROM tails WHERE session = ?1 AND call = ?2")?
+                    .execute(params![session, call.as_str()])?;
+            }
+        }
+        Clears::All => drop(transaction.prepare_cached("DELETE FROM tails WHERE session = ?1")?.execute([session])?),
+    }
+    Ok(())
+}
+
+pub(super) fn load(reader: &Connection, session: i64) -> rusqlite::Result<HashMap<CallId, Tail>> {
+    let mut statement = reader.prepare_cached("SELECT call, text, ran_ms FROM tails WHERE session = ?1")?;
+    let rows = statement.query_map([session], |row| {
+        let (call, text, ran_ms): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok((CallId::new(call), Tail { text, ran_ms: u64::try_from(ran_ms).unwrap_or(0) }))
+    })?;
+    // What cannot be read is not known.
+    Ok(rows.filter_map(Result::ok).collect())
+}

@@ -1,0 +1,265 @@
+//! What is saved of a damaged store.
+
+use super::damage::bytes;
+use super::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const SESSIONS: usize = 8;
+
+fn id(number: usize) -> String {
+    format!("{number:032x}")
+}
+
+/// Enough that neighbours share few pages with each other.
+fn said(number: usize) -> Vec<Record> {
+    (0..4).map(|n| queue(&format!("{number} says {n} {}", noise(number * 10 + n, 3_300)))).collect()
+}
+
+/// Text that does not get shorter by compression.
+fn noise(seed: usize, length: usize) -> String {
+    let mut state = seed as u64 + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'0' + ((state >> 40) % 75) as u8)
+    };
+    (0..length).map(|_| next()).filter(|letter| *letter != '\\').collect()
+}
+
+/// A store with sessions of which each second one is packed; `open`: as a killed process leaves it, its log beside it.
+fn sound(open: bool) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let copy = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let mut claims = Vec::new();
+    for number in 0..SESSIONS {
+        let claim = store.create(session(&id(number)));
+        append(&store, &id(number), said(number), Durability::Process);
+        if number % 2 == 1 {
+            claims.push(claim);
+        }
+    }
+    if open {
+        for file in ["aye.db", "aye.db-wal"] {
+            fs::copy(dir.path().join(file), copy.path().join(file)).unwrap();
+        }
+        return copy;
+    }
+    drop((claims, store));
+    dir
+}
+
+/// The files of the store as they are, opened and closed; how many sessions came back as they were.
+fn salvaged(dir: &TempDir) -> (String, usize) {
+    let (notice, whole) = saved(dir);
+    (notice, whole.len())
+}
+
+fn saved(dir: &TempDir) -> (String, BTreeSet<usize>) {
+    let before = bytes(dir.path());
+    let store = Store::open(dir.path()).unwrap();
+    let notice = store.notices().join("\n");
+    let whole = (0..SESSIONS)
+        .filter(|number| store.load(&SessionId::new(id(*number))).is_ok_and(|loaded| loaded.records == said(*number)))
+        .collect();
+    if !notice.is_empty() {
+        let after = bytes(dir.path());
+        let ours = |name: &str| name.ends_with("lock") || name.ends_with("salvaged");
+        for (name, content) in before.iter().filter(|(name, _)| !ours(name)) {
+            let kept = after.iter().any(|(now, kept)| now.contains("damaged") && kept == content);
+            assert!(kept, "{name} is not kept as it was: {notice}");
+        }
+        // It can be worked with, and is not damaged again.
+        let claim = store.create(session(ID));
+        append(&store, ID, vec![prompt("hi")], Durability::Process);
+        drop((claim, store));
+        assert_eq!(Store::open(dir.path()).unwrap().notices(), [""; 0]);
+    }
+    (notice, whole)
+}
+
+fn path(dir: &TempDir) -> PathBuf {
+    dir.path().join("aye.db")
+}
+
+#[test]
+fn a_damaged_index_takes_no_session_along() {
+    for index in
+        ["sqlite_autoindex_records_1", "sqlite_autoindex_sessions_1", "sqlite_autoindex_packed_1", "sessions_by_workspace"]
+    {
+        let dir = sound(false);
+        let root: i64 = Connection::open(path(&dir))
+            .unwrap()
+            .query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [index], |row| row.get(0))
+            .unwrap();
+        let mut content = fs::read(path(&dir)).unwrap();
+        content[(root as usize - 1) * 4096..][..4096].fill(0xa5);
+        fs::write(path(&dir), content).unwrap();
+        let (notice, whole) = salvaged(&dir);
+        assert_eq!(whole, SESSIONS, "{index}: {notice}");
+        assert!(notice.contains("damaged") && notice.contains("8 of 8 sessions saved"), "{notice}");
+    }
+}
+
+#[test]
+fn a_damaged_log_of_decisions_takes_no_session_along() {
+    let dir = sound(false);
+    let connection = Connection::open(path(&dir)).unwrap();
+    let root: i64 =
+        connection.query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'decisions'", [], |row| row.get(0)).unwrap();
+    drop(connection);
+    let mut content = fs::read(path(&dir)).unwrap();
+    content[(root as usize - 1) * 4096..][..4096].fill(0x5a);
+    fs::write(path(&dir), content).unwrap();
+    let (notice, whole) = salvaged(&dir);
+    assert_eq!(whole, SESSIONS, "{notice}");
+}
+
+#[test]
+fn a_store_without_its_first_page_or_its_trees_keeps_its_sessions() {
+    for page in ["first", "records"] {
+        let dir = sound(false);
+        let connection = Connection::open(path(&dir)).unwrap();
+        let root: i64 =
+            connection.query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'records'", [], |row| row.get(0)).unwrap();
+        drop(connection);
+        let mut content = fs::read(path(&dir)).unwrap();
+        let at = if page == "first" { 0 } else { root as usize - 1 };
+        content[at * 4096..][..4096].fill(0);
+        fs::write(path(&dir), content).unwrap();
+        let (notice, whole) = salvaged(&dir);
+        assert_eq!(whole, SESSIONS, "{page}: {notice}");
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_in_the_log_is_saved_too() {
+    let dir = sound(true);
+    let mut content = fs::read(path(&dir)).unwrap();
+    content[..4096].fill(0x11);
+    fs::write(path(&dir), content).unwrap();
+    // The first page stands in the log again, so that this is no damage to SQLite; without the main file it is.
+    fs::remove_file(path(&dir)).unwrap();
+    let (notice, whole) = salvaged(&dir);
+    assert_eq!(whole, SESSIONS, "{notice}");
+    assert!(notice.contains("its main file is missing"), "{notice}");
+}
+
+#[test]
+fn a_salvage_that_was_interrupted_is_ended_by_the_next_start() {
+    for moved in [false, true] {
+        let dir = sound(false);
+        let mut content = fs::read(path(&dir)).unwrap();
+        content[..4096].fill(0);
+        fs::write(path(&dir), &content).unwrap();
+        schema::rescue(&path(&dir)).unwrap();
+        if moved {
+            aside::move_aside(&path(&dir)).unwrap();
+        }
+        let store = Store::open(dir.path()).unwrap();
+        assert!(store.notices()[0].contains("damaged"), "{:?}", store.notices());
+        assert_eq!(store.sessions(None).unwrap().len(), SESSIONS);
+        assert!(bytes(dir.path()).values().any(|kept| *kept == content));
+        drop(store);
+        assert_eq!(Store::open(dir.path()).unwrap().notices(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_salvage_that_was_interrupted_between_two_moves_keeps_what_stood_in_the_log() {
+    let dir = sound(true);
+    schema::rescue(&path(&dir)).unwrap();
+    fs::rename(aside::beside(&path(&dir), "-wal"), dir.path().join("aye.db.damaged-1-wal")).unwrap();
+    let (notice, whole) = salvaged(&dir);
+    assert_eq!(whole, SESSIONS, "{notice}");
+}
+
+#[test]
+fn a_task_that_was_open_is_known_to_miss_its_end() {
+    let dir = TempDir::new().unwrap();
+    {
+        let store = Store::open(dir.path()).unwrap();
+        let _claim = store.create(session(ID));
+        append(&store, ID, vec![prompt("hi")], Durability::Process);
+    }
+    let mut content = fs::read(path(&dir)).unwrap();
+    content[..100].fill(0);
+    fs::write(path(&dir), content).unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("hi"), Record::Unreadable]);
+}
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn written(files: &Files) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for (name, content) in files {
+        fs::write(dir.path().join(name), content).unwrap();
+    }
+    dir
+}
+
+/// Which sessions are lost with each page of the database.
+fn lost_with(files: &Files) -> Vec<BTreeSet<usize>> {
+    let lost = |page: usize| {
+        let mut files = files.clone();
+        files.get_mut("aye.db").unwrap()[page * PAGE..][..PAGE].fill(0);
+        let (_, whole) = saved(&written(&files));
+        (0..SESSIONS).filter(|number| !whole.contains(number)).collect()
+    };
+    (0..files["aye.db"].len() / PAGE).map(lost).collect()
+}
+
+const PAGE: usize = 4096;
+
+#[test]
+fn wherever_a_store_is_damaged_nothing_panics_and_what_is_untouched_is_saved() {
+    let cases: u64 = std::env::var("AYE_SALVAGE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150);
+    let stores = [sound(false), sound(true)].map(|dir| bytes(dir.path()));
+    let lost = [lost_with(&stores[0]), lost_with(&stores[1])];
+    for lost in &lost {
+        // The list of sessions has one page, and any other page is of one or two of them, or of none.
+        let wide = lost.iter().filter(|sessions| sessions.len() > 2).count();
+        assert!(wide <= 1, "{lost:?}");
+    }
+    let mut state = 3u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for case in 0..cases {
+        let which = random(4) / 3;
+        let mut files = stores[which].clone();
+        let content = files.get_mut("aye.db").unwrap();
+        let count = content.len() / PAGE;
+        let mut touched = BTreeSet::new();
+        match random(4) {
+            0 => {
+                let cut = random(content.len());
+                touched.extend(cut / PAGE..count);
+                content.truncate(cut);
+            }
+            1 => {
+                for _ in 0..=random(3) {
+                    let page = random(count);
+                    content[page * PAGE..][..PAGE].iter_mut().for_each(|byte| *byte = random(256) as u8);
+                    touched.insert(page);
+                }
+            }
+            _ => {
+                for _ in 0..=random(6) {
+                    let at = if random(3) == 0 { random(PAGE) } else { random(content.len()) };
+                    content[at] ^= 1 + random(255) as u8;
+                    touched.insert(at / PAGE);
+                }
+            }
+        }
+        // What claims to be of a newer aye is left alone.
+        if matches!(Store::open(written(&files).path()), Err(StoreError::Newer { .. })) {
+            continue;
+        }
+        let (notice, whole) = saved(&written(&files));
+        let may_be_lost: BTreeSet<usize> = touched.iter().flat_map(|page| lost[which][*page].clone()).collect();
+        let must: BTreeSet<usize> = (0..SESSIONS).filter(|number| !may_be_lost.contains(number)).collect();
+        assert!(whole.is_superset(&must), "case {case}: {whole:?} of {must:?} with pages {touched:?} touched; {notice}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Programs that hold the clipboard of this desktop: they are given a text, never a line of a shell.
+
+mod reading;
+
+pub use reading::{Held, read};
+
+use super::programs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A program that takes longer does not answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A program and what makes it read the clipboard's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub path: PathBuf,
+    pub name: &'static str,
+    arguments: &'static [&'static str],
+}
+
+/// Name, arguments, and the variable without which it has nothing to speak to.
+const PROGRAMS: &[(&str, &[&str], &str)] = &[
+    ("wl-copy", &[], "WAYLAND_DISPLAY"),
+    ("xclip", &["-selection", "clipboard"], "DISPLAY"),
+    ("xsel", &["--clipboard", "--input"], "DISPLAY"),
+    ("pbcopy", &[], ""),
+    ("termux-clipboard-set", &[], ""),
+];
+/// Over the network the desktop is elsewhere; X alone may come along.
+const OVER_NETWORK: [&str; 2] = ["xclip", "xsel"];
+
+/// The first program there is, by the variables of the environment.
+pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Program> {
+    let paths = variable("PATH")?;
+    let in_path = |name: &str| programs::find(name, &paths);
+    // tmux hands it to the terminal it is shown in, wherever that is.
+    if variable("TMUX").is_some()
+        && let Some(path) = in_path("tmux")
+    {
+        return Some(Program { path, name: "tmux", arguments: &["load-buffer", "-w", "-"] });
+    }
+    let is_remote = is_remote(&variable);
+    PROGRAMS.iter().find_map(|(name, arguments, needs)| {
+        if (is_remote && !OVER_NETWORK.contains(name)) || (!needs.is_empty() && variable(needs).is_none()) {
+            return None;
+        }
+        Some(Program { path: in_path(name)?, name, arguments })
+    })
+}
+
+/// Whether the person sits at another machine.
+fn is_remote(variable: &impl Fn(&str) -> Option<String>) -> bool {
+    ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| variable(name).is_some())
+}
+
+impl Program {
+    /// Gives it the text; what goes wrong in words.
+    pub fn take(&self, text: &str) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", self.name);
+        let mut child = Command::new(&self.path)
+            .args(self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        let Some(mut input) = child.stdin.take() else { return Err(format!("{} takes no text", self.name)) };
+        let text = text.to_owned();
+        // One that does not read must not hold anyone up.
+        let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+        let begun = Instant::now();
+        loop {
+            match child.try_wait().map_err(failed)? {
+                Some(status) if status.success() => {
+                    let _ = writer.join();
+                    return Ok(());
+                }
+                Some(status) => return Err(format!("{} ended with {status}", self.name)),
+                None if begun.elapsed() > PATIENCE => {
+                    child.kill().and_then(|()| child.wait()).map_err(failed)?;
+                    return Err(format!("{} does not answer", self.name));
+                }
+                None => std::thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    /// A directory with programs of these names, which write what they get into a file.
+    fn programs(names: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = directory.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\ncat > {}/got-{name}\n", directory.path().display())).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        directory
+    }
+
+    fn found(directory: &Path, variables: &[&str]) -> Option<Program> {
+        find(|name| match name {
+            "PATH" => Some(directory.to_string_lossy().into_owned()),
+            name => variables.contains(&name).then(|| "x".to_owned()),
+        })
+    }
+
+    #[test]
+    fn the_program_of_the_desktop_that_is_there_is_taken() {
+        let directory = programs(&["wl-copy", "xclip", "tmux"]);
+        let name = |variables: &[&str]| found(directory.path(), variables).map(|program| program.name);
+        assert_eq!(name(&["WAYLAND_DISPLAY", "DISPLAY"]), Some("wl-copy"));
+        assert_eq!(name(&["DISPLAY"]), Some("xclip"));
+        assert_eq!(name(&["TMUX", "DISPLAY"]), Some("tmux"));
+        assert_eq!(name(&["SSH_TTY", "WAYLAND_DISPLAY"]), None, "the clipboard of the machine that is logged into is nobody's");
+        assert_eq!(name(&["SSH_TTY", "DISPLAY"]), Some("xclip"), "forwarded X");
+        assert_eq!(name(&[]), None);
+    }
+
+    #[test]
+    fn it_gets_the_text_to_the_byte() {
+        let directory = programs(&["xclip"]);
+        let text = "你好\n$(rm -rf /)\n".repeat(20_000);
+        found(directory.path(), &["DISPLAY"]).unwrap().take(&text).unwrap();
+        assert_eq!(std::fs::read_to_string(directory.path().join("got-xclip")).unwrap(), text);
+    }
+}

@@ -1,0 +1,223 @@
+//! What the clipboard of this desktop holds: an image, files, or a text.
+
+use super::is_remote;
+use crate::sys::programs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// A program that takes longer does not answer; a large image is on its way for a while.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// More is not taken in, whatever it is.
+const MOST_BYTES: u64 = 32 << 20;
+/// What models take, the best for screens first.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+const FILES: &str = "text/uri-list";
+const TEXTS: [&str; 4] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING"];
+/// How a script of macOS prints an image.
+const SCRIPT: &str = "the clipboard as «class PNGf»";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    Image(Vec<u8>),
+    /// A text, or the addresses of files, one a line.
+    Text(String),
+    Nothing,
+}
+
+/// What is in there, and which program told; a sentence where that cannot be known here.
+pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Held, &'static str), String> {
+    let paths = variable("PATH").unwrap_or_default();
+    let in_path = |name: &str| programs::find(name, &paths);
+    let (wayland, x11) = (variable("WAYLAND_DISPLAY").is_some(), variable("DISPLAY").is_some());
+    if is_remote(&variable) && !x11 {
+        let words = "over ssh the clipboard is on the machine you sit at, and aye cannot read it: copy the image here (scp) and \
+                     name it with @, or log in with `ssh -X` and install xclip";
+        return Err(words.to_owned());
+    }
+    if wayland && !is_remote(&variable) {
+        if let Some(program) = in_path("wl-paste") {
+            return of_types(&Offered { program, list: &["--list-types"], of: &["--no-newline", "--type"], after: &[] })
+                .map(|held| (held, "wl-paste"));
+        }
+        if !x11 || in_path("xclip").is_none() {
+            return Err("the clipboard cannot be read: install wl-clipboard, which brings wl-paste".to_owned());
+        }
+    }
+    if x11 {
+        let Some(program) = in_path("xclip") else {
+            return Err("the clipboard cannot be read: install xclip".to_owned());
+        };
+        let list = &["-selection", "clipboard", "-o", "-t", "TARGETS"];
+        return of_types(&Offered { program, list, of: &["-selection", "clipboard", "-t"], after: &["-o"] })
+            .map(|held| (held, "xclip"));
+    }
+    if let Some(found) = of_macos(&in_path) {
+        return found;
+    }
+    Err("there is no desktop here (neither WAYLAND_DISPLAY nor DISPLAY is set), so there is no clipboard: name the file with @"
+        .to_owned())
+}
+
+/// A program that lists the types of what is there, and prints it as one of them.
+struct Offered {
+    program: PathBuf,
+    list: &'static [&'static str],
+    /// Before the type, and behind it.
+    of: &'static [&'static str],
+    after: &'static [&'static str],
+}
+
+fn of_types(offered: &Offered) -> Result<Held, String> {
+    // An empty clipboard is told by an exit code, and not by all programs by the same.
+    let Ok(types) = printed(&offered.program, offered.list) else { return Ok(Held::Nothing) };
+    let types = String::from_utf8_lossy(&types).into_owned();
+    let types: Vec<&str> = types.lines().map(str::trim).collect();
+    let get = |kind: &str| {
+        let arguments: Vec<&str> = offered.of.iter().copied().chain([kind]).chain(offered.after.iter().copied()).collect();
+        printed(&offered.program, &arguments)
+    };
+    if let Some(kind) = IMAGES.into_iter().find(|kind| types.contains(kind)) {
+        return get(kind).map(Held::Image);
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    if types.contains(&FILES) {
+        let lines = text(get(FILES)?);
+        let files: Vec<&str> = lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        return Ok(Held::Text(files.join("\n")));
+    }
+    match TEXTS.into_iter().find(|kind| types.contains(kind)) {
+        Some(kind) => Ok(Held::Text(text(get(kind)?))),
+        None => Ok(Held::Nothing),
+    }
+}
+
+fn of_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(Held, &'static str), String>> {
+    let (pngpaste, script) = (in_path("pngpaste"), in_path("osascript"));
+    if pngpaste.is_none() && script.is_none() {
+        return None;
+    }
+    // Both fail where there is no image.
+    if let Some(bytes) = pngpaste.and_then(|program| printed(&program, &["-"]).ok()).filter(|bytes| !bytes.is_empty()) {
+        return Some(Ok((Held::Image(bytes), "pngpaste")));
+    }
+    if let Some(bytes) = script.and_then(|program| printed(&program, &["-e", SCRIPT]).ok()).and_then(|told| of_script(&told)) {
+        return Some(Ok((Held::Image(bytes), "osascript")));
+    }
+    let text = in_path("pbpaste").and_then(|program| printed(&program, &[]).ok()).unwrap_or_default();
+    let held = if text.is_empty() { Held::Nothing } else { Held::Text(String::from_utf8_lossy(&text).into_owned()) };
+    Some(Ok((held, "pbpaste")))
+}
+
+/// `«data PNGf89504E47…»`
+fn of_script(told: &[u8]) -> Option<Vec<u8>> {
+    let told = std::str::from_utf8(told).ok()?.trim();
+    let digits = told.strip_prefix("«data PNGf")?.strip_suffix('»')?;
+    let pairs = digits.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+    pairs.collect()
+}
+
+/// What it prints, as far as that is bounded in bytes and in time.
+fn printed(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let failed = |error: std::io::Error| format!("{name}: {error}");
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(failed)?;
+    let Some(output) = child.stdout.take() else { return Err(format!("{name} prints nothing")) };
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+        // Whoever asked may have given up.
+        let _ = tell.send(read.map(|_| bytes));
+    });
+    let read = told.recv_timeout(PATIENCE);
+    let whole = matches!(&read, Ok(Ok(bytes)) if bytes.len() as u64 <= MOST_BYTES);
+    if !whole {
+        child.kill().map_err(failed)?;
+    }
+    let status = child.wait().map_err(failed)?;
+    match read {
+        Ok(Ok(_)) if !whole => Err(format!("what is in the clipboard is larger than {} MB", MOST_BYTES >> 20)),
+        Ok(Ok(bytes)) if status.success() => Ok(bytes),
+        Ok(Ok(_)) => Err(format!("{name} ended with {status}")),
+        Ok(Err(error)) => Err(failed(error)),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(format!("{name} does not answer")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn programs(scripts: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, script) in scripts {
+            let path = directory.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        directory
+    }
+
+    fn held(directory: &Path, variables: &[&str]) -> Result<(Held, &'static str), String> {
+        read(|name| match name {
+            "PATH" => Some(directory.to_string_lossy().into_owned()),
+            name => variables.contains(&name).then(|| "x".to_owned()),
+        })
+    }
+
+    const WL: &str = r#"case "$*" in
+        --list-types) printf 'text/plain\nimage/png\n' ;;
+        "--no-newline --type image/png") printf '\211PNG' ;;
+        *) exit 1 ;;
+    esac"#;
+
+    #[test]
+    fn an_image_is_taken_before_the_text_beside_it() {
+        let directory = programs(&[("wl-paste", WL)]);
+        let found = held(directory.path(), &["WAYLAND_DISPLAY"]).unwrap();
+        assert_eq!(found, (Held::Image(b"\x89PNG".to_vec()), "wl-paste"));
+    }
+
+    #[test]
+    fn files_of_a_file_manager_are_their_addresses_and_an_empty_clipboard_is_nothing() {
+        let files = r#"case "$*" in
+            *TARGETS) printf 'TARGETS\ntext/uri-list\nUTF8_STRING\n' ;;
+            *uri-list*) printf '# two\r\nfile:///a%%20b\r\nfile:///c\r\n' ;;
+        esac"#;
+        let directory = programs(&[("xclip", files)]);
+        let found = held(directory.path(), &["DISPLAY"]).unwrap();
+        assert_eq!(found, (Held::Text("file:///a%20b\nfile:///c".to_owned()), "xclip"));
+        let directory = programs(&[("xclip", "exit 1")]);
+        assert_eq!(held(directory.path(), &["DISPLAY"]).unwrap().0, Held::Nothing);
+    }
+
+    #[test]
+    fn a_script_of_macos_prints_an_image_in_digits() {
+        let directory = programs(&[("osascript", "echo '«data PNGf89504E47»'"), ("pbpaste", "printf words")]);
+        assert_eq!(held(directory.path(), &[]).unwrap(), (Held::Image(b"\x89PNG".to_vec()), "osascript"));
+        let directory = programs(&[("osascript", "exit 1"), ("pbpaste", "printf words")]);
+        assert_eq!(held(directory.path(), &[]).unwrap(), (Held::Text("words".to_owned()), "pbpaste"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_what_to_install() {
+        let directory = programs(&[("wl-paste", WL), ("xclip", "exit 1")]);
+        let said = |directory: &Path, variables: &[&str]| held(directory, variables).unwrap_err();
+        let none = programs(&[]);
+        assert!(said(none.path(), &["WAYLAND_DISPLAY"]).contains("install wl-clipboard"));
+        assert!(said(none.path(), &["DISPLAY"]).contains("install xclip"));
+        assert!(said(none.path(), &[]).contains("no desktop"));
+        assert!(said(directory.path(), &["SSH_TTY", "WAYLAND_DISPLAY"]).contains("ssh -X"), "another machine's clipboard");
+        assert_eq!(held(directory.path(), &["SSH_TTY", "DISPLAY"]).unwrap().1, "xclip", "forwarded X");
+    }
+}

@@ -1,0 +1,193 @@
+//! One path put back to what it once was: a file, a link or nothing, if it still is what it was found to be.
+
+use super::replace::{Parents, WriteError, create_parents, look, parent_error, replace_with, sync_directory, unchanged};
+use super::tree::{rename_to_new, temporary_name};
+use super::{PreImage, tree::TreeError};
+use crate::sys::path::open_parent;
+use nix::errno::Errno;
+use nix::fcntl::readlinkat;
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Bits that a file gets back: no right of another person or group comes with a content.
+const MODE: u32 = 0o1777;
+
+/// What a path was found to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    Nothing,
+    File { hash: blake3::Hash, mode: u32 },
+    Link { to: PathBuf },
+}
+
+/// What it is to be.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted<'a> {
+    Nothing,
+    File { content: &'a [u8], mode: u32 },
+    Link { to: &'a Path },
+}
+
+/// Puts it back. On error it is what it was; where it is not what it was found to be, that is the error.
+pub fn put_back(real: &Path, found: &Found, wanted: Wanted<'_>) -> Result<(), WriteError> {
+    match (found, wanted) {
+        (Found::Nothing, Wanted::Nothing) => Ok(()),
+        (_, Wanted::Nothing) => remove(real, found),
+        (Found::File { hash, mode: now }, Wanted::File { content, mode }) => {
+            let same = blake3::hash(content) == *hash;
+            if !same {
+                // A file may have been made read-only since; its mode is set below.
+                let sealed = now & 0o200 == 0;
+                if sealed {
+                    set_mode(real, now | 0o200)?;
+                }
+                let replaced = replace_with(real, |file| write(file, content), &PreImage::Content(*hash), Parents::MustExist);
+                if replaced.is_err() && sealed {
+                    set_mode(real, *now)?;
+                }
+                replaced?;
+            }
+            if !same || *now != mode {
+                set_mode(real, mode)?;
+            }
+            Ok(())
+        }
+        (Found::Nothing, Wanted::File { content, mode }) => {
+            let fill = |file: &mut File| {
+                write(file, content)?;
+                Ok(file.set_permissions(PermissionsExt::from_mode(mode & MODE))?)
+            };
+            replace_with(real, fill, &PreImage::Absent, Parents::Create)
+        }
+        (Found::Link { .. }, Wanted::File { content, mode }) => take_the_place(real, found, |directory, name| {
+            let flags = nix::fcntl::OFlag::O_WRONLY
+                | nix::fcntl::OFlag::O_CREAT
+                | nix::fcntl::OFlag::O_EXCL
+                | nix::fcntl::OFlag::O_NOFOLLOW
+                | nix::fcntl::OFlag::O_CLOEXEC;
+            let mut file =
+                File::from(nix::fcntl::openat(directory, name, flags, nix::sys::stat::Mode::from_bits_truncate(0o600))?);
+            write(&mut file, content)?;
+            file.set_permissions(PermissionsExt::from_mode(mode & MODE))?;
+            Ok(file.sync_all()?)
+        }),
+        (_, Wanted::Link { to }) => take_the_place(real, found, |directory, name| Ok(symlinkat(to, directory, name)?)),
+    }
+}
+
+/// The permission bits of what stands there; a link is an error.
+pub fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
+    let permissions = std::fs::Permissions::from_mode(mode & MODE);
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let place = crate::sys::path::hold_place(real)?;
+        std::fs::set_permissions(format!("/proc/self/fd/{}", place.as_raw_fd()), permissions)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        crate::sys::path::open_file(real)?.set_permissions(permissions)
+    }
+}
+
+/// Removes a directory if nothing is in it; whether it did.
+pub fn remove_empty_directory(real: &Path) -> io::Result<bool> {
+    let (directory, name) = open_parent(real)?;
+    match unlinkat(&directory, name, UnlinkatFlags::RemoveDir) {
+        Ok(()) => Ok(true),
+        Err(Errno::ENOTEMPTY | Errno::EEXIST | Errno::ENOENT | Errno::ENOTDIR) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn write(file: &mut File, content: &[u8]) -> Result<(), WriteError> {
+    Ok(file.write_all(content)?)
+}
+
+fn opened(real: &Path) -> Result<(OwnedFd, &OsStr), WriteError> {
+    open_parent(real).map_err(|error| parent_error(real, error))
+}
+
+fn is(directory: &OwnedFd, name: &OsStr, found: &Found) -> Result<bool, WriteError> {
+    Ok(match found {
+        Found::Nothing => look(directory, name)?.is_none(),
+        Found::File { hash, .. } => unchanged(directory, name, hash).is_ok(),
+        Found::Link { to } => readlinkat(directory, name).is_ok_and(|now| Path::new(&now) == to),
+    })
+}
+
+/// Its name goes first, so that it can be seen that it is the one that was meant.
+fn remove(real: &Path, found: &Found) -> Result<(), WriteError> {
+    let (directory, name) = opened(real)?;
+    if !is(&directory, name, found)? {
+        return Err(WriteError::Changed);
+    }
+    let aside = temporary_name();
+    rename_to_new((&directory, name), (&directory, &aside)).map_err(|errno| match TreeError::from(errno) {
+        TreeError::Io(error) => WriteError::Io(error),
+        _ => WriteError::Changed,
+    })?;
+    if !is(&directory, &aside, found)? {
+        rename_to_new((&directory, &aside), (&directory, name))?;
+        return Err(WriteError::Changed);
+    }
+    unlinkat(&directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir)?;
+    sync_directory(&directory);
+    Ok(())
+}
+
+/// Makes something beside it and gives it the name; what stood there goes only if it was what was found.
+fn take_the_place(
+    real: &Path,
+    found: &Found,
+    make: impl FnOnce(&OwnedFd, &OsStr) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    if *found == Found::Nothing {
+        create_parents(real)?;
+    }
+    let (directory, name) = opened(real)?;
+    if !is(&directory, name, found)? {
+        return Err(WriteError::Changed);
+    }
+    let beside = temporary_name();
+    let clear = |errno: WriteError| {
+        let _ = unlinkat(&directory, beside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        errno
+    };
+    make(&directory, &beside).map_err(clear)?;
+    if *found == Found::Nothing {
+        rename_to_new((&directory, &beside), (&directory, name)).map_err(|errno| match errno {
+            Errno::EEXIST => clear(WriteError::Changed),
+            errno => clear(errno.into()),
+        })?;
+    } else {
+        swap_if(&directory, (&beside, name), found).map_err(clear)?;
+    }
+    sync_directory(&directory);
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), found: &Found) -> Result<(), WriteError> {
+    use nix::fcntl::{RenameFlags, renameat2};
+    match renameat2(directory, beside, directory, name, RenameFlags::RENAME_EXCHANGE) {
+        Ok(()) => {}
+        Err(Errno::ENOSYS | Errno::EINVAL) => return Ok(nix::fcntl::renameat(directory, beside, directory, name)?),
+        Err(errno) => return Err(errno.into()),
+    }
+    if !is(directory, beside, found)? {
+        renameat2(directory, beside, directory, name, RenameFlags::RENAME_EXCHANGE)?;
+        return Err(WriteError::Changed);
+    }
+    Ok(unlinkat(directory, beside, UnlinkatFlags::NoRemoveDir)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), _: &Found) -> Result<(), WriteError> {
+    Ok(nix::fcntl::renameat(directory, beside, directory, name)?)
+}

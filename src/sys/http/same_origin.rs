@@ -1,0 +1,33 @@
+//! A client for a server that was named once: it goes nowhere else.
+
+use super::{HttpError, Server, Timeouts, Transport, no_certificates, root_cause};
+use reqwest::redirect::{Attempt, Policy};
+use std::time::Duration;
+
+const REDIRECTS: usize = 5;
+
+/// Plain http on this machine, https elsewhere. A redirect is followed where it keeps the request as it is and stays on the same
+/// origin; any other is an answer like a refusal, so that no server sends a request, and what signs it, to another one.
+pub fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError> {
+    let before_query = url.split(['?', '#']).next().unwrap_or(url);
+    let server = Server::new(before_query, Timeouts::default())?;
+    let builder = reqwest::Client::builder()
+        .redirect(Policy::custom(|attempt| if stays(&attempt) { attempt.follow() } else { attempt.stop() }))
+        .retry(reqwest::retry::never())
+        .connect_timeout(Duration::from_secs(10))
+        .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
+    let builder = match server.transport {
+        Transport::Loopback => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
+        Transport::Tls => {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            builder.https_only(true)
+        }
+    };
+    builder.build().map_err(|error| HttpError::Setup(root_cause(&error)))
+}
+
+fn stays(attempt: &Attempt<'_>) -> bool {
+    let keeps_request = matches!(attempt.status().as_u16(), 307 | 308);
+    let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+    keeps_request && same_origin && attempt.previous().len() <= REDIRECTS
+}

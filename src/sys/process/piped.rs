@@ -1,0 +1,40 @@
+//! A command that is spoken with: its input and both outputs as streams, for as long as it runs.
+
+use super::run::{End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::net::unix::pipe::Sender;
+use tokio::process::{ChildStderr, ChildStdout};
+use tokio_util::sync::CancellationToken;
+
+/// A running command and its three streams.
+pub struct Piped {
+    /// Closing it is the end of its input.
+    pub input: Sender,
+    pub output: ChildStdout,
+    pub errors: ChildStderr,
+    /// Has to be polled to the end of the command; dropping it kills everything.
+    pub ending: BoxFuture<'static, Result<End, ProcessError>>,
+}
+
+/// Starts the line. Its end comes by itself or by `kill`: no time is up for it, whatever `spec` says.
+pub async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
+    let Some(running) = start(&spec, Ends::Both, &kill).await? else {
+        return Err(ProcessError::NotStarted("it was stopped before it began".to_owned()));
+    };
+    let Running { mut child, mut control, pieces, mut way_out } = running;
+    let lacks = |what: &str| ProcessError::NotStarted(format!("the helper gave it no {what}"));
+    let input = pieces.input.ok_or_else(|| lacks("input"))?;
+    let output = child.stdout.take().ok_or_else(|| lacks("output"))?;
+    let errors = child.stderr.take().ok_or_else(|| lacks("second output"))?;
+    let ending = async move {
+        let end = tokio::select! {
+            end = wait_for_end(&mut control, std::future::pending(), &kill) => end,
+            never = way_out.serve() => match never {},
+        };
+        drop(control);
+        let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
+        end
+    };
+    Ok(Piped { input, output, errors, ending: ending.boxed() })
+}

@@ -1,0 +1,49 @@
+//! Commands that are spoken with.
+
+use super::*;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+#[tokio::test]
+async fn what_is_said_is_answered_for_as_long_as_it_goes_on() {
+    for kind in KINDS {
+        let line = "while read -r said; do echo \"heard $said\"; done; echo over; echo beside >&2";
+        let mut piped = start_piped(kind(line), CancellationToken::new()).await.unwrap();
+        let ending = tokio::spawn(piped.ending);
+        let mut output = BufReader::new(piped.output).lines();
+        for word in ["one", "two"] {
+            piped.input.write_all(format!("{word}\n").as_bytes()).await.unwrap();
+            assert_eq!(output.next_line().await.unwrap(), Some(format!("heard {word}")));
+        }
+        drop(piped.input);
+        assert_eq!(output.next_line().await.unwrap().as_deref(), Some("over"));
+        let mut errors = String::new();
+        piped.errors.read_to_string(&mut errors).await.unwrap();
+        assert_eq!((errors.as_str(), ending.await.unwrap().unwrap()), ("beside\n", End::Exited(0)));
+    }
+}
+
+#[tokio::test]
+async fn ending_it_ends_all_that_it_started() {
+    for kind in KINDS {
+        let kill = CancellationToken::new();
+        let piped = start_piped(kind("sleep 1000 & echo $!; cat > /dev/null"), kill.clone()).await.unwrap();
+        let mut output = BufReader::new(piped.output);
+        let mut line = String::new();
+        output.read_line(&mut line).await.unwrap();
+        kill.cancel();
+        assert_eq!(piped.ending.await.unwrap(), End::Killed);
+        // Nobody has the other end any more.
+        assert_eq!(output.read_line(&mut line).await.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn who_drops_it_has_ended_it() {
+    for kind in KINDS {
+        let piped = start_piped(kind("sleep 1000 & cat > /dev/null"), CancellationToken::new()).await.unwrap();
+        let (mut output, mut rest) = (piped.output, Vec::new());
+        drop(piped.ending);
+        output.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! What a command reaches over the network. The client is this very program, so that no shell's own way counts.
+
+use super::*;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+/// Where nobody is: an address for documentation.
+const NOBODY: &str = "192.0.2.1:80";
+const ADDRESS: &str = "AYE_TEST_ADDRESS";
+const CLIENT: &str = "sys::sandbox::tests::network::a_client_connects";
+
+#[test]
+#[ignore = "a part of another test"]
+fn a_client_connects() {
+    let address: SocketAddr = std::env::var(ADDRESS).unwrap().parse().unwrap();
+    match TcpStream::connect_timeout(&address, Duration::from_secs(5)) {
+        Ok(_) => println!("\nreached"),
+        Err(error) => println!("\nnot reached: {error}"),
+    }
+}
+
+/// Whether an empty network of the kernel's own, without anything of ours, keeps a client from there. Where something above this
+/// machine makes its connections for it, none does, and nothing of ours could.
+fn kernel_holds(address: &str) -> bool {
+    let mut client = std::process::Command::new("unshare");
+    client.args(["--user", "--map-root-user", "--net"]).arg(std::env::current_exe().unwrap());
+    client.args(["--ignored", "--exact", CLIENT, "--nocapture"]).env(ADDRESS, address);
+    let reached = client.output().is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("\nreached"));
+    if reached {
+        println!("skipped: on this machine an empty network namespace reaches {address} as well");
+    }
+    !reached
+}
+
+/// What a client that is confined so says of its connection.
+async fn connection(ground: &Ground, address: &str, confinement: Confinement) -> String {
+    // A command has a `/tmp` of its own, and these tests may have been built in the other one.
+    let client = ground.path("client");
+    let program = std::env::current_exe().unwrap();
+    if fs::hard_link(&program, &client).is_err() {
+        fs::copy(&program, &client).unwrap();
+    }
+    let line = format!("{ADDRESS}={address} '{}' --ignored --exact {CLIENT} --nocapture", client.display());
+    let text = output(&line, confinement).await;
+    let said = text.lines().find(|line| line.contains("reached"));
+    said.unwrap_or_else(|| panic!("the client did not run: {text}")).to_owned()
+}
+
+fn open(ground: &Ground) -> Confinement {
+    Confinement { network: NetworkAccess::Open, ..ground.confinement() }
+}
+
+async fn namespace(confinement: Confinement) -> String {
+    output("readlink /proc/self/ns/net", confinement).await.trim_end().to_owned()
+}
+
+#[tokio::test]
+async fn a_command_has_a_network_of_its_own() {
+    let ground = Ground::new();
+    let machine = fs::read_link("/proc/self/ns/net").unwrap();
+    assert_ne!(namespace(ground.confinement()).await, machine.to_str().unwrap());
+}
+
+#[tokio::test]
+async fn a_command_reaches_no_server_of_the_machine() {
+    let ground = Ground::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap().to_string();
+    let said = connection(&ground, &address, ground.confinement()).await;
+    assert!(said.starts_with("not reached") || !kernel_holds(&address), "{said}");
+}
+
+#[tokio::test]
+async fn a_command_reaches_nobody_outside() {
+    let ground = Ground::new();
+    let said = connection(&ground, NOBODY, ground.confinement()).await;
+    assert!(said.starts_with("not reached") || !kernel_holds(NOBODY), "{said}");
+}
+
+#[tokio::test]
+async fn a_command_with_an_open_network_has_that_of_the_machine() {
+    let ground = Ground::new();
+    let machine = fs::read_link("/proc/self/ns/net").unwrap();
+    assert_eq!(namespace(open(&ground)).await, machine.to_str().unwrap());
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_eq!(connection(&ground, &server.local_addr().unwrap().to_string(), open(&ground)).await, "reached");
+}

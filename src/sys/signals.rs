@@ -1,0 +1,15 @@
+//! What whoever started this process said of signals.
+
+/// Whether the end of the terminal is not to end it: `nohup`. Ask before it is listened to.
+#[cfg(target_os = "linux")]
+pub fn hang_up_is_ignored() -> bool {
+    const SIGHUP: u32 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn hang_up_is_ignored() -> bool {
+    false
+}

@@ -1,0 +1,124 @@
+//! A local socket that serves one user: nobody else can reach it, and who reaches it all the same is looked at.
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::geteuid;
+use std::fs::{DirBuilder, File, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener as Blocking, UnixStream};
+use std::path::{Path, PathBuf};
+use tokio::net::UnixListener;
+
+/// A directory of which everybody may delete only what is theirs.
+const STICKY: u32 = 0o1000;
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Listens until it is dropped, and then takes the socket away.
+pub struct Listener {
+    inner: UnixListener,
+    path: PathBuf,
+    /// Device and inode: what stands there later may be another's.
+    identity: (u64, u64),
+}
+
+/// Who came.
+pub enum Peer {
+    /// The user of this process.
+    Own(UnixStream),
+    Other {
+        stream: UnixStream,
+        uid: Option<u32>,
+    },
+}
+
+impl Listener {
+    /// Needs a runtime. Says what is wrong with the place where nothing can listen there.
+    pub fn bind(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let directory = match path.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+            Some(parent) => parent,
+            None => return Err(format!("`{shown}` is no place for a socket")),
+        };
+        if !directory.exists() {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+            made.map_err(|error| format!("cannot make `{}`: {error}", directory.display()))?;
+        }
+        let opened = File::open(directory).map_err(|error| format!("cannot open `{}`: {error}", directory.display()))?;
+        let metadata = opened.metadata().map_err(|error| format!("cannot look at `{}`: {error}", directory.display()))?;
+        if let Some(why) = not_ours(&metadata) {
+            return Err(format!("`{}` {why}; choose a directory that only you can write", directory.display()));
+        }
+        // Two starts at once do not both take the place of a dead one. Where there are no locks, the bind itself decides.
+        let _alone = Flock::lock(opened, FlockArg::LockExclusive).ok();
+        make_way(path)?;
+        let inner = private(|| Blocking::bind(path)).map_err(|error| format!("cannot listen on `{shown}`: {error}"))?;
+        let found = path.symlink_metadata().map_err(|error| format!("cannot look at `{shown}`: {error}"))?;
+        let identity = (found.dev(), found.ino());
+        let inner = inner.set_nonblocking(true).and_then(|()| UnixListener::from_std(inner));
+        let inner = inner.map_err(|error| format!("cannot listen on `{shown}`: {error}"))?;
+        Ok(Self { inner, path: path.to_owned(), identity })
+    }
+
+    /// The next client. Safe to be cancelled.
+    pub async fn accept(&self) -> io::Result<Peer> {
+        let (stream, _) = self.inner.accept().await?;
+        let uid = stream.peer_cred().map(|peer| peer.uid()).ok();
+        let stream = stream.into_std()?;
+        stream.set_nonblocking(false)?;
+        Ok(if uid == Some(geteuid().as_raw()) { Peer::Own(stream) } else { Peer::Other { stream, uid } })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let ours = self.path.symlink_metadata().is_ok_and(|found| (found.dev(), found.ino()) == self.identity);
+        if ours {
+            // What is left there is taken away by who listens there next.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// With no right for anybody else from the first moment on.
+fn private<T>(make: impl FnOnce() -> T) -> T {
+    let before = umask(Mode::from_bits_truncate(0o177));
+    let made = make();
+    umask(before);
+    made
+}
+
+/// Why others could put something else in the place of the socket.
+fn not_ours(directory: &Metadata) -> Option<&'static str> {
+    let (mode, owner) = (directory.mode(), directory.uid());
+    if !directory.is_dir() {
+        Some("is no directory")
+    } else if owner != geteuid().as_raw() && owner != 0 {
+        Some("belongs to another user")
+    } else if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
+        Some("can be written by others")
+    } else {
+        None
+    }
+}
+
+/// Takes away what a process left that is gone. What somebody listens on, or what is no socket of ours, stays.
+fn make_way(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let found = match path.symlink_metadata() {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(format!("cannot look at `{shown}`: {error}")),
+    };
+    if !found.file_type().is_socket() || found.uid() != geteuid().as_raw() {
+        return Err(format!("`{shown}` is there and is no socket of yours; choose another name"));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(|error| format!("cannot take the dead socket `{shown}` away: {error}"))
+        }
+        Err(error) => Err(format!("`{shown}` is there and cannot be looked into: {error}")),
+        Ok(_) => Err(format!("somebody listens on `{shown}` already; choose another name, or end that process")),
+    }
+}

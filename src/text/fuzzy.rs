@@ -1,0 +1,65 @@
+//! Which of many names a few letters mean.
+
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Letters to look for, in their order, in each of many names. Words between blanks are looked for one by one; a capital
+/// letter is meant as one.
+pub struct Fuzzy {
+    pattern: Pattern,
+    matcher: Matcher,
+    letters: Vec<char>,
+}
+
+impl Fuzzy {
+    /// For names and sentences.
+    pub fn words(words: &str) -> Self {
+        Self::new(words, Config::DEFAULT)
+    }
+
+    /// For paths: what begins behind a `/` counts more.
+    pub fn paths(words: &str) -> Self {
+        Self::new(words, Config::DEFAULT.match_paths())
+    }
+
+    fn new(words: &str, config: Config) -> Self {
+        let pattern = Pattern::new(words, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
+        Self { pattern, matcher: Matcher::new(config), letters: Vec::new() }
+    }
+
+    /// How well a name fits, the more the better; nothing where it does not have the letters.
+    pub fn score(&mut self, name: &str) -> Option<u32> {
+        let name = Utf32Str::new(name, &mut self.letters);
+        self.pattern.score(name, &mut self.matcher)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best<'a>(words: &str, names: &[&'a str]) -> Vec<&'a str> {
+        let mut fuzzy = Fuzzy::paths(words);
+        let mut found: Vec<(u32, &str)> = names.iter().filter_map(|name| Some((fuzzy.score(name)?, *name))).collect();
+        found.sort_by_key(|(score, name)| (std::cmp::Reverse(*score), name.len()));
+        found.into_iter().map(|(_, name)| name).collect()
+    }
+
+    #[test]
+    fn letters_in_their_order_find_a_path_and_the_nearest_one_first() {
+        let names = ["src/tui/model.rs", "src/tui/models.rs", "docs/MODELS.md", "src/main.rs"];
+        assert_eq!(best("tuimod", &names)[0], "src/tui/model.rs");
+        assert_eq!(best("main", &names), ["src/main.rs"]);
+        assert_eq!(best("MOD", &names), ["docs/MODELS.md"]);
+        assert_eq!(best("xyz", &names), Vec::<&str>::new());
+        assert_eq!(best("", &names).len(), 4);
+    }
+
+    #[test]
+    fn accents_and_other_scripts_are_letters_like_others() {
+        let names = ["docs/größe.md", "docs/日本語.md"];
+        assert_eq!(best("größ", &names), ["docs/größe.md"]);
+        assert_eq!(best("grosse", &names), Vec::<&str>::new());
+        assert_eq!(best("日語", &names), ["docs/日本語.md"]);
+    }
+}

@@ -1,0 +1,51 @@
+//! A plan as the person has it. What it would touch is judged again; what has to stand at its places stays what it was.
+
+use super::markers::hide_in_proposal;
+use super::registry::resolve;
+use super::shell::amended as command_amended;
+use super::shell::command_run::Work;
+use super::text::running;
+use super::tool::{AnyTool, Draft, Effect, Payload, Settings};
+use crate::ports::{Amends, Plan};
+use crate::protocol::{Amendment, ToolError};
+use std::sync::Arc;
+
+/// What the person may change of what was planned.
+pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Amends {
+    let (mut offer, texts) = tool.amendable(payload, settings);
+    if let Some(work) = payload.downcast_ref::<Work>() {
+        command_amended::offered(work, &mut offer, tool.name(), settings);
+    }
+    Amends { offer, texts, told: None }
+}
+
+pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings>) -> Result<Plan, ToolError> {
+    let tool = resolve(&plan.tool_name, settings)?;
+    let settings = running(&plan.tool_name, &plan.call.tool_name, settings);
+    let earlier = plan.amends.told.clone();
+    let (mut plan, told) = match plan.payload.downcast::<Work>() {
+        Ok(work) => command_amended::amended(Plan { payload: Box::new(()), ..plan }, *work, amendment, &settings)?,
+        Err(payload) => {
+            let (draft, told) = tool.amend(payload, amendment, &settings)?;
+            (with(Plan::bare(plan.call, plan.tool_name, Box::new(())), draft, tool, &settings), told)
+        }
+    };
+    plan.amends.offer.edited = true;
+    let told = settings.redactor.redact(&told).text.into_owned();
+    plan.amends.told = Some(earlier.map_or(told.clone(), |earlier| format!("{earlier}\n{told}")));
+    Ok(plan)
+}
+
+/// The plan of what was drafted anew.
+fn with(plan: Plan, draft: Draft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
+    Plan {
+        summary: settings.redactor.redact(&draft.summary).text.into_owned(),
+        actions: draft.actions,
+        proposal: draft.proposal.map(|proposal| hide_in_proposal(&settings.redactor, proposal)),
+        changes: draft.effect != Effect::Reads,
+        places: tool.places(&draft.work),
+        amends: offered(tool, &draft.work, settings),
+        payload: draft.work,
+        ..plan
+    }
+}

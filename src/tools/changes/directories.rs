@@ -1,0 +1,53 @@
+//! The directories that a change makes or removes; files say nothing of those that are empty.
+
+use crate::ports::TouchedDirectory;
+use crate::tools::shell::checkpoint::Directories;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Of one change; more of them are no project's.
+const MOST: usize = 20_000;
+
+/// The directories at these paths, below them, and those above them that are there.
+pub(super) fn standing(paths: &[PathBuf]) -> Directories {
+    let mut found = Directories::new();
+    for path in paths {
+        for above in path.ancestors().skip(1) {
+            if found.contains_key(above) {
+                break;
+            }
+            note(above, &mut found);
+        }
+        let mut waiting = vec![path.clone()];
+        while let Some(path) = waiting.pop() {
+            if found.len() >= MOST || !note(&path, &mut found) {
+                continue;
+            }
+            if let Ok(entries) = std::fs::read_dir(&path) {
+                let below = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+                waiting.extend(below.map(|entry| entry.path()));
+            }
+        }
+    }
+    found
+}
+
+fn note(path: &Path, found: &mut Directories) -> bool {
+    match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => {
+            found.insert(path.to_owned(), metadata.mode() & 0o7777);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// What differs. One that was only not looked at is not gone.
+pub(super) fn touched(before: &Directories, now: &Directories) -> Vec<TouchedDirectory> {
+    let made = now.iter().filter(|(path, _)| !before.contains_key(*path));
+    let made = made.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: true, mode: *mode });
+    let is_there = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let gone = before.iter().filter(|(path, _)| !now.contains_key(*path) && !is_there(path));
+    let gone = gone.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: false, mode: *mode });
+    made.chain(gone).collect()
+}

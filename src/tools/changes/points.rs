@@ -1,0 +1,95 @@
+//! What each task changed of files, for the list of prompts that can be gone back to.
+
+use super::{Changes, Settings};
+use crate::ports::{ContentId, FileRewind, Stood, TaskChanges, Touch};
+use crate::protocol::TaskId;
+use crate::tools::diff::{of_place, plain_of};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Of a larger file no lines are counted.
+const MAX_FILE_BYTES: u64 = 256 << 10;
+/// The count of lines ends then; files are counted all the same.
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// The first and the last of what a task did to a path.
+struct Span {
+    before: Stood,
+    before_mark: Vec<u8>,
+    after: Option<Vec<u8>>,
+}
+
+impl Changes {
+    pub(in crate::tools) async fn of_tasks(&self, settings: &Arc<Settings>) -> Vec<TaskChanges> {
+        let Some(trail) = super::noticed(self.inner.baselines.trail(self.inner.session.clone(), 1).await) else {
+            return Vec::new();
+        };
+        let begun = Instant::now();
+        let mut told = Vec::new();
+        for (task_id, paths) in by_task(trail.files) {
+            let mut changes = TaskChanges { task_id, files: 0, added: 0, removed: 0 };
+            for (path, span) in paths {
+                if span.after.as_ref().is_none_or(|after| *after == span.before_mark) {
+                    continue;
+                }
+                changes.files += 1;
+                if begun.elapsed() < MAX_TIME
+                    && let Some((added, removed)) = self.lines(&path, &span, settings).await
+                {
+                    changes.added += added;
+                    changes.removed += removed;
+                }
+            }
+            told.push(changes);
+        }
+        told
+    }
+
+    /// Lines that came and went, where both contents are at hand.
+    async fn lines(&self, path: &Path, span: &Span, settings: &Arc<Settings>) -> Option<(u64, u64)> {
+        let before = match &span.before {
+            Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.text(*content, settings).await?,
+            Stood::Missing => String::new(),
+            Stood::File { .. } | Stood::Link { .. } | Stood::Unkept => return None,
+        };
+        let after = match span.after.as_deref()? {
+            // The mark of a file begins with its content.
+            [1, rest @ ..] => {
+                let id = ContentId(rest.get(..32)?.try_into().ok()?);
+                if let Some(text) = self.text(id, settings).await {
+                    text
+                } else {
+                    // Only what was overwritten since is kept; the last one stands there.
+                    let bytes = crate::sys::file::read(path, MAX_FILE_BYTES).ok()?;
+                    (blake3::hash(&bytes).as_bytes() == &id.0).then(|| plain_of(&bytes, settings))??
+                }
+            }
+            [0] => String::new(),
+            _ => return None,
+        };
+        let (_, added, removed) = of_place("", (&span.before, &before), (&span.before, &after));
+        Some((added as u64, removed as u64))
+    }
+
+    async fn text(&self, id: ContentId, settings: &Arc<Settings>) -> Option<String> {
+        let bytes = self.inner.checkpoints.content(id).await.ok()?;
+        (bytes.len() as u64 <= MAX_FILE_BYTES).then(|| plain_of(&bytes, settings))?
+    }
+}
+
+fn by_task(files: Vec<Touch>) -> BTreeMap<TaskId, BTreeMap<PathBuf, Span>> {
+    let mut tasks: BTreeMap<TaskId, BTreeMap<PathBuf, Span>> = BTreeMap::new();
+    for touch in files.into_iter().filter(|touch| !touch.by.is_empty()) {
+        let Some(task) = touch.task.filter(|task| FileRewind::number_of(task).is_none()) else { continue };
+        let paths = tasks.entry(task).or_default();
+        if let Some(span) = paths.get_mut(&touch.path) {
+            span.after = touch.after.or(span.after.take());
+        } else {
+            let span = Span { before: touch.before.stood, before_mark: touch.before.mark, after: touch.after };
+            paths.insert(touch.path, span);
+        }
+    }
+    tasks
+}

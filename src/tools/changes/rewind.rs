@@ -1,0 +1,352 @@
+//! Files put back to what they were before a step: what would happen, and that it happens.
+//!
+//! What stands there now is kept first, like before any other change; each path is written only if it still is what was kept. A
+//! process that dies in between does the rest when it is asked for the same again: what is back already is left alone.
+
+use super::{Changes, Settings};
+use crate::ports::{
+    CheckpointError, ContentId, FileRewind, FilesPlanned, FilesRewound, Owner, Since, Standing, Stood, Touch, TouchedDirectory,
+    Trail,
+};
+use crate::protocol::{ChangedBy, RewindChange, RewindFile};
+use crate::sys::file::{Found, Wanted, WriteError, create_directory, put_back, remove_empty_directory, set_mode};
+use crate::tools::diff::{head, of_place, plain_of};
+use crate::tools::paths::shown_in_one_line;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A larger file has no diff here.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// All diffs together.
+const MAX_DIFF_BYTES: usize = 2 << 20;
+
+/// What is to become of one path.
+struct Move {
+    path: PathBuf,
+    to: Standing,
+    now: Standing,
+    what: What,
+}
+
+enum What {
+    /// It is so already.
+    Nothing,
+    PutBack,
+    /// Somebody else changed it, and why that is known.
+    Conflict(String),
+    /// It stays whatever is wanted.
+    Cannot(String),
+}
+
+/// All of it, and the rest of what was changed.
+struct Moves {
+    files: Vec<Move>,
+    directories: Vec<TouchedDirectory>,
+    cannot: Vec<String>,
+}
+
+impl Changes {
+    pub(in crate::tools) async fn plan_rewind(
+        &self,
+        since: Since,
+        settings: &Arc<Settings>,
+    ) -> Result<FilesPlanned, CheckpointError> {
+        let moves = self.moves(since, None, settings).await?;
+        let mut planned = FilesPlanned { cannot: moves.cannot, ..FilesPlanned::default() };
+        for one in moves.files {
+            let conflict = match &one.what {
+                What::Nothing => continue,
+                What::Cannot(why) => {
+                    planned.cannot.push(format!("{} stays as it is: {why}", shown_in_one_line(&one.path, settings)));
+                    continue;
+                }
+                What::Conflict(why) => Some(why.clone()),
+                What::PutBack => None,
+            };
+            let (diff, added, removed) = self.diff(&one, settings).await;
+            if conflict.is_none() && planned.diff.len() + diff.len() <= MAX_DIFF_BYTES {
+                planned.diff.push_str(&diff);
+            }
+            planned.files.push(RewindFile { added, removed, conflict, ..one.told(settings) });
+        }
+        Ok(planned)
+    }
+
+    pub(in crate::tools) async fn rewind(
+        &self,
+        rewind: &FileRewind,
+        settings: &Arc<Settings>,
+    ) -> Result<FilesRewound, CheckpointError> {
+        let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number), settings).await?;
+        // What was made last goes first, and nothing is put where something else still stands.
+        files.sort_by(|one, other| {
+            let goes = |one: &Move| one.to.stood == Stood::Missing;
+            goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
+        });
+        let task = FileRewind::id_of(rewind.number);
+        let owner = Owner { session: self.inner.session.clone(), task: Some(task), step: rewind.step };
+        let mut done = FilesRewound::default();
+        let mut chosen = Vec::new();
+        let mut back_already = Vec::new();
+        for one in files {
+            match &one.what {
+                What::Nothing => back_already.push(one),
+                What::PutBack => chosen.push(one),
+                What::Conflict(_) if overwrites(&rewind.overwrite, &one.path, settings) => chosen.push(one),
+                What::Conflict(why) => done.kept.push(one.kept(why, settings)),
+                What::Cannot(why) => done.kept.push(one.kept(why, settings)),
+            }
+        }
+        let paths: Vec<_> = chosen.iter().map(|one| one.path.clone()).collect();
+        let to_keep = paths.clone();
+        let before = tokio::task::spawn_blocking(move || super::directories::standing(&to_keep)).await.unwrap_or_default();
+        self.inner.baselines.keep(owner.clone(), paths.clone()).await?;
+        let mut kept = self.kept_for(&owner).await?;
+        // Those were put back before a crash.
+        done.restored +=
+            back_already.iter().filter(|one| kept.get(&one.path).is_some_and(|kept| kept.mark != one.now.mark)).count() as u64;
+        let gone_first = chosen.iter().position(|one| one.to.stood != Stood::Missing).unwrap_or(chosen.len());
+        let rest = chosen.split_off(gone_first);
+        for one in chosen {
+            self.put(one, &kept, &mut done, settings).await;
+        }
+        let noted = off(move || change_directories(&directories)).await?;
+        // Where a directory stood nothing was kept before.
+        self.inner.baselines.keep(owner.clone(), rest.iter().map(|one| one.path.clone()).collect()).await?;
+        kept.extend(self.kept_for(&owner).await?);
+        for one in rest {
+            self.put(one, &kept, &mut done, settings).await;
+        }
+        let looked = paths.clone();
+        let now = tokio::task::spawn_blocking(move || super::directories::standing(&looked)).await.unwrap_or_default();
+        let noted: Vec<_> = super::directories::touched(&before, &now).into_iter().chain(noted).collect();
+        if !noted.is_empty() {
+            self.inner.baselines.note_directories(owner.clone(), noted).await?;
+        }
+        let settled: Vec<_> = paths.into_iter().chain(back_already.into_iter().map(|one| one.path)).collect();
+        self.inner.baselines.settle(owner, settled).await?;
+        Ok(done)
+    }
+
+    /// What is kept for this rewind.
+    async fn kept_for(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, Standing>, CheckpointError> {
+        let trail = self.inner.baselines.trail(self.inner.session.clone(), owner.step).await?;
+        let own = trail.files.into_iter().filter(|touch| touch.task == owner.task);
+        Ok(own.map(|touch| (touch.path, touch.before)).collect())
+    }
+
+    /// Puts one path back, if it is what was kept of it.
+    async fn put(&self, one: Move, kept: &BTreeMap<PathBuf, Standing>, done: &mut FilesRewound, settings: &Arc<Settings>) {
+        match self.try_to_put(&one, kept).await {
+            Ok(()) => done.restored += 1,
+            Err(why) => done.kept.push(one.kept(&why, settings)),
+        }
+    }
+
+    async fn try_to_put(&self, one: &Move, kept: &BTreeMap<PathBuf, Standing>) -> Result<(), String> {
+        let nothing = Standing { stood: Stood::Missing, mark: Vec::new(), why: None };
+        let before = kept.get(&one.path).unwrap_or(&nothing);
+        let found = match &before.stood {
+            Stood::Missing => Found::Nothing,
+            Stood::File { content, mode, .. } => Found::File { hash: blake3::Hash::from_bytes(content.0), mode: *mode },
+            Stood::Link { to } => Found::Link { to: to.clone() },
+            Stood::Unkept => {
+                let why = before.why.clone().unwrap_or_else(|| "no reason is known".to_owned());
+                return Err(format!("what stands there now could not be kept: {why}"));
+            }
+        };
+        let now = self.inner.baselines.standing(vec![one.path.clone()]).await.map_err(|error| error.message)?;
+        if now.first().is_some_and(|now| now.stood != before.stood) {
+            return Err(CHANGED.to_owned());
+        }
+        let (path, to) = (one.path.clone(), one.to.stood.clone());
+        let content = match &to {
+            Stood::File { content, .. } => Some(self.content(*content).await?),
+            Stood::Missing | Stood::Link { .. } | Stood::Unkept => None,
+        };
+        let put = off(move || {
+            let wanted = match (&to, &content) {
+                (Stood::File { mode, .. }, Some(content)) => Wanted::File { content, mode: *mode },
+                (Stood::Link { to }, _) => Wanted::Link { to },
+                _ => Wanted::Nothing,
+            };
+            put_back(&path, &found, wanted)
+        });
+        put.await.map_err(|error| error.message)?.map_err(|error| match error {
+            WriteError::Changed => CHANGED.to_owned(),
+            error => format!("it cannot be written: {error}"),
+        })
+    }
+
+    async fn content(&self, id: ContentId) -> Result<Vec<u8>, String> {
+        self.inner.checkpoints.content(id).await.map_err(|error| {
+            tracing::warn!(%error, "a baseline cannot be read");
+            "the earlier content is not kept any more".to_owned()
+        })
+    }
+
+    /// What each path was and is, and who had to do with it. What the rewind `own` did until now does not count.
+    async fn moves(&self, since: Since, own: Option<u32>, settings: &Arc<Settings>) -> Result<Moves, CheckpointError> {
+        let mut cannot = Vec::new();
+        if let Err(error) = self.look_at_commands(settings).await {
+            cannot.push(format!("what a command changed last is not known: {error}"));
+        }
+        let step = if let Since::Step(step) = since { step } else { 0 };
+        let Trail { files, directories, gaps, left_out } = self.inner.baselines.trail(self.inner.session.clone(), step).await?;
+        let counts = |task: &Option<crate::protocol::TaskId>| {
+            let number = task.as_ref().and_then(FileRewind::number_of);
+            let later = match since {
+                Since::Step(_) => true,
+                Since::Rewind(first) => number.is_some_and(|number| number >= first),
+            };
+            later && (number.is_none() || number != own)
+        };
+        if let Since::Step(_) = since {
+            cannot.extend(gaps);
+            if left_out > 0 {
+                cannot.push(format!("{left_out} more paths were changed than are kept of one session"));
+            }
+        }
+        let mut by_path: BTreeMap<PathBuf, Vec<Touch>> = BTreeMap::new();
+        // What a tool looked at and left as it was is no change of it: the next one begins with what stood there then.
+        for touch in files.into_iter().filter(|touch| counts(&touch.task) && !touch.by.is_empty()) {
+            by_path.entry(touch.path.clone()).or_default().push(touch);
+        }
+        let paths: Vec<_> = by_path.keys().cloned().collect();
+        let standing = self.inner.baselines.standing(paths).await?;
+        let files = by_path.into_iter().zip(standing).map(|((path, touches), now)| moved(path, &touches, now));
+        let mut seen = BTreeSet::new();
+        let directories = directories.into_iter().filter(|one| counts(&one.task) && seen.insert(one.path.clone()));
+        Ok(Moves { directories: directories.collect(), files: files.collect(), cannot })
+    }
+
+    /// From what stands there to what would, where both are text of a size that is looked at.
+    async fn diff(&self, one: &Move, settings: &Arc<Settings>) -> (String, u64, u64) {
+        let name = settings.redactor.redact(&shown_in_one_line(&one.path, settings)).text.into_owned();
+        let kept = match &one.to.stood {
+            Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.content(*content).await.ok(),
+            other => plain(other),
+        };
+        let (settings, path, now, to) = (Arc::clone(settings), one.path.clone(), one.now.stood.clone(), one.to.stood.clone());
+        let made = off(move || {
+            let there = match &now {
+                Stood::File { bytes, .. } if *bytes <= MAX_FILE_BYTES && (settings.may_read)(&path) => {
+                    crate::sys::file::read(&path, MAX_FILE_BYTES).ok()
+                }
+                other => plain(other),
+            };
+            let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| plain_of(&bytes, &settings));
+            let (Some(old), Some(new)) = (text(there), text(kept)) else { return (String::new(), 0, 0) };
+            let (diff, added, removed) = of_place(&name, (&now, &old), (&to, &new));
+            let diff = format!("{}{diff}", head(&name, &now, &to));
+            (diff, added as u64, removed as u64)
+        });
+        made.await.unwrap_or_default()
+    }
+}
+
+const CHANGED: &str = "it was changed at this very moment";
+const BY_HAND: &str = "it was changed by hand since";
+const IN_BETWEEN: &str = "it was changed by hand between two changes of this session, and that would be lost";
+const UNFINISHED: &str = "aye ended while it was changed, so what stands there may be yours";
+
+/// What is to become of a path with these changes, the oldest first.
+fn moved(path: PathBuf, touches: &[Touch], now: Standing) -> Move {
+    let nothing = Standing { stood: Stood::Missing, mark: Vec::new(), why: None };
+    let to = touches.first().map_or(nothing, |touch| touch.before.clone());
+    let what = decide(&path, touches, &now, &to);
+    Move { path, to, now, what }
+}
+
+/// The policy holds the agent; who goes back is the person.
+fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> What {
+    let ours = |touch: &Touch| touch.by.iter().any(|by| matches!(by, ChangedBy::Tool | ChangedBy::Command));
+    if now.mark == to.mark || !touches.iter().any(ours) {
+        return What::Nothing;
+    }
+    if path.components().any(|name| name.as_os_str() == ".git") {
+        return What::Cannot("it is git's own, and git's commands undo what they do".to_owned());
+    }
+    for (side, when) in [(to, "what it was then"), (now, "what stands there now")] {
+        if side.stood == Stood::Unkept {
+            let why = side.why.as_deref().unwrap_or("no reason is known");
+            return What::Cannot(format!("{when} is not kept ({why})"));
+        }
+    }
+    if touches.iter().any(|touch| touch.mixed) {
+        return What::Conflict(IN_BETWEEN.to_owned());
+    }
+    let mut before: Option<&Touch> = None;
+    for touch in touches {
+        if let Some(earlier) = before
+            && earlier.after.as_ref().unwrap_or(&earlier.before.mark) != &touch.before.mark
+        {
+            return What::Conflict(if earlier.after.is_some() { IN_BETWEEN } else { UNFINISHED }.to_owned());
+        }
+        before = Some(touch);
+    }
+    match before.map(|last| (&last.after, &last.before.mark)) {
+        Some((Some(after), _)) if *after == now.mark => What::PutBack,
+        Some((Some(_), _)) | None => What::Conflict(BY_HAND.to_owned()),
+        Some((None, mark)) if *mark == now.mark => What::PutBack,
+        Some((None, _)) => What::Conflict(UNFINISHED.to_owned()),
+    }
+}
+
+/// Directories that were made go where nothing is in them, those that were removed come back. What was done.
+fn change_directories(touched: &[TouchedDirectory]) -> Vec<TouchedDirectory> {
+    let mut done = Vec::new();
+    let mut made: Vec<_> = touched.iter().filter(|one| one.made).collect();
+    made.sort_by(|one, other| other.path.cmp(&one.path));
+    for one in made {
+        if remove_empty_directory(&one.path).unwrap_or(false) {
+            done.push(TouchedDirectory { made: false, ..one.clone() });
+        }
+    }
+    let mut gone: Vec<_> = touched.iter().filter(|one| !one.made).collect();
+    gone.sort_by(|one, other| one.path.cmp(&other.path));
+    for one in gone {
+        if create_directory(&one.path).unwrap_or(false) {
+            let _ = set_mode(&one.path, one.mode);
+            done.push(TouchedDirectory { made: true, ..one.clone() });
+        }
+    }
+    done
+}
+
+/// Paths are given as they were told.
+fn overwrites(paths: &[PathBuf], path: &Path, settings: &Settings) -> bool {
+    paths.iter().any(|given| given == path || settings.workspace.join(given) == path)
+}
+
+impl Move {
+    fn told(&self, settings: &Settings) -> RewindFile {
+        let change = match (&self.to.stood, &self.now.stood) {
+            (Stood::Missing, _) => RewindChange::Deleted,
+            (_, Stood::Missing) => RewindChange::BroughtBack,
+            _ => RewindChange::Restored,
+        };
+        let path = self.path.strip_prefix(&settings.workspace).unwrap_or(&self.path).to_owned();
+        RewindFile { path, change, added: 0, removed: 0, conflict: None, kept: false }
+    }
+
+    fn kept(&self, why: &str, settings: &Settings) -> RewindFile {
+        RewindFile { conflict: Some(why.to_owned()), kept: true, ..self.told(settings) }
+    }
+}
+
+/// Of what is no file, as the diff has it.
+fn plain(stood: &Stood) -> Option<Vec<u8>> {
+    match stood {
+        Stood::Missing => Some(Vec::new()),
+        Stood::Link { to } => Some(to.display().to_string().into_bytes()),
+        Stood::File { .. } | Stood::Unkept => None,
+    }
+}
+
+/// Where waiting for a disk harms nobody.
+async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| CheckpointError { message: format!("it ended before it was done: {error}") })
+}

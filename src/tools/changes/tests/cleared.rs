@@ -1,0 +1,71 @@
+//! What git ignores is kept before a command that removes it, as far as it fits, and the rest is named.
+
+use super::*;
+use crate::ports::{FileRewind, Since};
+use std::process::Command as Program;
+
+/// Written, an own file that git ignores, and one that is built.
+fn ignoring() -> Session {
+    Session::new(&[(".gitignore", "target\n*.env\n"), ("a.rs", "fn a() {}\n"), ("own.env", "KEY=1\n"), ("target/built", "x\n")])
+}
+
+/// Of such a size, and no room taken for it.
+fn large(session: &Session, name: &str, mib: u64) {
+    session.bench.write(name, "");
+    fs::File::options().write(true).open(session.bench.path(name)).unwrap().set_len(mib << 20).unwrap();
+}
+
+fn notes(session: &Session, line: &str) -> String {
+    let plan = session.runtime.block_on(session.router.plan(call("RunCommand", json!({"command": line})))).unwrap();
+    plan.proposal.unwrap().notes.join("\n")
+}
+
+#[test]
+fn the_question_says_what_is_kept_and_what_is_gone_for_good() {
+    let session = ignoring();
+    for line in ["git clean -fdx", "git clean -xdf && ls", "git clean -fdX"] {
+        let notes = notes(&session, line);
+        assert!(notes.contains("it removes what git ignores; kept before it: 2 ignored files"), "{line}: {notes}");
+    }
+    for line in ["git clean -fd", "git status", "ls target"] {
+        assert!(!notes(&session, line).contains("git ignores"), "{line}");
+    }
+    large(&session, "target/debug/large", 65);
+    let notes = notes(&session, "git clean -fdx");
+    let words = "not kept, so gone for good: target/ (2 files, 66 MiB); kept before it: 1 ignored file";
+    assert!(notes.contains(words), "{notes}");
+}
+
+#[test]
+fn what_is_small_is_kept_first_and_only_some_of_the_rest_is_named() {
+    let session = Session::new(&[(".gitignore", "big*\nown\n"), ("own", "mine\n")]);
+    for number in 0..9 {
+        large(&session, &format!("big{number}/file"), 65 + number);
+    }
+    let notes = notes(&session, "git clean -fdx");
+    assert!(notes.contains("gone for good: big0/ (1 file, 65 MiB), big1/ (1 file, 66 MiB)"), "{notes}");
+    assert!(notes.contains("big5/ (1 file, 70 MiB) and 3 more; kept before it: 1 ignored file"), "{notes}");
+}
+
+#[test]
+fn what_was_ignored_comes_back_and_what_was_not_kept_is_told() {
+    if Program::new("git").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no git");
+        return;
+    }
+    let session = ignoring();
+    large(&session, "target/debug/large", 65);
+    let init = Program::new("git").args(["init", "-q"]).current_dir(&session.bench.settings.workspace).status().unwrap();
+    assert!(init.success());
+    session.router.stepped(1);
+    session.does("RunCommand", json!({"command": "git clean -fdxq"}));
+    assert!(!session.bench.path("own.env").exists() && !session.bench.path("target").exists());
+    let plan = session.runtime.block_on(session.router.plan_rewind(Since::Step(1))).unwrap();
+    let told = plan.cannot.join("\n");
+    assert!(told.contains("removed what git ignores and was not kept: target/ (2 files, 66 MiB)"), "{told}");
+    let rewind = FileRewind { number: 1, since: Since::Step(1), step: 2, overwrite: Vec::new() };
+    session.runtime.block_on(session.router.rewind(rewind)).unwrap();
+    assert_eq!(session.bench.read("own.env"), b"KEY=1\n");
+    assert_eq!(session.bench.read("a.rs"), b"fn a() {}\n");
+    assert!(!session.bench.path("target").exists());
+}

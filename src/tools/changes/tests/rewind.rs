@@ -1,0 +1,382 @@
+//! Back to before any step, and forth again.
+
+use super::*;
+use crate::ports::{FileRewind, FilesPlanned, FilesRewound, Since};
+use crate::protocol::RewindChange;
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+impl Session {
+    fn step(&self, step: u64) {
+        self.router.stepped(step);
+    }
+
+    fn plan(&self, since: Since) -> FilesPlanned {
+        self.runtime.block_on(self.router.plan_rewind(since)).unwrap()
+    }
+
+    fn rewind(&self, number: u32, since: Since, step: u64) -> FilesRewound {
+        self.rewind_over(number, since, step, Vec::new())
+    }
+
+    fn rewind_over(&self, number: u32, since: Since, step: u64, overwrite: Vec<PathBuf>) -> FilesRewound {
+        self.runtime.block_on(self.router.rewind(FileRewind { number, since, step, overwrite })).unwrap()
+    }
+
+    /// What a command does, without the command.
+    fn command(&self, act: impl FnOnce()) {
+        let settings = Arc::new(self.bench.settings.clone());
+        self.runtime.block_on(async {
+            let before = checkpoint::before(&settings, &CancellationToken::new()).await.unwrap().unwrap();
+            act();
+            before.over(&settings).await;
+        });
+    }
+}
+
+/// All entries below the workspace: what they are, what they hold, their permission bits.
+fn everything(session: &Session) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![session.bench.root.clone()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&session.bench.root).unwrap().display().to_string();
+            let metadata = path.symlink_metadata().unwrap();
+            let what = if metadata.is_symlink() {
+                format!("→ {}", fs::read_link(&path).unwrap().display())
+            } else if metadata.is_dir() {
+                waiting.push(path);
+                "/".to_owned()
+            } else {
+                format!("{:o} {}", metadata.permissions().mode() & 0o7777, fs::read_to_string(&path).unwrap())
+            };
+            found.insert(name, what);
+        }
+    }
+    found
+}
+
+fn short_plan(plan: &FilesPlanned) -> Vec<(String, RewindChange, bool)> {
+    plan.files.iter().map(|file| (file.path.display().to_string(), file.change, file.conflict.is_some())).collect()
+}
+
+#[test]
+fn files_links_modes_and_directories_go_back_and_forth() {
+    let session = Session::new(&[("a", "one\n"), ("b", "b\n"), ("old/c", "c\n")]);
+    symlink("a", session.bench.path("link")).unwrap();
+    let start = everything(&session);
+    session.step(1);
+    session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
+    session.does("WriteFile", json!({"path": "new/deep/x", "content": "x\n"}));
+    session.does("CreateDirectory", json!({"path": "empty/inner"}));
+    let middle = everything(&session);
+    session.step(2);
+    session.does("Delete", json!({"path": "old", "recursive": true}));
+    session.does(
+        "RunCommand",
+        json!({"command": "chmod 700 b; ln -sfn b link; echo three > a; rm -rf new; mkdir made; echo e > made/e"}),
+    );
+    let end = everything(&session);
+    let plan = session.plan(Since::Step(1));
+    let expected = [
+        ("a", RewindChange::Restored),
+        ("b", RewindChange::Restored),
+        ("link", RewindChange::Restored),
+        ("made/e", RewindChange::Deleted),
+        ("old/c", RewindChange::BroughtBack),
+    ];
+    assert_eq!(short_plan(&plan), expected.map(|(path, change)| (path.to_owned(), change, false)), "{plan:?}");
+    assert!(plan.diff.contains("-three\n+one\n") && plan.diff.contains("new mode 100644"), "{}", plan.diff);
+    assert_eq!(everything(&session), end, "a plan does nothing");
+    let done = session.rewind(1, Since::Step(1), 2);
+    assert_eq!((done.restored, done.kept), (5, Vec::new()));
+    assert_eq!(everything(&session), start);
+    // Each rewind can be taken back, and that too.
+    session.rewind(2, Since::Rewind(1), 2);
+    assert_eq!(everything(&session), end);
+    session.rewind(3, Since::Step(2), 2);
+    assert_eq!(everything(&session), middle);
+    session.rewind(4, Since::Rewind(3), 2);
+    assert_eq!(everything(&session), end);
+    session.rewind(5, Since::Step(1), 2);
+    assert_eq!(everything(&session), start);
+}
+
+#[test]
+fn what_was_changed_by_hand_stays_until_the_person_says_otherwise() {
+    let session = Session::new(&[("a", "one\n"), ("b", "one\n"), ("c", "one\n")]);
+    session.step(1);
+    session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
+    session.does("WriteFile", json!({"path": "b", "content": "two\n"}));
+    session.does("WriteFile", json!({"path": "c", "content": "two\n"}));
+    session.bench.write("b", "by hand\n");
+    session.step(2);
+    session.does("WriteFile", json!({"path": "c", "content": "three\n"}));
+    session.bench.write("c", "by hand, later\n");
+    session.command(|| fs::write(session.bench.path("c"), "by a command\n").unwrap());
+    let done = session.rewind(1, Since::Step(1), 2);
+    let kept: Vec<_> = done.kept.iter().map(|file| (file.path.to_str().unwrap(), file.conflict.as_deref().unwrap())).collect();
+    let in_between = "it was changed by hand between two changes of this session, and that would be lost";
+    assert_eq!(kept, [("b", "it was changed by hand since"), ("c", in_between)]);
+    assert_eq!(tree(&session)["a"], "one\n");
+    assert_eq!(
+        (tree(&session)["b"].as_str(), fs::read_to_string(session.bench.path("c")).unwrap()),
+        ("by hand\n", "by a command\n".to_owned())
+    );
+    let done = session.rewind_over(2, Since::Step(1), 2, vec!["b".into()]);
+    assert_eq!((done.restored, done.kept.len()), (1, 1));
+    assert_eq!(tree(&session)["b"], "one\n");
+    session.rewind(3, Since::Rewind(2), 2);
+    assert_eq!(tree(&session)["b"], "by hand\n", "what was overwritten was kept");
+}
+
+#[test]
+fn a_link_put_in_the_place_of_a_directory_leads_nowhere() {
+    let session = Session::new(&[("d/a", "one\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("a"), "two\n").unwrap();
+    session.step(1);
+    session.does("WriteFile", json!({"path": "d/a", "content": "two\n"}));
+    fs::rename(session.bench.path("d"), session.bench.path("e")).unwrap();
+    symlink(outside.path(), session.bench.path("d")).unwrap();
+    let done = session.rewind_over(1, Since::Step(1), 1, vec!["d/a".into()]);
+    assert_eq!(done.restored, 0, "{done:?}");
+    assert_eq!(fs::read_to_string(outside.path().join("a")).unwrap(), "two\n");
+}
+
+#[test]
+fn a_rewind_that_a_crash_cut_short_is_done_to_its_end() {
+    let session = Session::new(&[("a", "one\n"), ("b", "one\n")]);
+    let start = everything(&session);
+    session.step(1);
+    for path in ["a", "b", "new"] {
+        session.does("WriteFile", json!({"path": path, "content": "two\n"}));
+    }
+    let end = everything(&session);
+    // What stands there is kept, the first file is back, and then it dies.
+    let owner = Owner { session: SessionId::new("s"), task: Some(FileRewind::id_of(1)), step: 1 };
+    let paths = ["a", "b", "new"].map(|name| session.bench.path(name)).to_vec();
+    session.runtime.block_on(session.changes.inner.baselines.keep(owner, paths)).unwrap();
+    session.bench.write("a", "one\n");
+    let session = session.resumed();
+    let done = session.rewind(1, Since::Step(1), 1);
+    assert_eq!((done.restored, done.kept), (3, Vec::new()));
+    assert_eq!(everything(&session), start);
+    session.rewind(2, Since::Rewind(1), 1);
+    assert_eq!(everything(&session), end);
+}
+
+#[test]
+fn nothing_of_git_is_touched() {
+    let session = Session::new(&[(".git/config", "mine\n"), ("a", "one\n")]);
+    session.step(1);
+    session.command(|| {
+        session.bench.write("a", "two\n");
+        session.bench.write(".git/config", "theirs\n");
+    });
+    session.rewind(1, Since::Step(1), 1);
+    assert_eq!(tree(&session)["a"], "one\n");
+    assert_eq!(fs::read_to_string(session.bench.path(".git/config")).unwrap(), "theirs\n");
+}
+
+#[test]
+fn the_list_of_points_counts_the_files_and_lines_of_each_task() {
+    let session = Session::new(&[("a", "one\n")]);
+    session.step(1);
+    session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
+    session.step(2);
+    session.does("WriteFile", json!({"path": "a", "content": "two\nthree\n"}));
+    session.begins("2");
+    session.step(3);
+    session.does("RunCommand", json!({"command": "echo b > b; echo c > c"}));
+    let counts: Vec<_> = session.runtime.block_on(session.router.task_changes());
+    let counts: Vec<_> = counts.iter().map(|one| (one.task_id.as_str(), one.files, one.added, one.removed)).collect();
+    assert_eq!(counts, [("1", 1, 2, 1), ("2", 2, 2, 0)]);
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Write(usize, u8),
+    Append(usize),
+    Move(usize, usize),
+    Copy(usize, usize),
+    Delete(usize),
+    MakeDirectory(usize),
+    Command(usize, u8, Deed),
+    ByHand(usize, u8),
+    RemovedByHand(usize),
+    Killed,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Deed {
+    Write,
+    Remove,
+    Mode,
+    Link,
+    MakeDirectory,
+    RemoveTree,
+}
+
+const PLACES: [&str; 8] = ["a", "b", "dir/a", "dir/b", "dir/deep/c", "d", "dir", "e/f"];
+
+fn acts(by_hand: u32) -> impl Strategy<Value = Vec<Act>> {
+    let place = 0..PLACES.len();
+    let deed = prop_oneof![
+        3 => Just(Deed::Write),
+        2 => Just(Deed::Remove),
+        1 => Just(Deed::Mode),
+        1 => Just(Deed::Link),
+        1 => Just(Deed::MakeDirectory),
+        1 => Just(Deed::RemoveTree),
+    ];
+    let act = prop_oneof![
+        4 => (place.clone(), 0..5_u8).prop_map(|(place, text)| Act::Write(place, text)),
+        2 => place.clone().prop_map(Act::Append),
+        2 => (place.clone(), place.clone()).prop_map(|(from, to)| Act::Move(from, to)),
+        1 => (place.clone(), place.clone()).prop_map(|(from, to)| Act::Copy(from, to)),
+        2 => place.clone().prop_map(Act::Delete),
+        1 => place.clone().prop_map(Act::MakeDirectory),
+        5 => (place.clone(), 0..5_u8, deed).prop_map(|(place, text, deed)| Act::Command(place, text, deed)),
+        by_hand => (place.clone(), 0..5_u8).prop_map(|(place, text)| Act::ByHand(place, text)),
+        by_hand => place.prop_map(Act::RemovedByHand),
+        1 => Just(Act::Killed),
+    ];
+    proptest::collection::vec(act, 1..10)
+}
+
+fn act(session: &Session, act: &Act) {
+    let path = |place: usize| session.bench.path(PLACES[place]);
+    match *act {
+        Act::Write(place, number) => drop(session.call("WriteFile", json!({"path": PLACES[place], "content": text(number)}))),
+        Act::Append(place) => drop(session.call("AppendFile", json!({"path": PLACES[place], "content": "more\n"}))),
+        Act::Move(from, to) => drop(session.call("Move", json!({"source": PLACES[from], "destination": PLACES[to]}))),
+        Act::Copy(from, to) => drop(session.call("Copy", json!({"source": PLACES[from], "destination": PLACES[to]}))),
+        Act::Delete(place) => drop(session.call("Delete", json!({"path": PLACES[place], "recursive": true}))),
+        Act::MakeDirectory(place) => drop(session.call("CreateDirectory", json!({"path": PLACES[place]}))),
+        Act::Command(place, number, deed) => session.command(|| {
+            let path = path(place);
+            let _ = match deed {
+                Deed::Write => {
+                    let _ = fs::create_dir_all(path.parent().unwrap());
+                    fs::write(&path, text(number))
+                }
+                Deed::Remove => fs::remove_file(&path),
+                Deed::Mode if path.is_file() && !path.is_symlink() => {
+                    fs::set_permissions(&path, PermissionsExt::from_mode(0o600 | u32::from(number) << 3))
+                }
+                Deed::Mode => Ok(()),
+                Deed::Link => {
+                    let _ = fs::remove_file(&path);
+                    symlink(format!("to-{number}"), &path)
+                }
+                Deed::MakeDirectory => fs::create_dir_all(&path),
+                Deed::RemoveTree => fs::remove_dir_all(&path),
+            };
+        }),
+        Act::ByHand(place, number) => {
+            let path = path(place);
+            if !path.is_dir() && path.parent().is_some_and(Path::is_dir) && !path.is_symlink() {
+                fs::write(&path, format!("by hand {number}\n")).unwrap();
+            }
+        }
+        Act::RemovedByHand(place) => drop(fs::remove_file(path(place))),
+        Act::Killed => {}
+    }
+}
+
+fn cases() -> u32 {
+    std::env::var("AYE_REWIND_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(100)
+}
+
+fn start() -> Session {
+    let session = Session::new(&[("a", &text(0)), ("dir/a", &text(1)), ("dir/deep/c", &text(2))]);
+    fs::set_permissions(session.bench.path("a"), PermissionsExt::from_mode(0o755)).unwrap();
+    session
+}
+
+/// Does all of it, each in a step of its own; the trees before each step, and the one after all.
+fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, String>>) {
+    let mut trees = Vec::new();
+    for (step, one) in acts.iter().enumerate() {
+        trees.push(everything(&session));
+        session.step(step as u64 + 1);
+        if matches!(one, Act::Killed) {
+            session = session.resumed();
+        }
+        act(&session, one);
+    }
+    trees.push(everything(&session));
+    (session, trees)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_rewind_to_any_step_gives_the_tree_of_that_step_and_a_redo_the_last_one(
+        acts in acts(0),
+        first in any::<prop::sample::Index>(),
+        second in any::<prop::sample::Index>(),
+    ) {
+        let (session, trees) = played(start(), &acts);
+        let last = acts.len() as u64;
+        let mut number = 0;
+        for point in [first, second] {
+            let step = point.index(acts.len());
+            number += 1;
+            let done = session.rewind(number, Since::Step(step as u64 + 1), last);
+            prop_assert_eq!(&done.kept, &Vec::new());
+            prop_assert_eq!(everything(&session), trees[step].clone(), "back before step {}", step + 1);
+            number += 1;
+            session.rewind(number, Since::Rewind(number - 1), last);
+            prop_assert_eq!(everything(&session), trees[acts.len()].clone(), "forth again");
+        }
+    }
+
+    #[test]
+    fn what_is_changed_by_hand_in_between_is_kept_and_all_else_goes_back(
+        acts in acts(3),
+        point in any::<prop::sample::Index>(),
+    ) {
+        let (session, trees) = played(start(), &acts);
+        let (end, point) = (trees[acts.len()].clone(), point.index(acts.len()));
+        let done = session.rewind(1, Since::Step(point as u64 + 1), acts.len() as u64);
+        let after = everything(&session);
+        let below = |path: &Path| session.bench.path("").join(path).strip_prefix(&session.bench.root).unwrap().display().to_string();
+        let kept: Vec<String> = done.kept.iter().map(|file| below(&file.path)).collect();
+        let mut names: Vec<_> = trees.iter().flat_map(BTreeMap::keys).collect();
+        names.sort();
+        names.dedup();
+        let by_hand: Vec<String> = acts.iter().filter_map(|one| match one {
+            Act::ByHand(place, _) | Act::RemovedByHand(place) => Some(below(Path::new(PLACES[*place]))),
+            _ => None,
+        }).collect();
+        let is_directory = |name: &String| trees.iter().any(|tree| tree.get(name).is_some_and(|what| what == "/"));
+        for name in names.into_iter().filter(|name| !is_directory(name)) {
+            // Who changed it in which step since then.
+            let changes: Vec<(usize, bool)> = (point..acts.len())
+                .filter(|step| trees[*step].get(name) != trees[step + 1].get(name))
+                .map(|step| (step, matches!(acts[step], Act::ByHand(..) | Act::RemovedByHand(_))))
+                .collect();
+            let ours = changes.iter().find(|(_, by_hand)| !by_hand).map(|(step, _)| *step);
+            let later = ours.is_some_and(|ours| changes.iter().any(|(step, by_hand)| *by_hand && *step > ours));
+            let then = ours.and_then(|step| trees[step].get(name)).cloned();
+            if kept.contains(name) {
+                prop_assert_eq!(after.get(name), end.get(name), "{} stays", name);
+                // A file that somebody put where a directory was stands in the way of all that was in it.
+                let above = by_hand.iter().any(|other| name.starts_with(&format!("{other}/")));
+                prop_assert!(later || above, "{} stays, and nobody else changed it: {:?}", name, done);
+            } else if later {
+                prop_assert!(after.get(name) == end.get(name), "{} by hand was lost", name);
+            } else if ours.is_some() {
+                prop_assert_eq!(after.get(name), then.as_ref(), "{} goes back", name);
+            } else {
+                prop_assert_eq!(after.get(name), end.get(name), "{} is not ours", name);
+            }
+        }
+        session.rewind(2, Since::Rewind(1), acts.len() as u64);
+        prop_assert_eq!(everything(&session), end);
+    }
+}

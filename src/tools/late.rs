@@ -1,0 +1,60 @@
+//! Calls that cannot be done, where saying why would tell what nobody may look at: the place is judged first.
+
+use super::paths::Paths;
+use super::tool::{AnyTool, Settings};
+use crate::ports::Plan;
+use crate::protocol::{Action, ToolCall, ToolError};
+use serde_json::{Map, Value};
+
+/// What a call names, if some of it lies where nothing may be read.
+pub(super) fn hidden(
+    tool: &dyn AnyTool,
+    called: &str,
+    arguments: Map<String, Value>,
+    settings: &Settings,
+) -> Option<Vec<Action>> {
+    // Where links cannot be followed to their end, the text says enough.
+    let actions = tool
+        .actions(called, arguments.clone(), &Paths::on_disk(settings))
+        .or_else(|_| tool.actions(called, arguments, &Paths::lexical(settings)))
+        .ok()?;
+    let may_be_seen = |action: &Action| match action {
+        Action::Read { target }
+        | Action::Write { target }
+        | Action::Delete { target }
+        | Action::Open { target }
+        | Action::Upload { target }
+        | Action::Exec { cwd: target, .. } => (settings.may_read)(&target.real),
+        Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.may_read)(&target.real)),
+        Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => true,
+    };
+    (!actions.iter().all(may_be_seen)).then_some(actions)
+}
+
+/// Why a call cannot be done, told once the policy let it pass.
+pub(super) struct Late(pub ToolError);
+
+/// The places as the model wrote them.
+fn named(actions: &[Action]) -> String {
+    let given = |action: &Action| match action {
+        Action::Read { target }
+        | Action::Write { target }
+        | Action::Delete { target }
+        | Action::Open { target }
+        | Action::Upload { target }
+        | Action::Exec { cwd: target, .. } => target.given.clone(),
+        Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
+        Action::Fetch { url, .. } => url.clone(),
+        Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
+    };
+    actions.iter().map(given).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
+    Plan {
+        summary: format!("{tool_name} {}, which cannot be done", named(&actions)),
+        actions,
+        changes: false,
+        ..Plan::bare(call, tool_name.to_owned(), Box::new(Late(error)))
+    }
+}

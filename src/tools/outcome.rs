@@ -1,0 +1,196 @@
+//! What became of a call that was under way when aye ended: the disk is held against what its plan said.
+
+use crate::ports::Found;
+use crate::protocol::{PlaceChange, Standing};
+use crate::sys::file::PreImage;
+use crate::sys::file::append::scan;
+use crate::sys::file::tree::{Survey, survey};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// How the names of what is not done yet begin.
+const UNFINISHED: &str = ".aye-";
+/// Of each kind that many are named, the others counted.
+const NAMED: usize = 10;
+
+pub(in crate::tools) fn content(image: &PreImage) -> Standing {
+    match image {
+        PreImage::Absent => Standing::Nothing,
+        PreImage::Content(hash) => Standing::Content { hash: hash.to_hex().to_string() },
+    }
+}
+
+pub(in crate::tools) fn entry(survey: &Survey) -> Standing {
+    let Survey { files, directories, links, bytes, .. } = *survey;
+    Standing::Entry { files, directories, links, bytes }
+}
+
+/// A file that gets other content, or that is made.
+pub(in crate::tools) fn written(path: &Path, before: &PreImage, after: &PreImage) -> PlaceChange {
+    PlaceChange { path: path.to_owned(), before: content(before), after: Some(content(after)) }
+}
+
+/// What stands at a place now: as the call found it, as it leaves it, or neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    Old,
+    New,
+    /// The call leaves it as it was.
+    Same,
+    Other,
+}
+
+/// What the disk says of a call that was to change these places; nothing where it was to change none.
+pub fn found(changes: &[PlaceChange]) -> Option<Found> {
+    let looked: Vec<(Now, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
+    if looked.is_empty() {
+        return None;
+    }
+    let has = |wanted: Now| looked.iter().any(|(now, _)| *now == wanted);
+    Some(match (has(Now::Old), has(Now::New), has(Now::Other)) {
+        (false, _, false) => Found::Done { left: left(changes) },
+        (true, false, false) => Found::NotDone { left: left(changes) },
+        _ => Found::Partly { words: words(&looked, &left(changes)) },
+    })
+}
+
+fn now(change: &PlaceChange) -> Now {
+    let is_old = stands(&change.path, &change.before);
+    if change.after.as_ref() == Some(&change.before) {
+        return if is_old { Now::Same } else { Now::Other };
+    }
+    if is_old {
+        Now::Old
+    } else if change.after.as_ref().is_some_and(|after| stands(&change.path, after)) {
+        Now::New
+    } else {
+        Now::Other
+    }
+}
+
+/// Whether this stands there. What cannot be looked at stands nowhere.
+fn stands(path: &Path, what: &Standing) -> bool {
+    let form = path.symlink_metadata();
+    match what {
+        Standing::Nothing => {
+            form.is_err_and(|error| matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory))
+        }
+        Standing::Directory => form.is_ok_and(|form| form.is_dir()),
+        Standing::Content { .. } => {
+            form.is_ok_and(|form| form.is_file()) && scan(path, &mut |_| {}).is_ok_and(|image| content(&image) == *what)
+        }
+        Standing::Entry { .. } => form.is_ok() && survey(path, &mut |_, _| {}).is_ok_and(|survey| entry(&survey) == *what),
+        Standing::Unreadable => false,
+    }
+}
+
+/// What stands unfinished beside these places.
+fn left(changes: &[PlaceChange]) -> Vec<PathBuf> {
+    let above: BTreeSet<&Path> = changes.iter().filter_map(|change| change.path.parent()).collect();
+    let entries = above.into_iter().filter_map(|directory| directory.read_dir().ok()).flatten().flatten();
+    let mut left: Vec<PathBuf> =
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)).map(|entry| entry.path()).collect();
+    left.sort();
+    left
+}
+
+/// ``new: `a`; as before: `b`; neither: `c` ``
+fn words(looked: &[(Now, &Path)], left: &[PathBuf]) -> String {
+    let of =
+        |wanted: &[Now]| -> Vec<&Path> { looked.iter().filter(|(now, _)| wanted.contains(now)).map(|(_, path)| *path).collect() };
+    let kinds = [
+        ("as the call makes it", of(&[Now::New])),
+        ("as it was before", of(&[Now::Old, Now::Same])),
+        ("neither as it was nor as the call makes it", of(&[Now::Other])),
+    ];
+    let told = kinds.iter().filter(|(_, paths)| !paths.is_empty()).map(|(words, paths)| format!("{words}: {}", named(paths)));
+    let left: Vec<&Path> = left.iter().filter_map(|path| path.file_name()).map(Path::new).collect();
+    let left = (!left.is_empty()).then(|| format!("left over beside them: {}", named(&left)));
+    told.chain(left).collect::<Vec<_>>().join("; ")
+}
+
+fn named(paths: &[&Path]) -> String {
+    let mut names: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{}`", path.display())).collect();
+    let more = paths.len().saturating_sub(NAMED);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn image(content: &str) -> PreImage {
+        PreImage::of(content.as_bytes())
+    }
+
+    #[test]
+    fn all_new_is_done_all_old_is_not_and_anything_else_is_told_file_by_file() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let edit = |name: &str| written(&path(name), &image("old"), &image("new"));
+        let make = |name: &str| written(&path(name), &PreImage::Absent, &image("new"));
+        let changes = [edit("a"), edit("b"), make("c")];
+        let put = |a: &str, b: &str, c: Option<&str>| {
+            fs::write(path("a"), a).unwrap();
+            fs::write(path("b"), b).unwrap();
+            drop(fs::remove_file(path("c")));
+            if let Some(c) = c {
+                fs::write(path("c"), c).unwrap();
+            }
+            found(&changes).unwrap()
+        };
+        assert_eq!(put("new", "new", Some("new")), Found::Done { left: Vec::new() });
+        assert_eq!(put("old", "old", None), Found::NotDone { left: Vec::new() });
+        fs::write(path(".aye-1"), "old").unwrap();
+        let Found::Partly { words } = put("new", "by hand", None) else { panic!("it is in part") };
+        let [new, old, other] = ["a", "c", "b"].map(|name| path(name).display().to_string());
+        assert_eq!(
+            words,
+            format!(
+                "as the call makes it: `{new}`; as it was before: `{old}`; neither as it was nor as the call makes it: `{other}`; \
+                 left over beside them: `.aye-1`"
+            )
+        );
+        assert_eq!(put("new", "new", Some("new")), Found::Done { left: vec![path(".aye-1")] });
+        assert_eq!(found(&[]), None);
+    }
+
+    #[test]
+    fn what_moves_copies_and_goes_is_known_by_how_much_of_it_there_is() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("file"), "text").unwrap();
+        let tree = entry(&survey(&from, &mut |_, _| {}).unwrap());
+        let moved = [
+            PlaceChange { path: from.clone(), before: tree.clone(), after: Some(Standing::Nothing) },
+            PlaceChange { path: to.clone(), before: Standing::Nothing, after: Some(tree) },
+        ];
+        assert_eq!(found(&moved), Some(Found::NotDone { left: Vec::new() }));
+        fs::rename(&from, &to).unwrap();
+        assert_eq!(found(&moved), Some(Found::Done { left: Vec::new() }));
+        fs::create_dir(&from).unwrap();
+        assert!(matches!(found(&moved), Some(Found::Partly { .. })));
+        let unknown = PlaceChange { path: to.join("file"), before: content(&image("text")), after: None };
+        assert_eq!(found(std::slice::from_ref(&unknown)), Some(Found::NotDone { left: Vec::new() }));
+        fs::write(to.join("file"), "other").unwrap();
+        assert!(matches!(found(&[unknown]), Some(Found::Partly { .. })));
+    }
+
+    #[test]
+    fn a_call_that_changes_nothing_is_done_and_a_link_is_no_file() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("a");
+        fs::write(&path, "same").unwrap();
+        let same = [written(&path, &image("same"), &image("same"))];
+        assert_eq!(found(&same), Some(Found::Done { left: Vec::new() }));
+        let away = directory.path().join("b");
+        fs::rename(&path, &away).unwrap();
+        std::os::unix::fs::symlink(&away, &path).unwrap();
+        assert!(matches!(found(&same), Some(Found::Partly { .. })));
+    }
+}

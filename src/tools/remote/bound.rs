@@ -1,0 +1,183 @@
+//! How much work a schema makes, counted before it is done: a few lines of it can ask for more than a life-time.
+
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Looks of a part of a schema at a part of a value. What people write stays far below.
+const MOST_LOOKS: usize = 200_000;
+/// How deep references may lead where the value does not get any smaller.
+const MOST_DEEP: usize = 256;
+
+/// Keywords with one schema, with a list of them, and with a table of them, that look at the same part of the value.
+const SAME_ONE: &[&str] = &["not", "if", "then", "else"];
+const SAME_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
+const SAME_TABLE: &[&str] = &["dependentSchemas", "dependencies"];
+/// Those that look at its members or elements.
+const PART_ONE: &[&str] =
+    &["additionalProperties", "unevaluatedProperties", "items", "additionalItems", "unevaluatedItems", "contains"];
+/// Those whose meaning depends on more than where they stand.
+const ELSEWHERE: &[&str] = &["$dynamicRef", "$recursiveRef", "$vocabulary"];
+/// Each is made into a machine of its own, which takes its time.
+const MOST_PATTERNS: usize = 32;
+/// The schemas of schemas, which are at hand.
+const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-schema.org/draft"];
+
+/// Why nothing is held against this schema; nothing where it can be.
+pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
+    let mut patterns = 0;
+    if has_elsewhere(schema, true, &mut patterns) {
+        return Some("it refers to what is elsewhere, or to itself in a way that is not followed here");
+    }
+    (patterns > MOST_PATTERNS).then_some("it has too many patterns")
+}
+
+/// Why this value is not held against it; nothing where it can be.
+pub(super) fn too_much(schema: &Value, value: &Value) -> Option<&'static str> {
+    let mut count = Count { root: schema, left: MOST_LOOKS, refs: HashSet::new() };
+    (!count.look(schema, value, 0)).then_some("it is so entangled that it would take too long")
+}
+
+/// A reference is read by where it stands only as long as nothing below the root is a schema of its own.
+fn has_elsewhere(schema: &Value, is_root: bool, patterns: &mut usize) -> bool {
+    match schema {
+        Value::Object(members) => members.iter().any(|(name, inner)| {
+            let told = match (name.as_str(), inner.as_str()) {
+                ("$id" | "id", Some(id)) => !is_root && (name == "$id" || id.contains(':')),
+                ("$ref", Some(to)) => !(to == "#" || to.starts_with("#/") && !to.contains('%') || is_of_schemas(to)),
+                (name, Some(_)) if ELSEWHERE.contains(&name) => true,
+                ("pattern", Some(_)) => {
+                    *patterns += 1;
+                    false
+                }
+                _ => false,
+            };
+            if name == "patternProperties" {
+                *patterns += inner.as_object().map_or(0, Map::len);
+            }
+            told || has_elsewhere(inner, false, patterns)
+        }),
+        Value::Array(elements) => elements.iter().any(|element| has_elsewhere(element, false, patterns)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+fn is_of_schemas(to: &str) -> bool {
+    OF_SCHEMAS.iter().any(|start| to.starts_with(start))
+}
+
+struct Count<'a> {
+    root: &'a Value,
+    left: usize,
+    /// References that are being followed for the same part of a value: a circle of them ends by itself.
+    refs: HashSet<(*const Value, *const Value)>,
+}
+
+impl<'a> Count<'a> {
+    /// Whether it stays within what is left.
+    fn look(&mut self, schema: &'a Value, value: &'a Value, deep: usize) -> bool {
+        let Some(left) = self.left.checked_sub(1) else { return false };
+        self.left = left;
+        let Value::Object(schema) = schema else { return true };
+        if deep > MOST_DEEP {
+            return false;
+        }
+        self.follow(schema, value, deep) && self.same(schema, value, deep) && self.parts(schema, value, deep)
+    }
+
+    fn follow(&mut self, schema: &'a Map<String, Value>, value: &'a Value, deep: usize) -> bool {
+        let Some(to) = schema.get("$ref").and_then(Value::as_str) else { return true };
+        let Some(target) = to.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)) else { return true };
+        let step = (std::ptr::from_ref(target), std::ptr::from_ref(value));
+        if !self.refs.insert(step) {
+            return true;
+        }
+        let within = self.look(target, value, deep + 1);
+        self.refs.remove(&step);
+        within
+    }
+
+    fn same(&mut self, schema: &'a Map<String, Value>, value: &'a Value, deep: usize) -> bool {
+        let one = SAME_ONE.iter().filter_map(|name| schema.get(*name));
+        let list = SAME_LIST.iter().filter_map(|name| schema.get(*name)?.as_array()).flatten();
+        let table = SAME_TABLE.iter().filter_map(|name| schema.get(*name)?.as_object()).flat_map(Map::values);
+        one.chain(list).chain(table).all(|inner| self.look(inner, value, deep + 1))
+    }
+
+    fn parts(&mut self, schema: &'a Map<String, Value>, value: &'a Value, deep: usize) -> bool {
+        let parts: Vec<&'a Value> = match value {
+            Value::Object(members) => members.values().collect(),
+            Value::Array(elements) => elements.iter().collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return true,
+        };
+        let of_all = PART_ONE.iter().filter_map(|name| schema.get(*name));
+        let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+        let names = schema.get("propertyNames").into_iter();
+        for inner in of_all.chain(patterns).chain(names) {
+            if !parts.iter().all(|part| self.look(inner, part, deep + 1)) {
+                return false;
+            }
+        }
+        let by_name = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let named = by_name.filter_map(|(name, inner)| Some((inner, value.get(name)?)));
+        let lists = ["prefixItems", "items"].iter().filter_map(|name| schema.get(*name)?.as_array());
+        let placed = lists.flat_map(|list| list.iter().zip(parts.iter().copied()));
+        let all: Vec<_> = named.chain(placed).collect();
+        all.into_iter().all(|(inner, part)| self.look(inner, part, deep + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_people_write_is_looked_at_whole() {
+        let tree = json!({
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}},
+            "$defs": {"a": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/a"}]}}
+        });
+        let leaf = json!({"name": "x", "children": []});
+        let value = json!({"name": "x", "children": vec![json!({"name": "y", "children": vec![leaf; 100]}); 50]});
+        assert_eq!(too_much(&tree, &value), None);
+        assert_eq!(too_much(&json!({"$ref": "#"}), &value), None);
+    }
+
+    #[test]
+    fn a_schema_that_doubles_with_every_line_is_not_begun() {
+        let mut parts = serde_json::Map::new();
+        for level in 0..64 {
+            let next = format!("#/$defs/a{}", level + 1);
+            parts.insert(format!("a{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
+        }
+        parts.insert("a64".to_owned(), json!({"type": "object"}));
+        assert!(too_much(&json!({"$ref": "#/$defs/a0", "$defs": parts}), &json!({})).is_some());
+        // The same by a value that is deep.
+        let twice = json!({"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}});
+        let mut deep = json!(1);
+        for _ in 0..60 {
+            deep = json!({"a": deep});
+        }
+        assert!(too_much(&twice, &deep).is_some());
+        assert_eq!(too_much(&twice, &json!({"a": {"a": 1}})), None);
+    }
+
+    #[test]
+    fn what_is_not_followed_by_its_place_is_not_begun_either() {
+        for schema in [
+            json!({"properties": {"a": {"$id": "other", "$ref": "#/x"}}}),
+            json!({"items": {"$dynamicRef": "#node"}}),
+            json!({"items": {"$ref": "https://example.org/schema"}}),
+            json!({"items": {"$ref": "file:///etc/passwd"}}),
+            json!({"anyOf": vec![json!({"pattern": "(a{1000}){1000}"}); 40]}),
+        ] {
+            assert!(unfit(&schema).is_some(), "{schema}");
+        }
+        let plain = json!({
+            "$id": "https://example.org/s",
+            "properties": {"id": {"type": "string"}, "$ref": {"type": "string"}, "b": {"$ref": "#/properties/id"}}
+        });
+        assert_eq!(unfit(&plain), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! The tools of MCP servers among the others: under which names, which of them the policy lists, and how many are told at once.
+
+mod answer;
+mod bound;
+mod find_tools;
+mod found;
+mod pins;
+mod schema;
+mod server_tool;
+#[cfg(test)]
+mod tests;
+
+pub use found::Found;
+pub use pins::Pins;
+
+use super::naming::{Conflict, Meaning, NameError, Names};
+use super::registry::local;
+use super::tool::{AnyTool, Settings, invalid};
+use crate::ports::{RemoteServers, RemoteTool};
+use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
+use answer::short;
+use find_tools::FindTools;
+use server_tool::{ServerTool, Wires, full_name};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A larger schema is left out, with its tool: the model would be sent it with every request.
+const SCHEMA_BYTES: usize = 64 << 10;
+const NAME_CHARS: usize = 200;
+/// Tools that are left out and said by their names.
+const PROBLEMS_SAID: usize = 5;
+
+pub type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
+/// Whether the policy lists a tool of a server, or why not.
+pub type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
+
+/// What the tools are told of the servers of a session.
+#[derive(Clone)]
+pub struct Remote {
+    pub servers: Arc<dyn RemoteServers>,
+    pub conflict: Conflict,
+    pub may_invoke: MayInvoke,
+    /// What was let through before; none where nothing is remembered.
+    pub pins: Option<Pins>,
+    pub found: Found,
+    /// Definitions that come to more bytes are not told, but found by words; none where all are told.
+    pub most_bytes: Option<usize>,
+    pub timeout: Timeout,
+}
+
+/// The tools as the servers offer them at one time.
+pub struct RemoteTools {
+    servers: Arc<dyn RemoteServers>,
+    conflict: Conflict,
+    /// Those that the policy lists, each in the place of its name.
+    listed: Vec<Arc<ServerTool>>,
+    /// Those that are there and that it does not list.
+    unlisted: Vec<Arc<ServerTool>>,
+    names: Names,
+    unlisted_names: Names,
+    /// Where they are too many to be told.
+    finder: Option<FindTools>,
+    found: Found,
+    problems: Vec<String>,
+}
+
+impl Settings {
+    /// The same with the tools that servers offer now.
+    pub fn with_servers(mut self, remote: Remote) -> Self {
+        let own: Vec<String> = local(&self).map(|tool| tool.name().to_owned()).collect();
+        self.remote = Some(Arc::new(RemoteTools::new(&own, remote)));
+        self
+    }
+}
+
+fn pair(tool: &RemoteTool) -> (&str, &str) {
+    (tool.server.as_str(), tool.name.as_str())
+}
+
+impl RemoteTools {
+    fn new(own: &[String], remote: Remote) -> Self {
+        let Remote { servers, conflict, may_invoke, pins, found, most_bytes, timeout } = remote;
+        let reached: HashMap<String, String> =
+            servers.statuses().into_iter().map(|status| (status.name, status.reached_by)).collect();
+        let wires = Arc::new(Wires { servers: Arc::clone(&servers), pins, timeout });
+        let (mut yes, mut no, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let all = servers.tools();
+        for tool in all.iter() {
+            match (unusable(tool), may_invoke(&tool.server, &tool.name)) {
+                (Some(why), Ok(())) => left_out.push(format!("{}/{}: {why}", short(&tool.server, 80), short(&tool.name, 80))),
+                (Some(_), Err(_)) => {}
+                (None, Ok(())) => yes.push(tool),
+                (None, Err(why)) => no.push((tool, why)),
+            }
+        }
+        let names = Names::new(own.iter().map(String::as_str), yes.iter().map(|tool| pair(tool)), conflict);
+        let unlisted_names = Names::new([], no.iter().map(|(tool, _)| pair(tool)), Conflict::LocalFirst);
+        let mapped: HashMap<(String, String), String> = names.mapped().collect();
+        let made = |tool: &RemoteTool, unlisted: Option<String>| {
+            let name = mapped.get(&(tool.server.clone(), tool.name.clone()));
+            let offered = name.cloned().unwrap_or_else(|| full_name(&tool.server, &tool.name));
+            let reached_by = reached.get(&tool.server).cloned().unwrap_or_default();
+            Arc::new(ServerTool::new(tool.clone(), offered, reached_by, Arc::clone(&wires), unlisted))
+        };
+        let mut listed: Vec<Arc<ServerTool>> = Vec::new();
+        let mut seen = HashSet::new();
+        // What has a name twice counts once.
+        yes.retain(|tool| seen.insert(pair(tool)));
+        listed.extend(yes.iter().map(|tool| made(tool, None)));
+        let unlisted = no.iter().map(|(tool, why)| made(tool, Some(why.clone()))).collect();
+        let weight: usize = listed.iter().map(|tool| tool.weight()).sum();
+        let finder =
+            most_bytes.filter(|most| weight > *most && !listed.is_empty()).map(|_| FindTools::new(listed.clone(), found.clone()));
+        Self { servers, conflict, listed, unlisted, names, unlisted_names, finder, found, problems: problems(left_out) }
+    }
+
+    /// What the model is told of: all of them, or the way to find one and those that were found.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &dyn AnyTool> {
+        let told = |tool: &&Arc<ServerTool>| self.finder.is_none() || self.found.has(&tool.tool().server, &tool.tool().name);
+        let finder = self.finder.iter().map(|finder| finder as &dyn AnyTool);
+        finder.chain(self.listed.iter().filter(told).map(|tool| &**tool as &dyn AnyTool))
+    }
+
+    /// Whether the name of a tool here means one of a server too, so that it is not told.
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.conflict != Conflict::LocalFirst && self.names.is_contested(name)
+    }
+
+    /// The tool of a server that this name means; nothing where it means one here, or none.
+    pub(super) fn find(&self, called: &str, is_local: bool) -> Result<Option<&dyn AnyTool>, ToolError> {
+        if let Some(finder) = self.finder.as_ref().filter(|finder| finder.name().eq_ignore_ascii_case(called)) {
+            return Ok(Some(finder));
+        }
+        let said = self.names.explicit(called);
+        let meant = match said {
+            Some(meant) => meant,
+            None if is_local && self.conflict == Conflict::LocalFirst => return Ok(None),
+            None => self.names.bare(called),
+        };
+        match meant {
+            Ok(Meaning::Remote { server, tool }) => Ok(of(&self.listed, &server, &tool)),
+            Ok(Meaning::Local(_)) => Ok(None),
+            Err(error @ NameError::Ambiguous { .. }) => Err(invalid(error.to_string())),
+            Err(NameError::Unknown(_)) if is_local => Ok(None),
+            Err(NameError::Unknown(_)) => match self.unlisted_names.meaning(called) {
+                Ok(Meaning::Remote { server, tool }) => Ok(of(&self.unlisted, &server, &tool)),
+                Ok(Meaning::Local(_)) | Err(_) => self.unknown(called).map_or(Ok(None), Err),
+            },
+        }
+    }
+
+    /// What is said of a name that none has: where it says a server, how that stands.
+    fn unknown(&self, called: &str) -> Option<ToolError> {
+        let name = called.strip_prefix("Mcp.").unwrap_or(called);
+        let of_server = |status: &ServerStatus| {
+            let rest = name.get(..status.name.len()).filter(|start| start.eq_ignore_ascii_case(&status.name))?;
+            let rest = name.get(rest.len()..)?;
+            ["__", ":", "/"].iter().find_map(|between| rest.strip_prefix(between)).map(str::to_owned)
+        };
+        let statuses = self.servers.statuses();
+        let (status, tool) = statuses.iter().find_map(|status| Some((status, of_server(status)?)))?;
+        let message = format!(
+            "the MCP server `{}` has no tool `{}` now: {}",
+            short(&status.name, NAME_CHARS),
+            short(&tool, NAME_CHARS),
+            state(&status.state, &status.name)
+        );
+        Some(ToolError::new(ErrorCode::ToolNotFound, message))
+    }
+
+    /// What the person should know at the start.
+    pub fn notices(&self) -> Vec<String> {
+        let chosen = match self.conflict {
+            Conflict::LocalFirst => "the bare name means the one here",
+            Conflict::McpFirst => "the bare name means that of the server",
+            Conflict::Error => "the bare name means neither",
+        };
+        let conflicts = self.names.conflicts().into_iter().map(|told| format!("{told}; {chosen} (`tools.conflict`)"));
+        conflicts.chain(self.problems.iter().cloned()).collect()
+    }
+
+    /// How many tools of each server are to be had, and how many are not listed.
+    pub fn counts(&self) -> Vec<(String, usize, usize)> {
+        let count = |tools: &[Arc<ServerTool>], name: &str| tools.iter().filter(|tool| tool.tool().server == name).count();
+        let servers = self.servers.statuses().into_iter().map(|status| status.name);
+        servers.map(|name| (name.clone(), count(&self.listed, &name), count(&self.unlisted, &name))).collect()
+    }
+}
+
+fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a dyn AnyTool> {
+    let found = tools.iter().find(|tool| (tool.tool().server.as_str(), tool.tool().name.as_str()) == (server, name));
+    found.map(|tool| &**tool as &dyn AnyTool)
+}
+
+/// How a server stands, and what to do about it.
+fn state(state: &ServerState, name: &str) -> String {
+    match state {
+        ServerState::Ready | ServerState::Asleep => "it offers no tool of that name".to_owned(),
+        ServerState::Starting => "it is being started; try again in a moment".to_owned(),
+        ServerState::NeedsLogin => {
+            format!("it wants to know who asks, which the person does with `aye mcp login {}`", short(name, NAME_CHARS))
+        }
+        ServerState::Unreachable { why } => format!("it does not answer ({}); go on without it", short(why, NAME_CHARS)),
+        ServerState::Off { why } => format!("it is off ({})", short(why, NAME_CHARS)),
+    }
+}
+
+/// Why a tool is left out.
+fn unusable(tool: &RemoteTool) -> Option<String> {
+    let bytes = tool.input_schema.to_string().len();
+    if bytes > SCHEMA_BYTES {
+        return Some(format!("the schema of its arguments has {bytes} bytes, at most {SCHEMA_BYTES} are taken"));
+    }
+    let hides = tool.name.is_empty() || tool.name.chars().count() > NAME_CHARS || crate::text::clean(&tool.name) != tool.name;
+    (hides || tool.name.contains(['\n', '\t'])).then(|| "its name is empty, too long or has letters that nobody sees".to_owned())
+}
+
+fn problems(left_out: Vec<String>) -> Vec<String> {
+    let more = left_out.len().saturating_sub(PROBLEMS_SAID);
+    let mut said: Vec<String> =
+        left_out.into_iter().take(PROBLEMS_SAID).map(|why| format!("a tool of an MCP server is left out: {why}")).collect();
+    if more > 0 {
+        said.push(format!("{more} more tools of MCP servers are left out"));
+    }
+    said
+}

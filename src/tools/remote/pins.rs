@@ -1,0 +1,137 @@
+//! What each tool of a server was like when it was last let through: another one is asked about again, with what is different.
+
+use crate::ports::RemoteTool;
+use crate::sys::file::private::{PrivateError, read, update};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use similar::TextDiff;
+use std::path::PathBuf;
+
+/// More is no description and no schema that was let through.
+const MOST_BYTES: u64 = 1 << 20;
+const HASH_LETTERS: usize = 32;
+/// Of what is different.
+const SHOWN_LINES: usize = 400;
+
+/// One file for each tool, which only the person can read.
+#[derive(Debug, Clone)]
+pub struct Pins {
+    directory: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Pin {
+    server: String,
+    tool: String,
+    fingerprint: String,
+    #[serde(default)]
+    title: Option<String>,
+    description: String,
+    input_schema: Value,
+    #[serde(default)]
+    output_schema: Option<Value>,
+    says_read_only: bool,
+}
+
+/// What is known of a tool from before.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It was never used.
+    New,
+    Same,
+    /// It was another one, and what is different.
+    Changed(String),
+}
+
+impl Pins {
+    /// `directory` need not be there yet.
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    fn file(&self, server: &str, tool: &str) -> PathBuf {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(server.as_bytes()).update(b"\0").update(tool.as_bytes());
+        self.directory.join(format!("{}.json", &hasher.finalize().to_hex()[..HASH_LETTERS]))
+    }
+
+    /// What cannot be read is not what was let through.
+    pub(super) fn known(&self, tool: &RemoteTool) -> Known {
+        let file = self.file(&tool.server, &tool.name);
+        let unreadable = |why: String| {
+            Known::Changed(format!("what it was like before cannot be read: `{}`: {why}; a yes writes it anew", file.display()))
+        };
+        let content = match read(&file, MOST_BYTES) {
+            Ok(Some(content)) => content,
+            Ok(None) => return Known::New,
+            Err(error) => return unreadable(error.to_string()),
+        };
+        match serde_json::from_slice::<Pin>(&content) {
+            Ok(pin) if (pin.server.as_str(), pin.tool.as_str()) != (tool.server.as_str(), tool.name.as_str()) => {
+                unreadable("it is of another tool".to_owned())
+            }
+            Ok(pin) if pin.fingerprint == tool.fingerprint => Known::Same,
+            Ok(pin) => Known::Changed(difference(&pin, &Pin::of(tool))),
+            Err(error) => unreadable(error.to_string()),
+        }
+    }
+
+    /// It is let through as it is now.
+    pub(super) fn keep(&self, tool: &RemoteTool) -> Result<(), PrivateError> {
+        let content = serde_json::to_vec(&Pin::of(tool)).map_err(|error| PrivateError::Io(error.into()))?;
+        let file = self.file(&tool.server, &tool.name);
+        if matches!(read(&file, MOST_BYTES), Err(error) if !matches!(error, PrivateError::Io(_))) {
+            // What stands there is nothing that aye wrote.
+            std::fs::remove_file(&file)?;
+        }
+        update(&file, MOST_BYTES, |_| Ok(Some(content)))
+    }
+}
+
+impl Pin {
+    fn of(tool: &RemoteTool) -> Self {
+        Self {
+            server: tool.server.clone(),
+            tool: tool.name.clone(),
+            fingerprint: tool.fingerprint.clone(),
+            title: tool.title.clone(),
+            description: tool.description.clone(),
+            input_schema: tool.input_schema.clone(),
+            output_schema: tool.output_schema.clone(),
+            says_read_only: tool.says_read_only,
+        }
+    }
+
+    /// All that a person could look at, line by line.
+    fn text(&self) -> String {
+        let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+        let mut text = String::new();
+        let mut line = |name: &str, value: &str| text.extend([name, ": ", value, "\n"]);
+        if let Some(title) = &self.title {
+            line("title", title);
+        }
+        line("description", &self.description);
+        line("says that it changes nothing", if self.says_read_only { "yes" } else { "no" });
+        line("arguments", &pretty(&self.input_schema));
+        if let Some(schema) = &self.output_schema {
+            line("output", &pretty(schema));
+        }
+        text
+    }
+}
+
+/// The lines that are new and those that are gone.
+fn difference(before: &Pin, now: &Pin) -> String {
+    let (before, now) = (before.text(), now.text());
+    if before == now {
+        return "what it says of itself beside its description and its arguments".to_owned();
+    }
+    let diff = TextDiff::from_lines(&before, &now).unified_diff().context_radius(1).to_string();
+    let mut lines: Vec<&str> = diff.lines().filter(|line| !line.starts_with("@@")).collect();
+    let more = lines.len().saturating_sub(SHOWN_LINES);
+    lines.truncate(SHOWN_LINES);
+    let more =
+        if more > 0 { format!("\n… {more} more lines; `aye tool schema` shows what it is like now") } else { String::new() };
+    format!("{}{more}", lines.join("\n"))
+}

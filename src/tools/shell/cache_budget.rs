@@ -1,0 +1,121 @@
+//! How much the layers over caches take, and which of them are given up for want of room: those that no command used for longest.
+
+use super::caches::{LAYERS, ONCE, locked, remove};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// Directories in each other that are looked into.
+const MAX_DEPTH: usize = 64;
+
+/// What layers over caches take on the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheUse {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+struct Layer {
+    directory: PathBuf,
+    used: SystemTime,
+    bytes: u64,
+}
+
+/// Of all layers below these directories.
+pub fn cache_use(bases: &[PathBuf]) -> CacheUse {
+    let layers = layers(bases);
+    CacheUse { count: layers.len() as u64, bytes: layers.iter().map(|layer| layer.bytes).sum() }
+}
+
+/// Gives up layers until the others fit; one that a command works with stays. With `only_say` all of them stay. What that frees.
+pub fn prune_caches(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> CacheUse {
+    let mut layers = layers(bases);
+    layers.sort_by_key(|layer| layer.used);
+    let mut left: u64 = layers.iter().map(|layer| layer.bytes).sum();
+    let mut freed = CacheUse::default();
+    for layer in layers {
+        if left <= budget_bytes {
+            break;
+        }
+        if only_say || give_up(&layer.directory) {
+            left -= layer.bytes;
+            freed = CacheUse { count: freed.count + 1, bytes: freed.bytes + layer.bytes };
+        }
+    }
+    freed
+}
+
+/// Out of the way under a name that is swept first, so that no command finds half of it.
+fn give_up(directory: &Path) -> bool {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let Ok(Some(lock)) = locked(directory) else { return false };
+    let name = format!("{ONCE}gone-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let aside = directory.with_file_name(name);
+    if std::fs::rename(directory, &aside).is_err() {
+        return false;
+    }
+    remove(&aside);
+    drop(lock);
+    true
+}
+
+fn layers(bases: &[PathBuf]) -> Vec<Layer> {
+    let entries = bases.iter().flat_map(|base| std::fs::read_dir(base.join(LAYERS)).into_iter().flatten().flatten());
+    let kept = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with(ONCE));
+    let layer = |directory: PathBuf| {
+        let used = directory.join("lock").metadata().and_then(|metadata| metadata.modified()).ok()?;
+        let bytes = bytes_below(&directory, 0);
+        Some(Layer { directory, used, bytes })
+    };
+    kept.filter_map(|entry| layer(entry.path())).collect()
+}
+
+/// What lies on the disk; no link is followed.
+fn bytes_below(directory: &Path, depth: usize) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let of_each = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => bytes_below(&entry.path(), depth + 1),
+        // Blocks of 512 bytes, whatever the file system has; a file with holes is not larger than what is in it.
+        Ok(metadata) => metadata.blocks() * 512,
+        Err(_) => 0,
+    });
+    of_each.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{File, FileTimes};
+    use std::time::Duration;
+
+    #[test]
+    fn what_was_not_used_for_longest_is_given_up_first_and_what_is_in_use_stays() {
+        let base = tempfile::tempdir().expect("a directory");
+        let layers = base.path().join(LAYERS);
+        let layer = |name: &str, days: u64| {
+            let directory = layers.join(name);
+            std::fs::create_dir_all(directory.join("upper/a")).expect("made");
+            std::fs::write(directory.join("upper/a/file"), vec![b'x'; 64 << 10]).expect("written");
+            let lock = File::create(directory.join("lock")).expect("made");
+            let used = SystemTime::now() - Duration::from_secs(days * 86_400);
+            lock.set_times(FileTimes::new().set_modified(used)).expect("set");
+            directory
+        };
+        let (old, older, new) = (layer("old", 20), layer("older", 30), layer("new", 0));
+        layer("once-1-1", 90);
+        let bases = [base.path().to_owned(), base.path().join("nowhere")];
+        let all = cache_use(&bases);
+        assert!(all.count == 3 && all.bytes >= 3 * (64 << 10), "{all:?}");
+        assert_eq!(prune_caches(&bases, all.bytes, false), CacheUse::default());
+        let budget = all.bytes / 3;
+        assert_eq!(prune_caches(&bases, budget, true).count, 2);
+        assert!(old.exists() && older.exists());
+        let held = locked(&older).expect("locked").expect("free");
+        assert_eq!(prune_caches(&bases, all.bytes * 2 / 3, false).count, 1);
+        assert!(older.exists() && !old.exists() && new.exists(), "the older one is in use");
+        drop(held);
+        assert_eq!(prune_caches(&bases, budget, false).count, 1);
+        assert!(!older.exists() && new.exists());
+    }
+}

@@ -1,0 +1,125 @@
+//! What git ignores and `git clean -x` removes: no snapshot of a workspace has it, so it is kept before such a command, as far
+//! as it fits, and what does not fit is named in the question.
+
+use super::command_run::off_thread;
+use crate::policy::clears_ignored;
+use crate::protocol::{Target, counted};
+use crate::tools::changes::Kept;
+use crate::tools::search::unread::Unread;
+use crate::tools::search::walk::{Depth, Reach, walk};
+use crate::tools::tool::Settings;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Kept before one command.
+const MAX_FILES: usize = 2_000;
+const MAX_BYTES: u64 = 64 << 20;
+/// Looked at; beyond it is not known what is there.
+const MAX_SEEN: usize = 200_000;
+/// Entries of the directory that a sentence names.
+const NAMED: usize = 6;
+
+/// What lies in one entry of the directory.
+#[derive(Default)]
+struct Entry {
+    files: Vec<PathBuf>,
+    bytes: u64,
+}
+
+/// Ignored files below a directory, by what fits.
+#[derive(Default)]
+struct Ignored {
+    kept: Vec<PathBuf>,
+    left_out: Vec<String>,
+    /// There is more than was looked at.
+    unknown: bool,
+}
+
+/// For the question: what is not kept; nothing where the line removes nothing of the kind.
+pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
+    if !clears_ignored(line) || settings.changes.is_none() {
+        return None;
+    }
+    let Ignored { kept, left_out, unknown } = ignored(cwd, settings);
+    let kept = match kept.len() {
+        0 => String::new(),
+        count => format!("; kept before it: {}", counted(count as u64, "ignored file", "ignored files")),
+    };
+    if unknown {
+        return Some(format!("it removes what git ignores, and there is more of that than can be kept{kept}"));
+    }
+    if left_out.is_empty() {
+        return (!kept.is_empty()).then(|| format!("it removes what git ignores{kept}"));
+    }
+    let more = left_out.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = left_out.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+    Some(format!("it removes what git ignores; not kept, so gone for good: {named}{more}{kept}"))
+}
+
+/// Keeps them before the command runs.
+pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Settings>) -> Option<Kept> {
+    let changes = settings.changes.clone().filter(|_| clears_ignored(line))?;
+    let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
+    let found = off_thread(move || ignored(&cwd, &looked)).await.ok()?;
+    if found.unknown || !found.left_out.is_empty() {
+        let what = if found.unknown { "more than can be kept".to_owned() } else { found.left_out.join(", ") };
+        changes.note_gap(format!("a command removed what git ignores and was not kept: {what}")).await;
+    }
+    Some(changes.keep(found.kept).await)
+}
+
+fn ignored(cwd: &Target, settings: &Settings) -> Ignored {
+    let Some(all) = files(cwd, settings, true) else { return Ignored { unknown: true, ..Ignored::default() } };
+    let tracked: HashSet<PathBuf> = files(cwd, settings, false).unwrap_or_default().into_iter().collect();
+    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    for file in all.into_iter().filter(|file| !tracked.contains(file)) {
+        let entry = entries.entry(name(&file, &cwd.real)).or_default();
+        entry.bytes += file.symlink_metadata().map_or(0, |metadata| metadata.len());
+        entry.files.push(file);
+    }
+    let mut entries: Vec<_> = entries.into_iter().collect();
+    // What is small is what somebody wrote.
+    entries.sort_by_key(|(_, entry)| (entry.bytes, entry.files.len()));
+    let mut found = Ignored::default();
+    let mut bytes = 0;
+    for (name, entry) in entries {
+        if found.kept.len() + entry.files.len() <= MAX_FILES && bytes + entry.bytes <= MAX_BYTES {
+            bytes += entry.bytes;
+            found.kept.extend(entry.files);
+        } else {
+            let files = counted(entry.files.len() as u64, "file", "files");
+            found.left_out.push(format!("{name} ({files}, {} MiB)", entry.bytes.div_ceil(1 << 20)));
+        }
+    }
+    found
+}
+
+/// The entry of the directory that a file lies in.
+fn name(file: &Path, directory: &Path) -> String {
+    let below = file.strip_prefix(directory).unwrap_or(file);
+    let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
+    if below.components().count() > 1 { format!("{first}/") } else { first }
+}
+
+fn files(cwd: &Target, settings: &Settings, ignored: bool) -> Option<Vec<PathBuf>> {
+    let (found, enough) = (Mutex::new(Vec::new()), CancellationToken::new());
+    let reach = Reach { ignored, ..Reach::usual(Depth::All) };
+    let walked = walk(cwd, settings, reach, &Unread::new(), &enough, || {
+        |entry: &ignore::DirEntry| {
+            if entry.file_type().is_some_and(|kind| !kind.is_dir()) {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.push(entry.path().to_owned());
+                if found.len() > MAX_SEEN {
+                    enough.cancel();
+                }
+            }
+        }
+    });
+    if walked.is_err() || enough.is_cancelled() {
+        return None;
+    }
+    Some(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,103 @@
+//! Programs of MCP servers: held like commands of the policy in force when they start, and gone with aye.
+
+#[cfg(test)]
+mod tests;
+
+use super::command_run::{exec_line, off_thread};
+use super::confine::{Hold, Wanted};
+use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
+use crate::protocol::Outside;
+use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
+use crate::tools::tool::Settings;
+use futures_util::FutureExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Starts them as the settings of now say.
+pub struct ServerLauncher {
+    settings: Mutex<Arc<Settings>>,
+}
+
+impl ServerLauncher {
+    pub fn new(settings: Settings) -> Self {
+        Self { settings: Mutex::new(Arc::new(settings)) }
+    }
+
+    /// From now on these count; what runs stays as it is held.
+    pub fn follow(&self, settings: Settings) {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Launcher for ServerLauncher {
+    fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<Launched, String>> {
+        let settings = self.settings();
+        async move {
+            let opens = if program.network { vec![Outside::Network] } else { Vec::new() };
+            let (holding, wanted) = (Arc::clone(&settings), Wanted { opens, ..Wanted::default() });
+            let hold = off_thread(move || holding.hold(&wanted)).await.map_err(|error| error.message)?;
+            let spec = spec(program, &hold, &settings)?;
+            let kill = CancellationToken::new();
+            let piped = start_piped(spec, kill.clone()).await.map_err(|error| error.to_string())?;
+            Ok(launched(piped, hold, kill))
+        }
+        .boxed()
+    }
+}
+
+fn spec(program: ServerProgram, hold: &Hold, settings: &Settings) -> Result<Spec, String> {
+    if program.argv.iter().any(|word| word.contains('\0')) {
+        return Err("its command has a NUL byte, which no command can have".to_owned());
+    }
+    let confinement = hold.confinement.clone();
+    let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    // What the person says of it counts more than what commands have; a directory of its own in the sandbox more than both.
+    environment.retain(|(name, _)| !program.environment.iter().any(|(own, _)| name == own.as_str()));
+    environment.extend(program.environment.into_iter().map(|(name, value)| (name.into(), value.into())));
+    settings.adapt(&mut environment, confinement.as_ref());
+    Ok(Spec {
+        line: exec_line(&program.argv),
+        shell: Shell::Bash,
+        directory: directory(program.directory, settings)?,
+        environment,
+        stdin: None,
+        terminal: None,
+        confinement,
+        proxy: Some(settings.proxy(&[])),
+        timeout: Duration::MAX,
+        max_output_bytes: settings.max_output_bytes,
+        helper: settings.helper.clone(),
+    })
+}
+
+fn directory(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf, String> {
+    let Some(said) = said else { return Ok(settings.workspace.clone()) };
+    let path = settings.workspace.join(said);
+    path.canonicalize().map_err(|error| format!("its directory `{}` cannot be used: {error}", path.display()))
+}
+
+fn launched(piped: Piped, hold: Hold, kill: CancellationToken) -> Launched {
+    let Piped { input, output, errors, ending } = piped;
+    let running = tokio::spawn(async move {
+        let end = ending.await;
+        // What it made that cannot stay is taken away.
+        let told = tokio::task::spawn_blocking(move || hold.over()).await;
+        if let Ok(Some(words)) = told {
+            tracing::warn!(words, ?end, "after a server");
+        }
+    });
+    let guard = kill.clone().drop_guard();
+    let end = move || {
+        drop(guard);
+        async move { drop(running.await) }.boxed()
+    };
+    Launched { input: Box::new(input), output: Box::new(output), errors: Box::new(errors), end: Box::new(end) }
+}

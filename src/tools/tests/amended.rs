@@ -1,0 +1,238 @@
+//! Changes as the person has them: any hunks of them, lines of their own, and to the byte nothing else.
+
+use super::*;
+use crate::protocol::{Amendment, HunkChoice};
+use proptest::prelude::*;
+
+impl Bench {
+    fn amended(&self, plan: Plan, amendment: Amendment) -> Result<Plan, ToolError> {
+        block_on(Router::new(self.settings.clone()).amend(plan, amendment))
+    }
+
+    #[track_caller]
+    fn with_hunks(&self, plan: Plan, hunks: Vec<HunkChoice>) -> String {
+        let (actions, places) = (plan.actions.clone(), plan.places.clone());
+        let plan = self.amended(plan, Amendment::Hunks { hunks }).unwrap();
+        assert_eq!(plan.actions, actions);
+        for now in &plan.places {
+            assert!(places.iter().any(|before| (&now.path, &now.before) == (&before.path, &before.before)), "{now:?}");
+        }
+        let told = plan.amends.told.clone().unwrap();
+        let result = self.run(plan);
+        assert_eq!(result.status, ToolStatus::Succeeded, "{result:?}");
+        told
+    }
+}
+
+/// What a patch of the whole diff makes of a text, by the hunks that are wanted: read from the diff alone.
+fn patched(old: &str, diff: &str, choices: &[HunkChoice]) -> String {
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let mut rows = diff.lines().skip_while(|row| !row.starts_with("@@")).peekable();
+    let (mut text, mut at, mut choices) = (String::new(), 0, choices.iter());
+    while let Some(head) = rows.next() {
+        let range = head.split(' ').nth(1).unwrap()[1..].to_owned();
+        let (start, count) = range.split_once(',').map_or((range.as_str(), 1), |(start, count)| (start, count.parse().unwrap()));
+        let start: usize = start.parse().unwrap();
+        let start = if count == 0 { start } else { start - 1 };
+        text.extend(old[at..start].iter().copied());
+        at = start + count;
+        let mut body: Vec<(char, String)> = Vec::new();
+        while let Some(row) = rows.next_if(|row| !row.starts_with("@@")) {
+            match row.chars().next() {
+                Some('\\') => drop(body.last_mut().unwrap().1.pop()),
+                sign => body.push((sign.unwrap_or(' '), format!("{}\n", row.get(1..).unwrap_or_default()))),
+            }
+        }
+        let first = body.iter().position(|(sign, _)| *sign != ' ').unwrap();
+        let last = body.iter().rposition(|(sign, _)| *sign != ' ').unwrap();
+        let side = |range: &[(char, String)], without: char| {
+            range.iter().filter(|(sign, _)| *sign != without).map(|(_, line)| line.as_str()).collect::<String>()
+        };
+        text += &side(&body[..first], '+');
+        text += &match choices.next().unwrap() {
+            HunkChoice::Taken => side(&body[first..=last], '-'),
+            HunkChoice::Left => side(&body[first..=last], '+'),
+            HunkChoice::Edited { text } => text.clone(),
+        };
+        text += &side(&body[last + 1..], '+');
+    }
+    text.extend(old[at..].iter().copied());
+    text
+}
+
+/// A text, what becomes of it, and what a person may think of that.
+fn cases() -> impl Strategy<Value = (String, String, Vec<u8>)> {
+    let line = prop::sample::select(vec!["fn a() {", "    let x = 1;", "}", "", "é ü", "same", "\tend", "z"]);
+    let lines = prop::collection::vec(line, 0..60);
+    let edits = prop::collection::vec(
+        (0..60_usize, 0..3_usize, prop::sample::select(vec!["", "new\n", "one\ntwo\n", "    let x = 2;\n"])),
+        1..8,
+    );
+    (lines, edits, any::<bool>(), any::<bool>(), prop::collection::vec(0..3_u8, 24)).prop_map(
+        |(lines, edits, ended, stays, choices)| {
+            let text = |mut text: String, ended: bool| {
+                if !ended && text.ends_with('\n') {
+                    text.pop();
+                }
+                text
+            };
+            let old: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+            let mut new = old.clone();
+            for (at, count, put) in edits {
+                let at = at.min(new.len());
+                let end = (at + count).min(new.len());
+                new.splice(at..end, Some(put.to_owned()).filter(|put| !put.is_empty()));
+            }
+            (text(old.concat(), ended), text(new.concat(), ended == stays), choices)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_of_the_hunks_make_what_a_patch_of_them_makes((old, new, choices) in cases(), crlf in any::<bool>(), bom in any::<bool>()) {
+        let bench = Bench::new();
+        let kept = |text: &str| {
+            let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
+            if bom && !old.is_empty() { format!("\u{FEFF}{text}") } else { text }
+        };
+        let crlf_is_known = !crlf || old.contains('\n');
+        prop_assume!(old != new && crlf_is_known);
+        bench.write("f", kept(&old));
+        bench.output("ReadFile", json!({"path": "f"}));
+        let plan = bench.plan("WriteFile", json!({"path": "f", "content": new})).unwrap();
+        let diff = plan.proposal.clone().unwrap().diff;
+        let count = plan.amends.offer.hunks.len();
+        prop_assert_eq!(count, diff.lines().filter(|row| row.starts_with("@@")).count());
+        let last_ends = |at: usize| at + 1 < count || (old.ends_with('\n') && new.ends_with('\n'));
+        let mut hunks: Vec<HunkChoice> = (0..count).map(|at| match choices[at % choices.len()] {
+            0 => HunkChoice::Left,
+            2 if last_ends(at) => HunkChoice::Edited { text: "by hand\n\tand more\n".to_owned() },
+            _ => HunkChoice::Taken,
+        }).collect();
+        if hunks.iter().all(|choice| *choice == HunkChoice::Left) {
+            hunks[0] = HunkChoice::Taken;
+        }
+        let wanted = patched(&old, &diff, &hunks);
+        bench.with_hunks(plan, hunks);
+        prop_assert_eq!(String::from_utf8(bench.read("f")).unwrap(), kept(&wanted));
+    }
+}
+
+const OLD: &str = "fn greet() {\n    one();\n}\n\n\n\n\n\n\nfn main() {\n    two();\n}\n";
+
+fn both() -> Value {
+    json!({"path": "f.rs", "edits": [{"oldText": "one()", "newText": "ONE()"}, {"oldText": "two()", "newText": "TWO()"}]})
+}
+
+#[test]
+fn the_model_is_told_which_hunks_were_applied_left_out_and_edited() {
+    let bench = Bench::new();
+    bench.write("f.rs", OLD);
+    let plan = bench.plan("EditFile", both()).unwrap();
+    let names: Vec<_> = plan.amends.offer.hunks.iter().map(|hunk| hunk.name.as_deref()).collect();
+    assert_eq!(names, [Some("greet()"), Some("main()")]);
+    let edited = HunkChoice::Edited { text: "    three();\n".to_owned() };
+    let told = bench.with_hunks(plan, vec![HunkChoice::Left, edited]);
+    assert_eq!(bench.read("f.rs"), OLD.replace("two()", "three()").as_bytes());
+    assert!(told.contains("hunk 1 of 2 (greet(), your line 2): left out; those lines are as they were"), "{told}");
+    assert!(told.contains("hunk 2 of 2 (main(), your line 11): edited; in its place stands\n    three();"), "{told}");
+}
+
+#[test]
+fn nothing_taken_and_hunks_that_are_not_there_are_refused() {
+    let bench = Bench::new();
+    bench.write("f.rs", OLD);
+    for hunks in [vec![HunkChoice::Left, HunkChoice::Left], vec![HunkChoice::Taken]] {
+        let plan = bench.plan("EditFile", both()).unwrap();
+        assert_eq!(bench.amended(plan, Amendment::Hunks { hunks }).unwrap_err().code, ErrorCode::InvalidRequest);
+    }
+    let plan = bench.plan("EditFile", both()).unwrap();
+    assert!(bench.amended(plan, Amendment::Command { line: "true".to_owned() }).is_err());
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_a_conflict_for_an_amended_change_too() {
+    let bench = Bench::new();
+    bench.write("f.rs", OLD);
+    let plan = bench.plan("EditFile", both()).unwrap();
+    bench.write("f.rs", "by someone else\n");
+    let plan = bench.amended(plan, Amendment::Hunks { hunks: vec![HunkChoice::Taken, HunkChoice::Left] }).unwrap();
+    let result = bench.run(plan);
+    assert_eq!(result.error.unwrap().code, ErrorCode::Conflict);
+    assert_eq!(bench.read("f.rs"), b"by someone else\n");
+}
+
+#[test]
+fn secrets_stay_behind_their_markers_and_in_the_file() {
+    let bench = Bench::new();
+    let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAxyz0123456789abcdefABCDEF\nabcdefghijklmnop0123456789\n-----END RSA PRIVATE KEY-----\n";
+    let token = "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";
+    let old = format!("first = 1\ntoken = \"{token}\"\na\nb\nc\nd\ne\nf\ng\n{key}h\ni\nj\nk\nl\nm\nn\nlast = 1\n");
+    bench.write("f", &old);
+    let shown = bench.output("ReadFile", json!({"path": "f"}));
+    assert!(!shown.contains(token) && !shown.contains("MIIEpAIBAAKCAQEA"), "{shown}");
+    let marker = shown.lines().find_map(|line| line.strip_prefix("token = ")).unwrap().trim_matches('"').to_owned();
+    let edits = json!([{"oldText": "first = 1", "newText": "first = 2"}, {"oldText": "last = 1", "newText": "last = 2"}]);
+    let plan = bench.plan("EditFile", json!({"path": "f", "edits": edits})).unwrap();
+    assert_eq!(plan.amends.offer.hunks.len(), 2, "{:?}", plan.amends.offer);
+    assert!(!plan.amends.texts[0].contains(token));
+    let edited = HunkChoice::Edited { text: format!("first = \"{marker}\"\n") };
+    let told = bench.with_hunks(plan, vec![edited, HunkChoice::Left]);
+    assert!(!told.contains(token), "{told}");
+    assert_eq!(String::from_utf8(bench.read("f")).unwrap(), old.replace("first = 1", &format!("first = \"{token}\"")));
+}
+
+#[test]
+fn a_whole_text_from_an_editor_takes_the_form_of_the_file() {
+    let bench = Bench::new();
+    bench.write("f.rs", format!("\u{FEFF}{}", OLD.replace('\n', "\r\n")));
+    let plan = bench.plan("EditFile", both()).unwrap();
+    let text = plan.amends.texts[0].replace("fn main", "pub fn main");
+    let plan = bench.amended(plan, Amendment::File { file: 0, text }).unwrap();
+    assert!(plan.proposal.as_ref().unwrap().diff.contains("+pub fn main() {"), "{:?}", plan.proposal);
+    let told = plan.amends.told.clone().unwrap();
+    assert!(told.contains("edited `f.rs` before") && told.contains("+pub fn main() {") && !told.contains("+    ONE"), "{told}");
+    bench.run(plan);
+    let wanted = OLD.replace("one()", "ONE()").replace("two()", "TWO()").replace("fn main", "pub fn main").replace('\n', "\r\n");
+    assert_eq!(String::from_utf8(bench.read("f.rs")).unwrap(), format!("\u{FEFF}{wanted}"));
+}
+
+#[test]
+fn a_patch_has_the_hunks_of_each_of_its_files() {
+    let bench = Bench::new();
+    bench.write("f.rs", OLD);
+    bench.write("gone", "away\n");
+    let patch = "*** Begin Patch\n*** Add File: new\n+made\n*** Update File: f.rs\n-    one();\n+    ONE();\n@@ fn main() {\n-    two();\n+    TWO();\n*** Delete File: gone\n*** End Patch\n";
+    let plan = || bench.plan("ApplyPatch", json!({"patch": patch})).unwrap();
+    let offer = plan().amends.offer;
+    assert_eq!(offer.files, ["new", "f.rs"]);
+    let fixed: Vec<bool> = offer.hunks.iter().map(|hunk| hunk.fixed.is_some()).collect();
+    assert_eq!(fixed, [false, false, false, true]);
+    let choices = |letters: &str| -> Vec<HunkChoice> {
+        letters.chars().map(|letter| if letter == 'T' { HunkChoice::Taken } else { HunkChoice::Left }).collect()
+    };
+    let refused = bench.amended(plan(), Amendment::Hunks { hunks: choices("TTTL") }).unwrap_err();
+    assert!(refused.message.contains("a file is deleted as a whole"), "{refused}");
+    let told = bench.with_hunks(plan(), choices("LLTT"));
+    assert!(told.contains("hunk 1 of 3 (`new`, your line 1): left out"), "{told}");
+    assert!(!bench.path("new").exists() && !bench.path("gone").exists());
+    assert_eq!(bench.read("f.rs"), OLD.replace("two()", "TWO()").as_bytes());
+}
+
+#[test]
+fn a_command_is_another_one_or_only_its_beginning() {
+    let bench = Bench::new();
+    let plan = |command: &str| bench.plan("RunCommand", json!({"command": command})).unwrap();
+    assert_eq!(plan("echo a && echo b").amends.offer.command.as_deref(), Some("echo a && echo b"));
+    let edited = bench.amended(plan("echo a"), Amendment::Command { line: "echo other".to_owned() }).unwrap();
+    assert!(matches!(&edited.actions[0], Action::Exec { command, .. } if command == "echo other"));
+    let told = edited.amends.told.clone().unwrap();
+    assert!(told.contains("edited this command") && told.contains("echo other"), "{told}");
+    assert!(edited.amends.offer.edited && bench.run(edited).output_text.contains("other"));
+    let first = bench.amended(plan("echo a && echo b"), Amendment::First { line: "echo a".to_owned() }).unwrap();
+    assert!(matches!(&first.actions[0], Action::Exec { command, .. } if command == "echo a"));
+    assert!(bench.amended(plan("echo a"), Amendment::First { line: "rm -rf x".to_owned() }).is_err());
+}

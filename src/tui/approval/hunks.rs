@@ -1,0 +1,415 @@
+//! The hunks of a change: taken, left out, or written anew.
+
+use super::pieces::{Piece, pieces};
+use super::{Act, Panel, Question, line};
+use crate::protocol::{Amendment, Approval, Hunk, HunkChoice};
+use crate::text;
+use crate::tui::diff::{Diff, Shape};
+use crate::tui::glyphs::Glyphs;
+
+/// From this width of the panel on before and after stand side by side.
+pub const BESIDE: u16 = 110;
+/// Below it they never do.
+pub const BESIDE_LEAST: u16 = 80;
+
+/// What was decided about each hunk so far.
+#[derive(Debug, Clone)]
+pub struct Hunks {
+    offers: Vec<Hunk>,
+    pieces: Vec<Piece>,
+    /// What follows the last hunk in the diff.
+    tail: String,
+    choices: Vec<HunkChoice>,
+    /// The one that the keys are for.
+    at: usize,
+}
+
+/// What a key does to the hunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HunkMark {
+    Turn,
+    Next,
+    Before,
+}
+
+impl HunkMark {
+    pub fn of(letter: char) -> Option<Self> {
+        match letter {
+            ' ' => Some(Self::Turn),
+            ']' => Some(Self::Next),
+            '[' => Some(Self::Before),
+            _ => None,
+        }
+    }
+}
+
+impl Hunks {
+    /// Nothing where the change has none that could be had otherwise.
+    pub fn of(approval: &Approval) -> Option<Self> {
+        let offers = approval.amendable.hunks.clone();
+        let (pieces, tail) = pieces(&approval.proposal.diff);
+        if offers.is_empty() || pieces.len() != offers.len() || approval.effects.is_some() {
+            return None;
+        }
+        let choices = vec![HunkChoice::Taken; offers.len()];
+        Some(Self { offers, pieces, tail, choices, at: 0 })
+    }
+
+    /// Whether some can be taken without others.
+    pub fn can_be_split(&self) -> bool {
+        self.offers.len() > 1 && self.offers.iter().any(|offer| offer.fixed.is_none())
+    }
+
+    pub fn len(&self) -> usize {
+        self.offers.len()
+    }
+
+    pub fn file(&self) -> usize {
+        self.offers[self.at].file.unwrap_or(0)
+    }
+
+    pub fn left(&self) -> Vec<bool> {
+        self.choices.iter().map(|choice| *choice == HunkChoice::Left).collect()
+    }
+
+    /// What the person wants, where that is not all of it as proposed.
+    pub fn amendment(&self) -> Option<Amendment> {
+        let all = self.choices.iter().all(|choice| *choice == HunkChoice::Taken);
+        (!all).then(|| Amendment::Hunks { hunks: self.choices.clone() })
+    }
+
+    fn taken(&self) -> Vec<usize> {
+        (0..self.choices.len()).filter(|at| self.choices[*at] != HunkChoice::Left).collect()
+    }
+
+    fn edited(&self) -> usize {
+        self.choices.iter().filter(|choice| matches!(choice, HunkChoice::Edited { .. })).count()
+    }
+
+    /// What a yes does, or why there is nothing to say yes to.
+    fn yes(&self, verb: &str) -> Result<String, String> {
+        let (count, taken) = (self.len(), self.taken());
+        let edited = match self.edited() {
+            0 => "",
+            _ if count == 1 => ", as you edited it",
+            _ => ", with your edits",
+        };
+        match taken.as_slice() {
+            [] => Err("nothing is taken: space takes a hunk, n denies".to_owned()),
+            all if all.len() == count && count > 1 && self.can_be_split() => {
+                let all = if count == 2 { "both hunks".to_owned() } else { format!("all {count} hunks") };
+                Ok(format!("apply {all}{edited}, once"))
+            }
+            all if all.len() == count => Ok(format!("{verb}{edited}, once")),
+            [one] => Ok(format!("apply hunk {} of {count}{edited}, once", one + 1)),
+            some if some.len() <= 4 => {
+                let numbers: Vec<String> = some.iter().map(|at| (at + 1).to_string()).collect();
+                Ok(format!("apply hunks {} of {count}{edited}, once", numbers.join(", ")))
+            }
+            some => Ok(format!("apply {} of {count} hunks{edited}, once", some.len())),
+        }
+    }
+
+    /// Whether the mark was for the hunks; why not, where one cannot be left out.
+    fn mark(&mut self, mark: HunkMark) -> Result<bool, String> {
+        if !self.can_be_split() {
+            return Ok(false);
+        }
+        let count = self.len();
+        match mark {
+            HunkMark::Next => self.at = (self.at + 1) % count,
+            HunkMark::Before => self.at = (self.at + count - 1) % count,
+            HunkMark::Turn => {
+                if let Some(why) = &self.offers[self.at].fixed {
+                    return Err(why.clone());
+                }
+                self.choices[self.at] = match &self.choices[self.at] {
+                    HunkChoice::Left => HunkChoice::Taken,
+                    HunkChoice::Taken | HunkChoice::Edited { .. } => HunkChoice::Left,
+                };
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is to be edited of the marked hunk; why it cannot be edited in a field.
+    pub fn text(&self) -> Result<String, String> {
+        if let Some(why) = &self.offers[self.at].fixed {
+            return Err(format!("it cannot be edited here: {why}"));
+        }
+        let text = match &self.choices[self.at] {
+            HunkChoice::Edited { text } => text.clone(),
+            HunkChoice::Taken | HunkChoice::Left => self.pieces[self.at].new_text(),
+        };
+        let is_cut = text.lines().any(|line| line.contains("[… ") && line.contains(" bytes …]"));
+        let hidden = text.lines().any(|line| text::reveal(line) != line);
+        if is_cut || hidden {
+            let why = if is_cut { "a line is too long for a field" } else { "it has characters that a field cannot show" };
+            return Err(format!("{why}: E opens all of the file"));
+        }
+        Ok(text)
+    }
+
+    /// These lines stand there instead.
+    pub fn put(&mut self, text: &str) {
+        let proposed = self.pieces[self.at].new_text();
+        let mut text = text.to_owned();
+        // The end of the file stays as it was proposed; all other lines have an end.
+        let open = !proposed.is_empty() && !proposed.ends_with('\n');
+        if !text.is_empty() && !text.ends_with('\n') && !open {
+            text.push('\n');
+        }
+        let same = text == proposed;
+        self.choices[self.at] = if same { HunkChoice::Taken } else { HunkChoice::Edited { text } };
+    }
+
+    /// What the head of the field says.
+    pub fn field_head(&self) -> String {
+        format!("{}: what stands there after your yes", self.name(self.at))
+    }
+
+    /// The diff with what was written anew.
+    fn unified(&self) -> String {
+        let mut diff = String::new();
+        for (piece, choice) in self.pieces.iter().zip(&self.choices) {
+            match choice {
+                HunkChoice::Edited { text } => piece.with(text).push_to(&mut diff),
+                HunkChoice::Taken | HunkChoice::Left => piece.push_to(&mut diff),
+            }
+        }
+        diff.push_str(&self.tail);
+        diff
+    }
+
+    /// The text of a file with what was decided about its hunks, of the text as it was proposed.
+    pub fn whole(&self, file: usize, proposed: &str) -> String {
+        let lines: Vec<&str> = proposed.split_inclusive('\n').collect();
+        let mut text = String::with_capacity(proposed.len());
+        let mut done = 0;
+        let of_file = self.offers.iter().zip(&self.pieces).zip(&self.choices).filter(|((offer, _), _)| offer.file == Some(file));
+        for ((offer, piece), choice) in of_file {
+            if offer.end > lines.len() || offer.first < done || offer.fixed.is_some() {
+                continue;
+            }
+            let instead = match choice {
+                HunkChoice::Taken => continue,
+                HunkChoice::Left => piece.old_text(),
+                HunkChoice::Edited { text } => text.clone(),
+            };
+            text.push_str(&lines[done..offer.first].concat());
+            text.push_str(&instead);
+            done = offer.end;
+        }
+        text.push_str(&lines[done..].concat());
+        text
+    }
+
+    fn name(&self, at: usize) -> String {
+        let name = self.offers[at].name.as_deref().map(|name| format!(" {}", line(name))).unwrap_or_default();
+        format!("hunk {}{name}", at + 1)
+    }
+
+    /// `☑ hunk 1 greet()   ☐ hunk 2 main()`, as many around the marked one as there is room for.
+    pub fn row(&self, room: usize, glyphs: &Glyphs) -> Vec<(String, bool)> {
+        let one = |at: usize| {
+            let sign = if self.choices[at] == HunkChoice::Left { glyphs.left } else { glyphs.taken };
+            let edited = if matches!(self.choices[at], HunkChoice::Edited { .. }) { " edited" } else { "" };
+            let lead = if at == self.at { glyphs.folded } else { " " };
+            text::truncate(&format!("{lead}{sign} {}{edited}", self.name(at)), room.max(8)).into_owned()
+        };
+        let (mut first, mut end) = (self.at, self.at + 1);
+        let mut wide = text::width(&one(self.at));
+        loop {
+            let before = first.checked_sub(1).map(|at| text::width(&one(at)) + 2).filter(|more| wide + more <= room);
+            if let Some(more) = before {
+                (first, wide) = (first - 1, wide + more);
+            }
+            let after = (end < self.len()).then(|| text::width(&one(end)) + 2).filter(|more| wide + more <= room);
+            if let Some(more) = after {
+                (end, wide) = (end + 1, wide + more);
+            }
+            if before.is_none() && after.is_none() {
+                break;
+            }
+        }
+        (first..end).map(|at| (one(at), at == self.at)).collect()
+    }
+
+    /// `hunk 1 of 2`
+    pub fn facts(&self) -> String {
+        format!("hunk {} of {}", self.at + 1, self.len())
+    }
+}
+
+impl Panel {
+    /// Whether the mark was for a hunk; why it was not done, where it was.
+    pub fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
+        let Some(hunks) = &mut self.hunks else { return Ok(false) };
+        let marked = hunks.mark(mark)?;
+        if marked {
+            let at = hunks.at;
+            self.show_hunks();
+            if mark != HunkMark::Turn {
+                self.scroll_to_hunk(at);
+            }
+        }
+        Ok(marked)
+    }
+
+    fn scroll_to_hunk(&mut self, hunk: usize) {
+        let Some(diff) = self.body.changes() else { return };
+        let row = self.body.above(self.seen_width) + diff.row_of(self.seen_width, hunk);
+        let last = self.body.rows(self.seen_width).saturating_sub(self.shown);
+        // What was not seen above it is not jumped over.
+        self.scroll = row.min(last);
+    }
+
+    /// The marked hunk has these lines from now on.
+    pub fn put_hunk(&mut self, text: &str) {
+        let Some(hunks) = &mut self.hunks else { return };
+        hunks.put(text);
+        let at = hunks.at;
+        let diff = hunks.unified();
+        let path = match &self.question {
+            Question::Approval(approval) => approval.proposal.paths.first().cloned(),
+            _ => None,
+        };
+        let saw_all = self.unseen() == 0;
+        let diff = Diff::parse(&diff, path.as_deref());
+        let before = self.body.above(self.seen_width);
+        let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.seen_width, at));
+        diff.set_shape(self.shape(self.seen_width + crate::tui::view::GUTTER));
+        self.body.put_diff(diff);
+        // What was typed was seen; of what stands below it only what was seen before.
+        self.seen = if saw_all { self.body.rows(self.seen_width) } else { self.seen.min(from) };
+        self.saw_all = saw_all;
+        self.show_hunks();
+    }
+
+    /// Puts back the hunks as they were.
+    pub fn put_hunks_back(&mut self, before: Hunks) {
+        self.hunks = Some(Box::new(before));
+        self.show_hunks();
+    }
+
+    /// The choices and the diff say what is taken.
+    pub fn show_hunks(&mut self) {
+        let Some(hunks) = &self.hunks else { return };
+        if let Some(diff) = self.body.changes() {
+            diff.set_left(hunks.left());
+        }
+        let yes = hunks.yes(self.body.verb().long);
+        let changed = hunks.amendment().is_some();
+        if hunks.can_be_split() {
+            let counts = self.body.counts().unwrap_or_default();
+            self.facts = format!("{} · {counts}", hunks.facts());
+        }
+        for choice in &mut self.choices {
+            match choice.act {
+                Act::Approve => {
+                    choice.enabled = yes.is_ok();
+                    choice.words = yes.clone().unwrap_or_else(|why| why);
+                }
+                Act::Always if changed && choice.enabled => {
+                    choice.enabled = false;
+                    "always …  only for all of it, as it was proposed".clone_into(&mut choice.words);
+                }
+                Act::Always if !changed => {
+                    if let Question::Approval(approval) = &self.question {
+                        *choice = super::choices::always(approval);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// How the body is laid out at this width of the panel.
+    pub fn shape(&self, width: u16) -> Shape {
+        let beside = self.beside.unwrap_or(width >= BESIDE) && width >= BESIDE_LEAST;
+        Shape { beside, wraps: self.wraps }
+    }
+
+    /// Side by side, or below each other.
+    pub fn turn_view(&mut self, width: u16) -> bool {
+        if width < BESIDE_LEAST || self.body.changes().is_none() {
+            return false;
+        }
+        let hunk = self.top_hunk();
+        self.beside = Some(!self.shape(width).beside);
+        self.laid_anew(width, hunk);
+        true
+    }
+
+    /// Long lines go on in the next row, or are cut.
+    pub fn turn_wrap(&mut self, width: u16) {
+        let hunk = self.top_hunk();
+        self.wraps = !self.wraps;
+        self.laid_anew(width, hunk);
+    }
+
+    fn top_hunk(&self) -> Option<usize> {
+        let above = self.body.above(self.seen_width);
+        self.body.changes().filter(|_| self.scroll > above)?.hunk_at(self.seen_width, self.scroll - above)
+    }
+
+    fn laid_anew(&mut self, width: u16, hunk: Option<usize>) {
+        let saw_all = self.saw_all;
+        self.body.set_shape(self.shape(width));
+        // Rows of another shape are other rows: what was seen in part is to be seen again.
+        self.seen = if saw_all { self.body.rows(self.seen_width) } else { 0 };
+        self.scroll = 0;
+        if let Some(hunk) = hunk {
+            self.scroll_to_hunk(hunk);
+        }
+        if !saw_all {
+            self.scroll = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIFF: &str = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -9,2 +9,3 @@ fn x\n y\n-z\n\\ No newline at end of file\n+z\n+end\n\\ No newline at end of file\n";
+
+    fn hunks() -> Hunks {
+        let (pieces, tail) = pieces(DIFF);
+        let offer = |first, end| Hunk { file: Some(0), first, end, name: None, fixed: None };
+        Hunks { choices: vec![HunkChoice::Taken; 2], offers: vec![offer(1, 2), offer(9, 11)], pieces, tail, at: 0 }
+    }
+
+    #[test]
+    fn a_diff_taken_apart_and_put_together_is_the_same() {
+        assert_eq!(hunks().unified(), DIFF);
+        let (empty, tail) = pieces("diff --git a/x b/x\nBinary files differ\n");
+        assert!(empty.is_empty() && tail.contains("Binary"));
+    }
+
+    #[test]
+    fn what_is_written_into_a_hunk_stands_in_its_diff() {
+        let mut hunks = hunks();
+        assert_eq!(hunks.text().unwrap(), "B\n");
+        hunks.put("one\ntwo");
+        assert!(hunks.unified().contains("@@ -1,3 +1,4 @@\n a\n-b\n+one\n+two\n c\n"), "{}", hunks.unified());
+        hunks.at = 1;
+        assert_eq!(hunks.text().unwrap(), "z\nend");
+        hunks.put("");
+        assert!(hunks.unified().contains("@@ -9,2 +9,1 @@ fn x\n y\n-z\n\\ No newline"), "{}", hunks.unified());
+        hunks.put("z\nend");
+        assert_eq!(hunks.choices[1], HunkChoice::Taken);
+    }
+
+    #[test]
+    fn the_whole_file_has_what_was_decided() {
+        let mut hunks = hunks();
+        let proposed = "a\nB\nc\n4\n5\n6\n7\n8\ny\nz\nend";
+        hunks.mark(HunkMark::Turn).unwrap();
+        assert_eq!(hunks.whole(0, proposed), proposed.replace('B', "b"));
+        hunks.mark(HunkMark::Next).unwrap();
+        hunks.mark(HunkMark::Turn).unwrap();
+        assert_eq!(hunks.whole(0, proposed), "a\nb\nc\n4\n5\n6\n7\n8\ny\nz");
+        assert!(hunks.yes("apply it").is_err());
+    }
+}

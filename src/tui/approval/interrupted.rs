@@ -1,0 +1,51 @@
+//! The question about a call that a crash left without an outcome.
+
+use super::{Act, Body, Confirm, Panel, Question, choice, line};
+use crate::protocol::{CallId, Resolution};
+use crate::text;
+use crate::tui::figures;
+use std::fmt::Write as _;
+
+/// Lines of the last output that are shown.
+const LINES: usize = 8;
+
+/// What is known of it.
+#[derive(Debug, Clone, Default)]
+pub struct Left {
+    pub known: String,
+    pub last_output: Option<String>,
+    pub ran_ms: Option<u64>,
+}
+
+impl Panel {
+    pub fn interrupted(id: CallId, tool: &str, summary: &str, left: &Left) -> Self {
+        let act = |letter, confirm, resolution, words: &str, short| {
+            choice(letter, confirm, Act::Resolve(resolution), words.to_owned(), short)
+        };
+        let choices = vec![
+            act('r', Confirm::LetterThenEnter, Resolution::Rerun, "run it again (it asks first)", "run again"),
+            act('s', Confirm::Letter, Resolution::Skip, "skip it", "skip"),
+            act('t', Confirm::Letter, Resolution::TellModel, "tell the model that the outcome is unknown", "tell the model"),
+        ];
+        let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
+        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call of {}", line(tool)) };
+        let title = format!("{what} was interrupted: outcome unknown");
+        Self::new(Question::Interrupted { id }, title, reason, choices, Body::words(words(summary, left)))
+    }
+}
+
+fn words(summary: &str, left: &Left) -> String {
+    let mut words = format!("{}\n\n{}", text::reveal(summary), left.known);
+    if let Some(ran) = left.ran_ms {
+        let _ = write!(words, "\nit had run for at least {}", figures::seconds(ran / 1000));
+    }
+    let Some(output) = left.last_output.as_deref().filter(|output| !output.trim().is_empty()) else { return words };
+    let output = text::clean(output);
+    let lines: Vec<&str> = output.trim_end().split('\n').collect();
+    let first = lines.len().saturating_sub(LINES);
+    words += if first > 0 { "\n\nthe last lines it printed:" } else { "\n\nit had printed:" };
+    for line in &lines[first..] {
+        let _ = write!(words, "\n  {line}");
+    }
+    words
+}

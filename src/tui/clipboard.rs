@@ -1,0 +1,182 @@
+//! The terminal's own way to the clipboard, through whatever stands between.
+
+use base64::Engine as _;
+use std::fmt;
+use std::sync::Arc;
+
+/// Bytes of text that every terminal with this way takes; xterm's limit is the lowest one.
+pub const MOST: usize = 74_000;
+/// GNU screen hands on so much at once.
+const SCREEN_BYTES: usize = 240;
+
+/// What stands between aye and the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Between {
+    #[default]
+    Nothing,
+    Tmux,
+    Screen,
+}
+
+/// Gives a text to a program that has a clipboard: which one, or why it did not take it; nothing where there is none.
+pub type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
+/// Keeps a text in a file and says which, as people write it.
+pub type Keep = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
+
+/// All ways to a clipboard there are here.
+#[derive(Clone)]
+pub struct Clipboard {
+    pub between: Between,
+    pub offer: Offer,
+    pub keep: Keep,
+}
+
+impl fmt::Debug for Clipboard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clipboard({:?})", self.between)
+    }
+}
+
+impl Default for Clipboard {
+    fn default() -> Self {
+        Self {
+            between: Between::Nothing,
+            offer: Arc::new(|_| None),
+            keep: Arc::new(|_| Err("there is no place for it".to_owned())),
+        }
+    }
+}
+
+/// What is copied, and what it is for people: `12 lines`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clip {
+    pub text: String,
+    pub what: String,
+}
+
+impl Clip {
+    pub fn of(text: String) -> Self {
+        let lines = text.lines().count();
+        let what = match lines {
+            0 | 1 => super::status::counted(text.trim_end_matches('\n').chars().count(), "letter"),
+            lines => super::status::counted(lines, "line"),
+        };
+        Self { text, what }
+    }
+
+    /// The same, named.
+    pub fn named(text: String, name: &str) -> Self {
+        let Self { text, what } = Self::of(text);
+        Self { text, what: format!("{name}, {what}") }
+    }
+}
+
+/// The bytes that make the terminal take it; nothing where it is too long for it.
+pub fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
+    if text.len() > MOST {
+        return None;
+    }
+    let plain = format!("\x1b]52;c;{}\x1b\\", base64::engine::general_purpose::STANDARD.encode(text));
+    Some(match between {
+        Between::Nothing => plain.into_bytes(),
+        // tmux takes the plain one where `set-clipboard` is on, and hands the other one on where `allow-passthrough` is.
+        Between::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
+        Between::Screen => {
+            let mut out = Vec::with_capacity(plain.len() + plain.len() / 32);
+            // The end of the inner string must not end the outer one: BEL does both.
+            let inner = plain.replace("\x1b\\", "\x07");
+            for piece in inner.as_bytes().chunks(SCREEN_BYTES) {
+                out.extend_from_slice(b"\x1bP");
+                out.extend_from_slice(piece);
+                out.extend_from_slice(b"\x1b\\");
+            }
+            out
+        }
+    })
+}
+
+/// Hands it on, and says in a sentence where it is now. `told`: the terminal was told.
+pub fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
+    let Clip { text, what } = clip;
+    let offered = (clipboard.offer)(text);
+    let mut ways: Vec<String> = Vec::new();
+    let mut wrong = None;
+    match offered {
+        Some(Ok(program)) => ways.push(program),
+        Some(Err(error)) => wrong = Some(error),
+        None => {}
+    }
+    if told {
+        ways.push("OSC 52".to_owned());
+    }
+    let too_long = format!("over the {} KB that terminals take", MOST / 1000);
+    match (ways.is_empty(), told) {
+        (false, true) => format!("copied {what} · {}", ways.join(", ")),
+        (false, false) => format!("copied {what} · {} ({too_long})", ways.join(", ")),
+        (true, _) => match (clipboard.keep)(text) {
+            Ok(place) => format!("{what}: {too_long}; it stands in {place}"),
+            Err(error) => {
+                format!("not copied: {too_long}{}; {error}", wrong.map(|wrong| format!(", {wrong}")).unwrap_or_default())
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(bytes: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(bytes);
+        let start = text.find("]52;c;").unwrap() + 6;
+        let end = start + text[start..].find(['\x1b', '\x07']).unwrap();
+        base64::engine::general_purpose::STANDARD.decode(&text[start..end]).unwrap()
+    }
+
+    #[test]
+    fn the_terminal_is_told_the_text_as_it_is() {
+        assert_eq!(sequence("a\nb", Between::Nothing).unwrap(), b"\x1b]52;c;YQpi\x1b\\");
+        assert_eq!(payload(&sequence("你好", Between::Tmux).unwrap()), "你好".as_bytes());
+    }
+
+    #[test]
+    fn through_tmux_every_escape_is_doubled_and_the_plain_one_goes_before() {
+        let bytes = sequence("a", Between::Tmux).unwrap();
+        assert_eq!(bytes, b"\x1b]52;c;YQ==\x1b\\\x1bPtmux;\x1b\x1b]52;c;YQ==\x1b\x1b\\\x1b\\");
+    }
+
+    #[test]
+    fn screen_gets_pieces_it_can_hand_on() {
+        let text = "x".repeat(2000);
+        let bytes = sequence(&text, Between::Screen).unwrap();
+        let string = String::from_utf8(bytes).unwrap();
+        let pieces: Vec<&str> = string.split("\x1b\\").filter(|piece| !piece.is_empty()).collect();
+        assert!(pieces.len() > 8 && pieces.iter().all(|piece| piece.starts_with("\x1bP") && piece.len() < 256));
+        let inner: String = pieces.iter().map(|piece| &piece[2..]).collect();
+        assert_eq!(payload(inner.as_bytes()), text.as_bytes());
+    }
+
+    #[test]
+    fn what_is_too_long_for_the_terminal_is_kept_in_a_file_and_that_is_said() {
+        let long = "line of text\n".repeat(10_000);
+        assert!(sequence(&long, Between::Nothing).is_none());
+        let clip = Clip::of(long);
+        let keep: Keep = Arc::new(|_| Ok("~/kept.txt".to_owned()));
+        let clipboard = Clipboard { keep, ..Clipboard::default() };
+        let words = hand_on(&clip, false, &clipboard);
+        assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
+        let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));
+        let words = hand_on(&clip, false, &Clipboard { offer, ..clipboard });
+        assert!(words.starts_with("copied 10000 lines · wl-copy ("), "{words}");
+    }
+
+    #[test]
+    fn it_says_which_way_was_taken() {
+        let clip = Clip::of("one\ntwo".to_owned());
+        assert_eq!(hand_on(&clip, true, &Clipboard::default()), "copied 2 lines · OSC 52");
+        let offer: Offer = Arc::new(|_| Some(Ok("xclip".to_owned())));
+        let clipboard = Clipboard { offer, ..Clipboard::default() };
+        assert_eq!(hand_on(&clip, true, &clipboard), "copied 2 lines · xclip, OSC 52");
+        assert_eq!(hand_on(&Clip::of("你好".to_owned()), true, &Clipboard::default()), "copied 2 letters · OSC 52");
+    }
+}

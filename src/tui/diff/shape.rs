@@ -1,0 +1,85 @@
+//! Before and after below each other or side by side: which lines share a row.
+
+use super::parse::{Entry, Side};
+
+/// How a diff is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Before and after side by side.
+    pub beside: bool,
+    /// Long lines go on in the next row; else they are cut, with a mark.
+    pub wraps: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { beside: false, wraps: true }
+    }
+}
+
+/// Entries that share their rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    One(usize),
+    /// What was, and what is.
+    Two(Option<usize>, Option<usize>),
+}
+
+impl Unit {
+    pub fn entries(self) -> impl Iterator<Item = usize> {
+        let (one, other) = match self {
+            Self::One(entry) => (Some(entry), None),
+            // Of a line that stays there is one entry.
+            Self::Two(old, new) => (old, new.filter(|new| old != Some(*new))),
+        };
+        one.into_iter().chain(other)
+    }
+}
+
+pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
+    if !beside {
+        return (0..entries.len()).map(Unit::One).collect();
+    }
+    let mut units = Vec::with_capacity(entries.len());
+    let mut at = 0;
+    while at < entries.len() {
+        let end = at + entries[at..].iter().take_while(|entry| matches!(entry.side(), Some(Side::Removed | Side::Added))).count();
+        if end == at {
+            units.push(match entries[at].side() {
+                Some(_) => Unit::Two(Some(at), Some(at)),
+                None => Unit::One(at),
+            });
+            at += 1;
+            continue;
+        }
+        let of = |side| (at..end).filter(move |entry| entries[*entry].side() == Some(side)).collect::<Vec<_>>();
+        zip(entries, &of(Side::Removed), &of(Side::Added), &mut units);
+        at = end;
+    }
+    units
+}
+
+/// Lines that were changed into each other share a row, and between these as many as there are.
+fn zip(entries: &[Entry], removed: &[usize], added: &[usize], units: &mut Vec<Unit>) {
+    let (mut old, mut new) = (0, 0);
+    let mut fill = |old: &mut usize, new: &mut usize, until: (usize, usize)| {
+        while *old < until.0 || *new < until.1 {
+            let left = (*old < until.0).then(|| removed[*old]);
+            let right = (*new < until.1).then(|| added[*new]);
+            units.push(Unit::Two(left, right));
+            (*old, *new) = ((*old + 1).min(until.0), (*new + 1).min(until.1));
+        }
+    };
+    for (place, entry) in removed.iter().enumerate() {
+        let partner = match &entries[*entry] {
+            Entry::Line(line) => line.partner,
+            Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+        };
+        let partner = partner.and_then(|partner| added.iter().position(|added| *added == partner)).filter(|at| *at >= new);
+        if let Some(partner) = partner {
+            fill(&mut old, &mut new, (place, partner));
+            fill(&mut old, &mut new, (place + 1, partner + 1));
+        }
+    }
+    fill(&mut old, &mut new, (removed.len(), added.len()));
+}

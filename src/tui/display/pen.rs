@@ -1,0 +1,114 @@
+//! Colours and stress as the terminal is told them: only what changes.
+
+use ratatui::buffer::Cell;
+use ratatui::style::{Color, Modifier};
+use std::io::Write;
+
+/// What the terminal draws with at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pen {
+    foreground: Color,
+    background: Color,
+    stress: Modifier,
+}
+
+/// How nothing at all is stressed.
+pub const PLAIN: Pen = Pen { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
+
+/// Each stress and its parameter.
+const STRESSES: [(Modifier, u8); 9] = [
+    (Modifier::BOLD, 1),
+    (Modifier::DIM, 2),
+    (Modifier::ITALIC, 3),
+    (Modifier::UNDERLINED, 4),
+    (Modifier::SLOW_BLINK, 5),
+    (Modifier::RAPID_BLINK, 6),
+    (Modifier::REVERSED, 7),
+    (Modifier::HIDDEN, 8),
+    (Modifier::CROSSED_OUT, 9),
+];
+
+/// What is seen of a blank.
+const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED.union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
+
+impl Pen {
+    pub fn of(cell: &Cell) -> Self {
+        Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
+    }
+
+    /// Whether a blank drawn with it looks like one that was erased.
+    pub fn leaves_blank(self) -> bool {
+        self.background == Color::Reset && !self.stress.intersects(SEEN_ON_BLANK)
+    }
+
+    /// Whether blanks drawn with both look the same.
+    pub fn has_ground_of(self, other: Self) -> bool {
+        self.background == other.background && !self.stress.union(other.stress).intersects(SEEN_ON_BLANK)
+    }
+
+    /// Makes the terminal draw with `next`.
+    pub fn change(&mut self, next: Self, out: &mut Vec<u8>) {
+        if *self == next {
+            return;
+        }
+        let from = out.len();
+        out.extend(b"\x1b[");
+        if !next.stress.contains(self.stress) {
+            // There is no parameter that ends bold on every terminal.
+            out.extend(b"0;");
+            *self = PLAIN;
+        }
+        for (stress, parameter) in STRESSES {
+            if next.stress.contains(stress) && !self.stress.contains(stress) {
+                let _ = write!(out, "{parameter};");
+            }
+        }
+        if next.foreground != self.foreground {
+            colour(next.foreground, 30, out);
+        }
+        if next.background != self.background {
+            colour(next.background, 40, out);
+        }
+        // The last separator becomes the end.
+        let is_empty = out.len() == from + 2;
+        match out.last_mut() {
+            Some(last) if !is_empty => *last = b'm',
+            _ => out.truncate(from),
+        }
+        *self = next;
+    }
+}
+
+/// A colour with its separator; `base` is 30 for the text and 40 for the ground. The sixteen have the numbers that all terminals know.
+fn colour(colour: Color, base: u8, out: &mut Vec<u8>) {
+    let plain = |number: u8| base + number;
+    let bright = |number: u8| base + 60 + number;
+    let number = match colour {
+        Color::Reset => plain(9),
+        Color::Black => plain(0),
+        Color::Red => plain(1),
+        Color::Green => plain(2),
+        Color::Yellow => plain(3),
+        Color::Blue => plain(4),
+        Color::Magenta => plain(5),
+        Color::Cyan => plain(6),
+        Color::Gray => plain(7),
+        Color::DarkGray => bright(0),
+        Color::LightRed => bright(1),
+        Color::LightGreen => bright(2),
+        Color::LightYellow => bright(3),
+        Color::LightBlue => bright(4),
+        Color::LightMagenta => bright(5),
+        Color::LightCyan => bright(6),
+        Color::White => bright(7),
+        Color::Indexed(index) => {
+            let _ = write!(out, "{};5;{index};", plain(8));
+            return;
+        }
+        Color::Rgb(red, green, blue) => {
+            let _ = write!(out, "{};2;{red};{green};{blue};", plain(8));
+            return;
+        }
+    };
+    let _ = write!(out, "{number};");
+}

@@ -1,0 +1,177 @@
+//! Files dropped on a terminal arrive as pasted text: their paths, each quoted in one of the ways terminals do it.
+
+/// A longer text is no list of paths.
+const MOST_BYTES: usize = 16 << 10;
+/// As many as a prompt may name.
+const MOST_FILES: usize = 20;
+
+/// How the text may be read as paths, the likelier way first; none where it can only be words. Whether such files exist is
+/// for others to say.
+pub fn readings(pasted: &str) -> Vec<Vec<String>> {
+    let text = pasted.trim();
+    if text.is_empty() || text.len() > MOST_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
+        return Vec::new();
+    }
+    // A terminal that quotes nothing gives a path with blanks as it is.
+    let lines: Option<Vec<String>> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| path(bare(line))).collect();
+    let words: Option<Vec<String>> = words(text).and_then(|words| words.iter().map(|word| path(word)).collect());
+    let mut readings: Vec<Vec<String>> = [words, lines].into_iter().flatten().filter(|paths| paths.len() <= MOST_FILES).collect();
+    readings.dedup();
+    readings
+}
+
+/// Without the quotes around all of it.
+fn bare(line: &str) -> &str {
+    let within = |quote: char| line.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    within('\'').or_else(|| within('"')).unwrap_or(line)
+}
+
+/// The words as a shell reads them; nothing where a quote is left open.
+fn words(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            letter if letter.is_whitespace() => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match letters.next()? {
+                        '\'' => break,
+                        letter => word.push(letter),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match letters.next()? {
+                        '"' => break,
+                        '\\' => {
+                            let next = letters.next()?;
+                            if !"\"\\$`".contains(next) {
+                                word.push('\\');
+                            }
+                            word.push(next);
+                        }
+                        letter => word.push(letter),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(letters.next()?),
+            letter => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+/// A path that needs no directory to stand in; nothing where the word is none.
+fn path(word: &str) -> Option<String> {
+    let path = match word.strip_prefix("file:") {
+        Some(address) => of_address(address)?,
+        None => word.to_owned(),
+    };
+    let rest = path.strip_prefix("~/").or_else(|| path.strip_prefix('/')).map(str::to_owned).or_else(|| of_windows(&path))?;
+    let is_path = !rest.trim_matches('/').is_empty() && !path.contains(|one: char| one.is_control());
+    is_path.then(|| of_windows(&path).unwrap_or(path))
+}
+
+/// `///home/me/a%20b`, `//host/home`, `/home`.
+fn of_address(address: &str) -> Option<String> {
+    let path = match address.strip_prefix("//") {
+        Some(rest) => &rest[rest.find('/')?..],
+        None => address,
+    };
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        match (byte, after) {
+            (b'%', [high, low, after @ ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
+                rest = after;
+            }
+            (b'%', _) => return None,
+            (byte, _) => bytes.push(*byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// `C:\Users\me` as the Linux inside of Windows has it.
+fn of_windows(path: &str) -> Option<String> {
+    let mut letters = path.chars();
+    let drive = letters.next().filter(char::is_ascii_alphabetic)?;
+    (letters.next() == Some(':') && letters.next() == Some('\\'))
+        .then(|| format!("/mnt/{}/{}", drive.to_ascii_lowercase(), letters.as_str().replace('\\', "/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_of_terminals_to_write_a_dropped_file_is_read() {
+        let plain = "/home/me/my notes.md";
+        for pasted in [
+            "'/home/me/my notes.md'",
+            "'/home/me/my notes.md' ",
+            "\"/home/me/my notes.md\"",
+            "/home/me/my\\ notes.md",
+            "/home/me/my notes.md",
+            "file:///home/me/my%20notes.md",
+            "file://host/home/me/my%20notes.md\r\n",
+            "file:/home/me/my%20notes.md\n",
+            "/home/me/'my notes'.md",
+        ] {
+            assert!(readings(pasted).contains(&vec![plain.to_owned()]), "{pasted}: {:?}", readings(pasted));
+        }
+        for (pasted, expected) in [
+            ("'/a b' '/c'", vec!["/a b", "/c"]),
+            ("/a\\ b /c\\'d", vec!["/a b", "/c'd"]),
+            ("file:///a%20b\nfile:///gr%C3%B6%C3%9Fe\n", vec!["/a b", "/größe"]),
+            ("/a b\n/c d", vec!["/a b", "/c d"]),
+            ("'/it'\\''s'", vec!["/it's"]),
+            ("\"C:\\Users\\me\\a b.png\"", vec!["/mnt/c/Users/me/a b.png"]),
+            ("~/a", vec!["~/a"]),
+        ] {
+            let expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
+            assert!(readings(pasted).contains(&expected), "{pasted}: {:?}", readings(pasted));
+        }
+    }
+
+    #[test]
+    fn words_are_no_paths() {
+        for pasted in [
+            "",
+            " \n",
+            "hello",
+            "src/main.rs",
+            "look at /etc/hosts",
+            "/",
+            "//",
+            "'/a",
+            "file:",
+            "file://host",
+            "a:\n/b",
+            "~",
+            "\u{1b}/a",
+        ] {
+            assert_eq!(readings(pasted), Vec::<Vec<String>>::new(), "{pasted:?}");
+        }
+        assert_eq!(readings(&"/a ".repeat(21)).len(), 1, "as one path with blanks, and never as many files");
+        assert!(readings(&format!("/{}", "x".repeat(20_000))).is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_pasted_is_read_or_left(text in "[/a 'b\"\\\\%0é\nfile:~C]{0,60}") {
+            for paths in readings(&text) {
+                proptest::prop_assert!(!paths.is_empty() && paths.iter().all(|path| path.starts_with(['/', '~'])));
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What was typed into other agents while a question opened, as it was recorded: what each of them took for an answer.
+
+/// A stream of keys: `{2200}` is a pause in milliseconds, `<enter>` is that key, all else is typed.
+pub struct Stream {
+    /// Whose failure it was, and what came of it there.
+    pub of: &'static str,
+    pub typed: &'static str,
+}
+
+/// Typed on without a pause while a task runs.
+const ON: &str = "a yes please also 1 2 p";
+/// The same with a rest in the middle of the sentence, in which the question opens.
+const REST: &str = "also fix the{2200} bug in case 1 y";
+
+pub const STREAMS: &[Stream] = &[
+    Stream { of: "claude, typed on: held back, letters lost", typed: ON },
+    Stream { of: "claude, after a rest: `1` ran the command", typed: REST },
+    Stream { of: "codex, typed on: held back, letters lost", typed: ON },
+    Stream { of: "codex, after a rest: `n` denied and stopped the turn", typed: REST },
+    Stream { of: "codex: `y` would have run it", typed: "and then{2200} y it again" },
+    Stream { of: "codex: `p` would have written a rule", typed: "use the{2200} p flag" },
+    Stream { of: "opencode: a prompt and enter over an open question applied the edit", typed: "make it shorter<enter>" },
+    Stream { of: "gemini, typed on: `1` ran the command", typed: "also 1 more thing" },
+    Stream { of: "gemini, after a rest: `1` ran the command", typed: "also fix the{2200} 1 bug" },
+    Stream { of: "gemini: the number first", typed: "1 2 3 go" },
+    Stream { of: "qwen, typed on: letters lost", typed: ON },
+    Stream { of: "qwen, after a rest: letters lost", typed: REST },
+    Stream { of: "pi, typed on", typed: ON },
+    Stream { of: "pi, after a rest", typed: REST },
+    Stream { of: "words that begin with the letter of a choice", typed: "yes no always never explain preview" },
+];
+
+/// What a stream of keys comes to: each with the time since the first, and nothing for Enter.
+pub fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
+    let mut keys = Vec::new();
+    let (mut at, mut rest) = (0, typed);
+    while let Some(letter) = rest.chars().next() {
+        if let Some((pause, after)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            at += pause.parse::<u64>().unwrap();
+            rest = after;
+            continue;
+        }
+        let key = rest.strip_prefix("<enter>").map(|after| (None, after));
+        let (key, after) = key.unwrap_or((Some(letter), &rest[letter.len_utf8()..]));
+        keys.push((at, key));
+        at += between_ms;
+        rest = after;
+    }
+    keys
+}
+
+/// All of it that is text.
+pub fn text(typed: &str) -> String {
+    keys(typed, 1).into_iter().filter_map(|(_, key)| key).collect()
+}

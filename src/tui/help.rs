@@ -1,0 +1,95 @@
+//! Keys and commands, to be read and searched in place of all else.
+
+use super::keymap::{Focus, Keymap};
+use crate::text;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Help {
+    /// Who had the keyboard: its keys stand first.
+    pub about: Focus,
+    /// The words that are looked for.
+    pub words: String,
+    /// The first row shown.
+    pub top: usize,
+    /// How many rows were shown at once.
+    pub page: usize,
+}
+
+/// Things of one kind, under one head: what is pressed or typed, and what it does.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Section {
+    pub head: &'static str,
+    pub entries: Vec<(String, String)>,
+}
+
+impl Help {
+    pub fn new(about: Focus, words: &str) -> Self {
+        Self { about, words: text::clean(words).into_owned(), top: 0, page: 1 }
+    }
+
+    /// Other words: from the first row on.
+    pub fn look_for(&mut self, change: impl FnOnce(&mut String)) {
+        change(&mut self.words);
+        self.top = 0;
+    }
+
+    pub fn scroll_by(&mut self, rows: isize) {
+        self.top = self.top.saturating_add_signed(rows);
+    }
+}
+
+/// All there is, what works now first; of it what has all the words in its row or its head.
+pub fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    let keys = |focus: Focus| {
+        let rows = keymap.rows().iter().filter(|row| row.focus == focus);
+        Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
+    };
+    let all = commands.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));
+    let own =
+        vec![("keymap.toml".to_owned(), format!("{place}; /keys and docs/SCREEN.md say how, a change counts at the next start"))];
+    let mut sections: Vec<Section> = about.layers().iter().map(|focus| keys(*focus)).collect();
+    sections.extend([Section { head: "Commands", entries: all.collect() }, Section { head: "Keys of your own", entries: own }]);
+    sections.extend(ORDER.into_iter().filter(|focus| !about.layers().contains(focus)).map(keys));
+    for section in &mut sections {
+        let head = section.head;
+        section.entries.retain(|(name, does)| words.iter().all(|word| has(word, [head, name.as_str(), does.as_str()])));
+    }
+    sections.retain(|section| !section.entries.is_empty());
+    sections
+}
+
+/// A capital letter is looked for as it is: `N` is another key than `n`.
+fn has(word: &str, texts: [&str; 3]) -> bool {
+    if word.chars().any(char::is_uppercase) {
+        return texts.iter().any(|text| text.contains(word));
+    }
+    texts.iter().any(|text| text.to_lowercase().contains(word))
+}
+
+/// How the others follow.
+const ORDER: [Focus; 9] = [
+    Focus::Question,
+    Focus::Composer,
+    Focus::Browse,
+    Focus::Inbox,
+    Focus::List,
+    Focus::Reader,
+    Focus::Menu,
+    Focus::Search,
+    Focus::Field,
+];
+
+fn head(focus: Focus) -> &'static str {
+    match focus {
+        Focus::Composer => "Typing [composer]",
+        Focus::Menu => "A menu at the draft [menu]",
+        Focus::Search => "Searching what was sent [search]",
+        Focus::Question => "When aye asks you [question]",
+        Focus::Inbox => "The list of what waits [inbox]",
+        Focus::Field => "Writing in a question [field]",
+        Focus::Browse => "Browsing [browse]",
+        Focus::List => "Lists: models, sessions, commands, help [list]",
+        Focus::Reader => "Reading changes and long texts [reader]",
+    }
+}

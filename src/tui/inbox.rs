@@ -1,0 +1,272 @@
+//! The list of all that waits for the person: what is harmless enough is decided together, the rest is opened one by one.
+
+use super::approval::{Frame, Panel};
+use super::guard::{Confirm, Guard, Key, Look, Stimulus};
+use super::status::counted;
+use super::theme::Token;
+use super::view::GUTTER;
+use crate::text;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+/// The choices, in the order of the keys.
+pub const YES: usize = 0;
+/// Rows of the whole text of the one that is pointed at.
+const DETAIL_ROWS: usize = 2;
+/// Below this height what is pointed at has no rows of its own.
+const ROOMY: u16 = 9;
+/// Cells of what it is, at least.
+const NAME: usize = 12;
+/// How long something waits is said in minutes.
+const MINUTE_MS: u64 = 60_000;
+
+/// Which are marked, which is pointed at. Questions are known by their numbers: what comes and goes moves nothing under the cursor.
+#[derive(Debug)]
+pub struct Inbox {
+    pub guard: Guard,
+    marked: Vec<u64>,
+    at: Option<u64>,
+    /// Its place in the last frame.
+    place: usize,
+    /// The one that was pointed at in the last frame.
+    drawn: Option<u64>,
+    /// Why the last key changed nothing.
+    said: Option<String>,
+    top: usize,
+    page: usize,
+    /// Rows of the list, and of the two choices, in the last frame.
+    list: Rect,
+    choices: Rect,
+}
+
+impl Inbox {
+    pub fn new(guard: Guard, at: Option<u64>) -> Self {
+        Self {
+            guard,
+            marked: Vec::new(),
+            at,
+            place: 0,
+            drawn: None,
+            said: None,
+            top: 0,
+            page: 1,
+            list: Rect::ZERO,
+            choices: Rect::ZERO,
+        }
+    }
+
+    /// Yes to all that are marked, and no.
+    pub fn keys() -> Vec<Key> {
+        ['y', 'n'].map(|letter| Key { letter, confirm: Confirm::LetterThenEnter }).to_vec()
+    }
+
+    pub fn move_by(&mut self, rows: isize, panels: &[Panel]) {
+        let at = self.place(panels).saturating_add_signed(rows).min(panels.len().saturating_sub(1));
+        self.point(at, panels);
+    }
+
+    pub fn page(&self) -> isize {
+        self.page.max(1).cast_signed()
+    }
+
+    /// Points at the one in this place.
+    pub fn point(&mut self, place: usize, panels: &[Panel]) {
+        self.said = None;
+        if let Some(panel) = panels.get(place) {
+            self.at = Some(panel.number);
+        }
+    }
+
+    /// A click: it points at a question, or highlights a choice, and decides nothing.
+    pub fn click(&mut self, place: Position, panels: &[Panel], now: u64) {
+        if self.list.contains(place) && self.guard.is_armed(now) {
+            self.guard.step(Stimulus::Other, now);
+            self.point(self.top + usize::from(place.y - self.list.y), panels);
+        } else if self.choices.contains(place) {
+            self.guard.point(usize::from(place.y - self.choices.y), now);
+        }
+    }
+
+    /// The question that was pointed at on the screen.
+    pub fn shown(&self) -> Option<u64> {
+        self.at.filter(|at| Some(*at) == self.drawn)
+    }
+
+    /// The place that is pointed at; where what stood there is gone, what came to stand there.
+    fn place(&self, panels: &[Panel]) -> usize {
+        let gone = || self.place.min(panels.len().saturating_sub(1));
+        panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)
+    }
+
+    pub fn turn_mark(&mut self, panels: &[Panel]) {
+        self.said = None;
+        let Some(panel) = panels.iter().find(|panel| Some(panel.number) == self.at) else { return };
+        if let Some(why) = panel.alone() {
+            self.said = Some(why);
+        } else if let Some(at) = self.marked.iter().position(|marked| *marked == panel.number) {
+            self.marked.remove(at);
+        } else {
+            self.marked.push(panel.number);
+        }
+    }
+
+    /// Those that are marked and still wait, in the order of the list. Where there are none it is said.
+    pub fn marked(&mut self, panels: &[Panel]) -> Vec<u64> {
+        let marked = |panel: &&Panel| self.marked.contains(&panel.number) && panel.alone().is_none();
+        let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
+        if marked.is_empty() {
+            self.said = Some("nothing is marked: space marks, enter opens one".to_owned());
+        }
+        marked
+    }
+
+    /// When a key counts, or a wait is a minute longer.
+    pub fn deadline(&self, panels: &[Panel], now: u64) -> Option<u64> {
+        let minute = |came: u64| came + (now.saturating_sub(came) / MINUTE_MS + 1) * MINUTE_MS;
+        let waits = panels.iter().filter_map(|panel| panel.came).map(minute).min();
+        self.guard.deadline(now).into_iter().chain(waits).min()
+    }
+
+    /// What the keys do, most likely first.
+    pub fn hints(&self, now: u64) -> Vec<&'static str> {
+        match self.guard.look(now) {
+            Look::Arming => vec!["a moment … letters go to your draft", "esc closes"],
+            Look::Highlighted(_) => vec!["enter confirms", "any other key takes it back"],
+            Look::Ready | Look::Waiting(_) => vec!["space marks", "enter opens", "y n decide the marked", "esc later", "up down"],
+        }
+    }
+
+    /// How many rows it wants, at most `limit`.
+    pub fn height(panels: usize, limit: u16) -> u16 {
+        let rows = panels.clamp(1, 40) as u16 + 4;
+        let rows = if limit >= ROOMY { rows + DETAIL_ROWS as u16 } else { rows };
+        rows.min(limit)
+    }
+
+    pub fn draw(&mut self, panels: &[Panel], area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+        let Frame { theme, glyphs, .. } = frame;
+        let place = self.place(panels);
+        self.at = panels.get(place).map(|panel| panel.number);
+        self.marked.retain(|marked| panels.iter().any(|panel| panel.number == *marked));
+        let inner = area.width.saturating_sub(GUTTER);
+        let set = |buffer: &mut Buffer, y: u16, words: &str, token: Token| {
+            let words = text::truncate(words, inner.into());
+            buffer.set_stringn(area.x + GUTTER, y, words, inner.into(), theme.style(token));
+        };
+        let is_roomy = area.height >= ROOMY;
+        let draft = u16::from(!frame.draft.is_empty());
+        let below = 1 + 2 + if is_roomy { DETAIL_ROWS as u16 } else { 0 };
+        let room = area.height.saturating_sub(1 + below + draft).max(1);
+        let marked = if self.marked.is_empty() { String::new() } else { format!(" {} {} marked", glyphs.dot, self.marked.len()) };
+        buffer.set_stringn(area.x, area.y, glyphs.waits, GUTTER.into(), theme.style(Token::Warn));
+        set(buffer, area.y, &format!("{}{marked}", waiting(panels.len())), Token::Heading);
+        self.top =
+            self.top.min(panels.len().saturating_sub(room.into())).clamp(place.saturating_sub(usize::from(room) - 1), place);
+        let shown = panels.iter().enumerate().skip(self.top).take(room.into());
+        for ((at, panel), y) in shown.zip(area.y + 1..area.bottom()) {
+            if at == place {
+                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.style(Token::Accent));
+            }
+            let line = self.row(at, panel, inner, at == place, frame);
+            buffer.set_line(area.x + GUTTER, y, &line, inner);
+        }
+        let mut y = area.y + 1 + room;
+        if is_roomy {
+            let words = self.said.clone().or_else(|| panels.get(place).map(Panel::whole)).unwrap_or_default();
+            let token = if self.said.is_some() { Token::Warn } else { Token::Muted };
+            let parts = text::wrap(&words, usize::from(inner).max(1));
+            for (at, part) in parts.iter().take(DETAIL_ROWS).enumerate() {
+                let part = if at + 1 == DETAIL_ROWS { part.start..words.len() } else { part.clone() };
+                set(buffer, y + at as u16, &words[part], token);
+            }
+            y += DETAIL_ROWS as u16;
+        }
+        let rule = glyphs.rule.repeat(area.width.into());
+        buffer.set_stringn(area.x, y, rule, area.width.into(), theme.style(Token::Faint));
+        self.list = Rect { y: area.y + 1, height: room, ..area };
+        self.choices = Rect { y: y + 1, height: 2, ..area };
+        let cursor = self.draw_choices(self.choices, buffer, is_roomy, frame);
+        if draft > 0 {
+            set(buffer, y + 3, &format!("draft: {}", frame.draft), Token::Muted);
+        }
+        (self.drawn, self.place) = (self.at, place);
+        self.page = room.into();
+        cursor
+    }
+
+    fn row(&self, at: usize, panel: &Panel, width: u16, is_at: bool, frame: Frame<'_>) -> Line<'static> {
+        let Frame { theme, .. } = frame;
+        let mark = match (panel.alone(), self.marked.contains(&panel.number)) {
+            (Some(_), _) => "   ",
+            (None, true) => "[x]",
+            (None, false) => "[ ]",
+        };
+        let lead = format!("{mark} {}  ", at + 1);
+        let waits = panel.came.map_or_else(String::new, |came| waits(frame.now.saturating_sub(came)));
+        let risk = panel.risk_words.clone();
+        let right = if usize::from(width) < 2 * NAME + risk.len() + waits.len() + 10 { 0 } else { waits.len() + 2 };
+        let room = usize::from(width).saturating_sub(lead.len() + text::width(&risk) + 2 + right).max(NAME);
+        let name = text::truncate(&panel.name(), room).into_owned();
+        let gap = room.saturating_sub(text::width(&name));
+        let name_token = if is_at { Token::Heading } else { Token::Text };
+        let mut spans = vec![
+            Span::styled(lead, theme.style(if self.marked.contains(&panel.number) { Token::Accent } else { Token::Muted })),
+            Span::styled(name, theme.style(name_token)),
+            Span::raw(" ".repeat(gap + 2)),
+            Span::styled(risk, theme.style(panel.risk_token())),
+        ];
+        if right > 0 {
+            spans.push(Span::styled(format!("  {waits}"), theme.style(Token::Faint)));
+        }
+        Line::from(spans)
+    }
+
+    fn draw_choices(&self, area: Rect, buffer: &mut Buffer, is_roomy: bool, frame: Frame<'_>) -> Option<Position> {
+        let Frame { theme, glyphs, .. } = frame;
+        let look = self.guard.look(frame.now);
+        let mut cursor = None;
+        for (at, verb) in ["approve", "deny"].into_iter().enumerate() {
+            let y = area.y + at as u16;
+            let key = Self::keys()[at].letter;
+            let what = match self.marked.len() {
+                0 => "what is marked".to_owned(),
+                1 => "the one that is marked".to_owned(),
+                count => format!("the {count} that are marked"),
+            };
+            let (lead, token, tail) = match look {
+                Look::Arming => (glyphs.arming, Token::Faint, ""),
+                Look::Waiting(held) if held == at => ("", Token::Accent, glyphs.cursor),
+                Look::Highlighted(held) if held == at => (glyphs.user, Token::Accent, "   enter confirms"),
+                Look::Ready | Look::Waiting(_) | Look::Highlighted(_) if self.marked.is_empty() => ("", Token::Faint, ""),
+                Look::Ready | Look::Waiting(_) | Look::Highlighted(_) => ("", Token::Text, "   (then enter)"),
+            };
+            let said = if !is_roomy && at == 1 { self.said.clone() } else { None };
+            let words = said.unwrap_or_else(|| format!("{lead:<2}{key}  {verb} {what}{tail}"));
+            let words = text::truncate(&words, area.width.into());
+            buffer.set_stringn(area.x, y, &words, area.width.into(), theme.style(token));
+            if matches!(look, Look::Waiting(held) | Look::Highlighted(held) if held == at) {
+                cursor = Some(Position { x: area.x + (text::width(&words) as u16).min(area.width.saturating_sub(1)), y });
+            }
+        }
+        cursor
+    }
+}
+
+/// `3 wait for you`
+pub fn waiting(count: usize) -> String {
+    if count == 1 { "1 waits for you".to_owned() } else { format!("{count} wait for you") }
+}
+
+fn waits(for_ms: u64) -> String {
+    match for_ms / MINUTE_MS {
+        0 => "just now".to_owned(),
+        minutes if minutes < 60 => format!("waits {minutes} min"),
+        minutes => format!("waits {} h", minutes / 60),
+    }
+}
+
+/// What y came to, in a sentence.
+pub fn said(count: usize, yes: bool) -> String {
+    format!("{} {}", counted(count, "question"), if yes { "approved" } else { "denied" })
+}

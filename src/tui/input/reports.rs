@@ -1,0 +1,163 @@
+//! What the terminal says of itself: answers, and changes it was asked to tell.
+//!
+//! Whatever has the shape of a report is one, known or not: it never becomes a key.
+
+use super::Input;
+
+/// Something the terminal told about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It speaks the kitty keyboard protocol.
+    Kitty,
+    /// It can report keys with modifiers in xterm's way.
+    ModifyOtherKeys,
+    /// A private mode, and how it stands.
+    Mode(u16, Standing),
+    /// Its colours changed to those of a light or a dark ground.
+    Scheme { light: bool },
+    /// It has true colours.
+    TrueColour,
+    /// Its name, with a version behind it.
+    Name(String),
+    /// `DA1`: whatever was asked before it and has no answer has none.
+    Attributes,
+}
+
+/// How a private mode stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Unknown,
+    On,
+    Off,
+    AlwaysOn,
+    AlwaysOff,
+}
+
+/// What became of a sequence that is looked at as a report.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Report {
+    Known(Input),
+    /// It has the form of a report; nobody asked for it.
+    Unknown,
+    /// It is a key or the mouse.
+    None,
+}
+
+/// The widest and the highest screen.
+const MOST_CELLS: (u16, u16) = (2000, 1000);
+/// Longest name that is kept.
+const NAME: usize = 64;
+
+pub fn read(bytes: &[u8]) -> Report {
+    match bytes {
+        [0x1b, b'[', body @ .., last] => control(body, *last),
+        [0x1b, b']', body @ ..] => osc(ended(body)),
+        [0x1b, b'P', body @ ..] => dcs(ended(body)),
+        // Nothing is asked that is answered like this; `ESC _` alone is a key.
+        [0x1b, b'_' | b'^' | b'X', _, ..] => Report::Unknown,
+        _ => Report::None,
+    }
+}
+
+/// A string sequence without its end; nothing of a key that only looks like the start of one.
+fn ended(body: &[u8]) -> Option<&str> {
+    let body = body.strip_suffix(b"\x07").or_else(|| body.strip_suffix(b"\x1b\\"))?;
+    std::str::from_utf8(body).ok()
+}
+
+fn control(body: &[u8], last: u8) -> Report {
+    match (body, last) {
+        ([b'?', rest @ ..], _) => private(rest, last),
+        ([b'>', rest @ ..], b'm') if rest.starts_with(b"4;") => Report::Known(Input::Answer(Answer::ModifyOtherKeys)),
+        ([b'>' | b'=', ..], _) => Report::Unknown,
+        (b"0" | b"3", b'n') => Report::Known(Input::Fence),
+        ([b'4', b'8', b';', body @ ..], b't') => {
+            size(body).map_or(Report::Unknown, |(width, height)| Report::Known(Input::Size(width, height)))
+        }
+        // The mouse; `m` is a button that is let go.
+        ([b'<', ..], _) => Report::None,
+        // Sizes, checksums, states, cursor positions: no key ends like this. Neither has a key bytes like `$` or a blank in it.
+        ([_, ..], b'n' | b'c' | b't' | b'x' | b'y' | b'm' | b'h' | b'l') => Report::Unknown,
+        ([.., 0x20..=0x2f], _) => Report::Unknown,
+        _ => Report::None,
+    }
+}
+
+/// Rows, columns, and the same in pixels. A larger screen than any is none.
+fn size(body: &[u8]) -> Option<(u16, u16)> {
+    let mut parts = std::str::from_utf8(body).ok()?.split(';').map(|part| part.split(':').next()?.parse::<u16>().ok());
+    let (height, width) = (parts.next()??, parts.next()??);
+    ((1..=MOST_CELLS.0).contains(&width) && (1..=MOST_CELLS.1).contains(&height)).then_some((width, height))
+}
+
+fn private(body: &[u8], last: u8) -> Report {
+    let Ok(body) = std::str::from_utf8(body) else { return Report::Unknown };
+    let answer = match (body, last) {
+        (_, b'u') => Some(Answer::Kitty),
+        (_, b'c') => Some(Answer::Attributes),
+        ("997;1", b'n') => Some(Answer::Scheme { light: false }),
+        ("997;2", b'n') => Some(Answer::Scheme { light: true }),
+        (body, b'y') => body.strip_suffix('$').and_then(mode),
+        _ => None,
+    };
+    answer.map_or(Report::Unknown, |answer| Report::Known(Input::Answer(answer)))
+}
+
+fn mode(body: &str) -> Option<Answer> {
+    let (number, standing) = body.split_once(';')?;
+    let standing = match standing {
+        "0" => Standing::Unknown,
+        "1" => Standing::On,
+        "2" => Standing::Off,
+        "3" => Standing::AlwaysOn,
+        "4" => Standing::AlwaysOff,
+        _ => return None,
+    };
+    Some(Answer::Mode(number.parse().ok()?, standing))
+}
+
+fn osc(body: Option<&str>) -> Report {
+    let Some(body) = body else { return Report::None };
+    match body.strip_prefix("11;").and_then(colour) {
+        Some((red, green, blue)) => Report::Known(Input::Background(red, green, blue)),
+        None => Report::Unknown,
+    }
+}
+
+/// `rgb:ffff/8080/0000`, in one to four digits each, `rgba:` with a fourth part, or `#rrggbb`.
+fn colour(text: &str) -> Option<(u8, u8, u8)> {
+    if let Some(digits) = text.strip_prefix('#') {
+        let third = digits.len() / 3;
+        let is_even = digits.is_ascii() && third > 0 && digits.len() == third * 3;
+        let part = |at: usize| digits.get(at * third..(at + 1) * third).filter(|_| is_even).and_then(byte);
+        return Some((part(0)?, part(1)?, part(2)?));
+    }
+    let parts = text.strip_prefix("rgb:").or_else(|| text.strip_prefix("rgba:"))?;
+    let mut parts = parts.split('/').map(byte);
+    Some((parts.next()??, parts.next()??, parts.next()??))
+}
+
+/// One part of a colour in as many digits as the terminal likes, as a byte.
+fn byte(digits: &str) -> Option<u8> {
+    if digits.is_empty() || digits.len() > 4 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let value = u32::from_str_radix(digits, 16).ok()?;
+    let most = 16_u32.pow(digits.len() as u32) - 1;
+    u8::try_from((value * 255 + most / 2) / most).ok()
+}
+
+fn dcs(body: Option<&str>) -> Report {
+    let Some(body) = body else { return Report::None };
+    if let Some(name) = body.strip_prefix(">|") {
+        let name = name.chars().filter(|letter| !letter.is_control()).take(NAME).collect();
+        return Report::Known(Input::Answer(Answer::Name(name)));
+    }
+    // `RGB` and `Tc` in hexadecimal, as they were asked for.
+    let names = body.strip_prefix("1+r").map(str::to_ascii_lowercase);
+    let names = names.iter().flat_map(|names| names.split(';')).filter_map(|pair| pair.split('=').next());
+    if names.into_iter().any(|name| matches!(name, "524742" | "5463")) {
+        return Report::Known(Input::Answer(Answer::TrueColour));
+    }
+    Report::Unknown
+}

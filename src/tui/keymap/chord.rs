@@ -1,0 +1,130 @@
+//! One key with what is held with it, as people write it: `ctrl+g`, `alt+up`, `f1`.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::fmt;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Chord {
+    pub code: KeyCode,
+    pub modifiers: KeyModifiers,
+}
+
+const NAMED: &[(&str, KeyCode)] = &[
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("tab", KeyCode::Tab),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("space", KeyCode::Char(' ')),
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pgup", KeyCode::PageUp),
+    ("pgdn", KeyCode::PageDown),
+];
+/// Other names of keys, as people know them.
+const ALIASES: &[(&str, &str)] =
+    &[("return", "enter"), ("escape", "esc"), ("pageup", "pgup"), ("pagedown", "pgdn"), ("del", "delete"), ("control", "ctrl")];
+/// What most terminals send as another key.
+const SAME: &[(&str, &str)] = &[("ctrl+i", "tab"), ("ctrl+m", "enter"), ("ctrl+[", "esc")];
+
+impl Chord {
+    /// Reads one; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let lower = text.trim().to_lowercase();
+        if let Some((_, other)) = SAME.iter().find(|(name, _)| *name == lower) {
+            return Err(format!("`{text}` is the same key as `{other}` in most terminals: take another one"));
+        }
+        let mut modifiers = KeyModifiers::empty();
+        let mut rest = text.trim();
+        while let Some((name, key)) = rest.split_once('+').filter(|(name, key)| !name.is_empty() && !key.is_empty()) {
+            modifiers |= match canonical(&name.to_lowercase()) {
+                "ctrl" => KeyModifiers::CONTROL,
+                "alt" => KeyModifiers::ALT,
+                "shift" => KeyModifiers::SHIFT,
+                _ => return Err(format!("`{name}` in `{text}` is none of ctrl, alt and shift: `ctrl+e`, `alt+up`, `f2`")),
+            };
+            rest = key;
+        }
+        let lower = rest.to_lowercase();
+        let name = canonical(&lower);
+        if let Some((_, code)) = NAMED.iter().find(|(known, _)| *known == name) {
+            return Ok(Self::new(*code, modifiers));
+        }
+        if let Some(number) =
+            name.strip_prefix('f').and_then(|number| number.parse().ok()).filter(|number| (1..=24).contains(number))
+        {
+            return Ok(Self::new(KeyCode::F(number), modifiers));
+        }
+        let mut letters = rest.chars();
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) => Ok(Self::new(KeyCode::Char(letter), modifiers)),
+            _ => Err(format!("`{text}` is no key: a single character, f1 to f24, or one of {}", names())),
+        }
+    }
+
+    pub fn of(key: KeyEvent) -> Self {
+        Self::new(key.code, key.modifiers)
+    }
+
+    pub fn event(self) -> KeyEvent {
+        KeyEvent::new(self.code, self.modifiers)
+    }
+
+    /// One form for what terminals send in several: `shift+tab` has a code of its own, a letter has its case.
+    fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
+        let modifiers = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
+        let (code, modifiers) = match code {
+            KeyCode::BackTab => (KeyCode::BackTab, modifiers - KeyModifiers::SHIFT),
+            KeyCode::Tab if modifiers.contains(KeyModifiers::SHIFT) => (KeyCode::BackTab, modifiers - KeyModifiers::SHIFT),
+            KeyCode::Char(letter) if modifiers.contains(KeyModifiers::CONTROL) => {
+                (KeyCode::Char(letter.to_lowercase().next().unwrap_or(letter)), modifiers)
+            }
+            KeyCode::Char(letter) if modifiers.contains(KeyModifiers::SHIFT) => {
+                (KeyCode::Char(letter.to_uppercase().next().unwrap_or(letter)), modifiers - KeyModifiers::SHIFT)
+            }
+            code => (code, modifiers),
+        };
+        Self { code, modifiers }
+    }
+
+    /// Whether more is held with it than handlers look at: ctrl+alt+t is not ctrl+t. With signs shift may be what makes them.
+    pub fn has_much_held(self) -> bool {
+        let is_letter = matches!(self.code, KeyCode::Char(letter) if letter.is_alphabetic());
+        let second = if is_letter { KeyModifiers::ALT | KeyModifiers::SHIFT } else { KeyModifiers::ALT };
+        self.modifiers.contains(KeyModifiers::CONTROL) && self.modifiers.intersects(second)
+    }
+
+    /// Whether it is typed into a draft where no key stands in its way.
+    pub fn is_text(self) -> bool {
+        matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    }
+}
+
+fn canonical(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, known)| known)
+}
+
+fn names() -> String {
+    NAMED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Chord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (modifier, name) in [(KeyModifiers::CONTROL, "ctrl+"), (KeyModifiers::ALT, "alt+"), (KeyModifiers::SHIFT, "shift+")] {
+            if self.modifiers.contains(modifier) {
+                f.write_str(name)?;
+            }
+        }
+        match (self.code, NAMED.iter().find(|(_, code)| *code == self.code)) {
+            (KeyCode::BackTab, _) => f.write_str("shift+tab"),
+            (_, Some((name, _))) => f.write_str(name),
+            (KeyCode::F(number), None) => write!(f, "f{number}"),
+            (KeyCode::Char(letter), None) => write!(f, "{letter}"),
+            (code, None) => write!(f, "{code}"),
+        }
+    }
+}

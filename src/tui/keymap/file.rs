@@ -1,0 +1,182 @@
+//! What a person's file says: keys for actions. What of it does not hold is said, and the rest holds.
+
+use super::{Action, Chord, Focus};
+use std::collections::HashMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// So many problems are told; of the others, how many there are.
+const MOST: usize = 8;
+
+struct Reading<'a> {
+    text: &'a str,
+    /// Each with the place it is about.
+    problems: Vec<(usize, String)>,
+    /// Which action a key was given to, and where.
+    given: HashMap<(Focus, Chord), (usize, usize)>,
+}
+
+/// Takes over what the file says. A key that it gives away is no longer what it was.
+pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
+    let mut reading = Reading { text, problems: Vec::new(), given: HashMap::new() };
+    let (table, errors) = DeTable::parse_recoverable(text);
+    // What stands on a line that is not understood may be half of what was meant.
+    let unclear: Vec<usize> = errors.iter().map(|error| line(text, error.span().map_or(0, |span| span.start))).collect();
+    for error in errors {
+        let words = error.message().lines().collect::<Vec<_>>().join(" ");
+        reading.say(error.span(), format!("{words}; what is not understood is left out"));
+    }
+    let mut wishes = Vec::new();
+    for (name, value) in table.get_ref() {
+        let focus = Focus::ALL.into_iter().find(|focus| focus.name() == name.get_ref());
+        match (focus, value.get_ref()) {
+            (Some(focus), DeValue::Table(entries)) => wishes.extend(entries.iter().map(|(name, value)| (focus, name, value))),
+            (Some(focus), _) => {
+                let words = format!("`{}` is a table: `[{}]`, then `ACTION = \"KEY\"` below it", focus.name(), focus.name());
+                reading.say(Some(name.span()), words);
+            }
+            (None, _) => {
+                let near = meant(name.get_ref(), Focus::ALL.into_iter().map(Focus::name));
+                let known = Focus::ALL.map(Focus::name).join(", ");
+                reading.say(Some(name.span()), format!("there is no `[{}]`{near}; there are {known}", name.get_ref()));
+            }
+        }
+    }
+    wishes.retain(|(_, name, value)| {
+        let lines = line(text, name.span().start)..=line(text, value.span().end);
+        !unclear.iter().any(|unclear| lines.contains(unclear))
+    });
+    // In the order of the file, so that what is told later is what is not taken.
+    wishes.sort_by_key(|(_, name, _)| name.span().start);
+    let mut named = Vec::new();
+    for (focus, name, value) in wishes {
+        named.extend(reading.give(actions, focus, name, value));
+    }
+    take_away(actions, &named, &mut reading);
+    reading.told()
+}
+
+/// What a key did before it was given to another action it does no longer; an action that is left without one is told.
+fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>) {
+    for (at, action) in actions.iter_mut().enumerate() {
+        let had = action.keys.clone();
+        action.keys.retain(|chord| reading.given.get(&(action.focus, *chord)).is_none_or(|(owner, _)| *owner == at));
+        let lost = had.iter().find(|chord| !action.keys.contains(chord));
+        if let (Some(lost), true, false) = (lost, action.keys.is_empty(), named.contains(&at)) {
+            let place = reading.given.get(&(action.focus, *lost)).map_or(0, |(_, place)| *place);
+            let name = &action.entry.action;
+            let words = format!("`{lost}` was the key of `{name}`, which has none now: give it one, or say `{name} = []`");
+            reading.problems.push((place, words));
+        }
+    }
+}
+
+impl Reading<'_> {
+    fn say(&mut self, span: Option<Range<usize>>, words: String) {
+        self.problems.push((span.map_or(0, |span| span.start), words));
+    }
+
+    /// Gives an action its keys; which action that is, if any keys were understood or all were taken away.
+    fn give(
+        &mut self,
+        actions: &mut [Action],
+        focus: Focus,
+        name: &Spanned<impl AsRef<str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<usize> {
+        let span = Some(name.span());
+        let name = name.get_ref().as_ref();
+        let of_focus = |action: &&Action| action.focus == focus;
+        let Some(at) = actions.iter().position(|action| action.focus == focus && action.entry.action == name) else {
+            let near = meant(name, actions.iter().filter(of_focus).map(|action| action.entry.action.as_str()));
+            self.say(span, format!("`[{}]` has no action `{name}`{near}; /keys lists all", focus.name()));
+            return None;
+        };
+        if actions[at].is_fixed() {
+            self.say(span, format!("what `{name}` is in `[{}]` stays as it is: {}", focus.name(), actions[at].shown()));
+            return None;
+        }
+        let words = match value.get_ref() {
+            DeValue::String(word) if word.is_empty() => Vec::new(),
+            DeValue::String(word) => vec![(word.as_ref(), value.span())],
+            DeValue::Array(words) => {
+                let named = words.iter().filter_map(|word| Some((word.get_ref().as_str()?, word.span())));
+                let named: Vec<_> = named.collect();
+                if named.len() < words.len() {
+                    self.say(Some(value.span()), format!("a key of `{name}` is no string: {WANTED}"));
+                    if named.is_empty() {
+                        return None;
+                    }
+                }
+                named
+            }
+            _ => {
+                self.say(Some(value.span()), format!("`{name}` wants {WANTED}"));
+                return None;
+            }
+        };
+        let is_taken_away = words.is_empty();
+        let mut keys = Vec::new();
+        for (word, span) in words {
+            match self.allowed(actions, at, word, span.start) {
+                Ok(chord) if keys.contains(&chord) => {}
+                Ok(chord) => keys.push(chord),
+                Err(why) => self.say(Some(span), why),
+            }
+        }
+        if keys.is_empty() && !is_taken_away {
+            return None;
+        }
+        actions[at].keys = keys;
+        Some(at)
+    }
+
+    /// Letters stay letters where text is typed, what decides a question stays what it is, and so does the way out.
+    fn allowed(&mut self, actions: &[Action], at: usize, word: &str, place: usize) -> Result<Chord, String> {
+        let Action { focus, entry, .. } = &actions[at];
+        let focus = *focus;
+        let chord = Chord::parse(word)?;
+        let fixed = actions.iter().find(|action| action.focus == focus && action.is_fixed() && action.built_in.contains(&chord));
+        if let Some(action) = fixed {
+            return Err(format!(
+                "`{chord}` stays what it is in `[{}]`, `{}`: take another key",
+                focus.name(),
+                action.entry.action
+            ));
+        }
+        if focus.takes_text() && chord.is_text() {
+            return Err(format!("`{chord}` is text in `[{}]`: take one with ctrl or alt, or one such as f2", focus.name()));
+        }
+        if let Some((owner, first)) = self.given.get(&(focus, chord)).filter(|(owner, _)| *owner != at) {
+            let (owner, line) = (&actions[*owner].entry.action, line(self.text, *first));
+            return Err(format!("`{chord}` is given to `{owner}` on line {line} already; `{}` does not get it", entry.action));
+        }
+        self.given.insert((focus, chord), (at, place));
+        Ok(chord)
+    }
+
+    fn told(mut self) -> Vec<String> {
+        self.problems.sort_by_key(|(place, _)| *place);
+        let count = self.problems.len();
+        let said = self.problems.into_iter().take(MOST).map(|(place, words)| format!("line {}: {words}", line(self.text, place)));
+        let mut told: Vec<String> = said.collect();
+        if count > MOST {
+            told.push(format!("and {} more", count - MOST));
+        }
+        told
+    }
+}
+
+const WANTED: &str = "a key as a string, `\"ctrl+e\"`, a list of them, or `[]` for none";
+
+fn line(text: &str, place: usize) -> usize {
+    text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// The name that differs least, if it differs little.
+fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let distance = |other: &str| strsim::damerau_levenshtein(name, other);
+    let near = known.map(|other| (distance(other), other)).filter(|(distance, other)| *distance <= 3.min(other.len() / 2)).min();
+    near.map(|(_, near)| format!("; is `{near}` meant?")).unwrap_or_default()
+}

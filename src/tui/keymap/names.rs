@@ -1,0 +1,72 @@
+//! What keys are called in what the screen says, which is written with the built-in ones.
+
+use super::{Chord, Focus, Keymap, NO_KEY};
+use std::borrow::Cow;
+
+impl Keymap {
+    /// How a built-in key is called now: nothing where it is as it was, else another name or none.
+    fn name(&self, focus: Focus, chord: Chord) -> Option<&Option<String>> {
+        focus.layers().iter().find_map(|focus| self.names.get(&(*focus, chord)))
+    }
+
+    /// What a built-in key is called.
+    pub fn called<'a>(&'a self, focus: Focus, key: &'a str) -> &'a str {
+        if self.names.is_empty() {
+            return key;
+        }
+        match Chord::parse(key).ok().and_then(|chord| self.name(focus, chord)) {
+            None => key,
+            Some(name) => name.as_deref().unwrap_or(NO_KEY),
+        }
+    }
+
+    /// `ctrl+o fold`: the keys at its beginning by their names; nothing where there are none left.
+    pub fn hint<'a>(&self, focus: Focus, hint: &'a str) -> Option<Cow<'a, str>> {
+        if self.names.is_empty() {
+            return Some(Cow::Borrowed(hint));
+        }
+        let mut words: Vec<&str> = Vec::new();
+        let (mut begins, mut is_changed) = (true, false);
+        for word in hint.split(' ') {
+            let chord = Chord::parse(word).ok().filter(|_| begins);
+            begins = chord.is_some();
+            match chord.and_then(|chord| self.name(focus, chord)) {
+                None if begins && words.contains(&word) => {}
+                None => words.push(word),
+                Some(name) => {
+                    is_changed = true;
+                    words.extend(name.as_deref().filter(|name| !words.contains(name)));
+                }
+            }
+        }
+        if !is_changed {
+            return Some(Cow::Borrowed(hint));
+        }
+        let has_key = words.first().is_some_and(|word| Chord::parse(word).is_ok());
+        has_key.then(|| Cow::Owned(words.join(" ")))
+    }
+
+    /// A sentence with the keys in it by their names: those with a `+`, and `f1` to `f24`, for others may be words.
+    pub fn sentence<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
+        if self.names.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let is_of_key = |letter: char| letter.is_ascii_alphanumeric() || letter == '+';
+        let is_key = |word: &str| word.contains('+') || word.strip_prefix('f').is_some_and(|number| number.parse::<u8>().is_ok());
+        let mut said = String::with_capacity(text.len());
+        let mut rest = text;
+        while !rest.is_empty() {
+            let begin = rest.find(is_of_key).unwrap_or(rest.len());
+            let (before, from) = rest.split_at(begin);
+            let (word, after) = from.split_at(from.find(|letter| !is_of_key(letter)).unwrap_or(from.len()));
+            said.push_str(before);
+            let chord = Some(word).filter(|word| is_key(word)).and_then(|word| Chord::parse(word).ok());
+            match chord.and_then(|chord| self.name(focus, chord)) {
+                None => said.push_str(word),
+                Some(name) => said.push_str(name.as_deref().unwrap_or(NO_KEY)),
+            }
+            rest = after;
+        }
+        Cow::Owned(said)
+    }
+}

@@ -1,0 +1,310 @@
+use super::*;
+use crossterm::event::KeyEventKind;
+
+fn key(name: &str) -> KeyEvent {
+    Chord::parse(name).unwrap().event()
+}
+
+fn keymap(file: &str) -> Keymap {
+    let (map, problems) = Keymap::new(Some(file));
+    assert_eq!(problems, [""; 0], "{file}");
+    map
+}
+
+/// What a key is for the screen, by its name.
+fn sees(map: &Keymap, focus: Focus, name: &str) -> String {
+    let key = map.key(focus, key(name));
+    if key.code == KeyCode::Null { "nothing".to_owned() } else { Chord::of(key).to_string() }
+}
+
+fn keys(map: &Keymap, focus: Focus, action: &str) -> String {
+    map.rows().iter().find(|row| row.focus == focus && row.action == action).unwrap().keys.clone()
+}
+
+/// Every key that people write.
+fn all() -> Vec<Chord> {
+    let named = [
+        "enter",
+        "tab",
+        "backspace",
+        "delete",
+        "up",
+        "down",
+        "left",
+        "right",
+        "home",
+        "end",
+        "pgup",
+        "pgdn",
+        "esc",
+        "f1",
+        "f2",
+        "f12",
+    ];
+    let letters: Vec<String> =
+        (' '..='~').map(|letter| if letter == ' ' { "space".to_owned() } else { letter.to_string() }).collect();
+    let mut chords = Vec::new();
+    for held in ["", "ctrl+", "alt+", "ctrl+alt+", "shift+"] {
+        for name in named.iter().copied().chain(letters.iter().map(String::as_str)) {
+            chords.extend(Chord::parse(&format!("{held}{name}")));
+        }
+    }
+    chords.extend(Chord::parse("ü"));
+    chords
+}
+
+#[test]
+fn the_built_in_map_is_whole() {
+    let table: BTreeMap<Focus, Vec<Entry>> = toml::from_str(BUILT_IN).unwrap();
+    assert_eq!(table.keys().copied().collect::<Vec<_>>(), Focus::ALL);
+    for (focus, entries) in table {
+        let mut seen = HashMap::new();
+        let mut actions = HashSet::new();
+        for entry in &entries {
+            assert!(actions.insert(&entry.action), "[{}] has two `{}`", focus.name(), entry.action);
+            assert_eq!(entry.keys.is_empty(), entry.typed.is_some(), "{} is either typed or pressed", entry.action);
+            for name in &entry.keys {
+                let chord = Chord::parse(name).unwrap();
+                assert_eq!(chord.to_string(), *name);
+                let is_letter = chord.is_text() && focus.takes_text();
+                assert!(!is_letter, "`{name}` of [{}] is text", focus.name());
+                let other = seen.insert(chord, &entry.action);
+                assert_eq!(other, None, "`{name}` of [{}] is {:?} and {}", focus.name(), other, entry.action);
+            }
+        }
+        // Nobody is caught anywhere.
+        let way_out = |name: &str| entries.iter().any(|entry| entry.fixed && entry.keys.iter().any(|key| key == name));
+        assert!(way_out("esc"), "[{}]", focus.name());
+        assert!(way_out("ctrl+c") || focus == Focus::Menu, "[{}]", focus.name());
+    }
+}
+
+#[test]
+fn a_key_is_read_in_the_forms_in_which_people_write_it() {
+    for (text, shown) in [
+        ("ctrl+G", "ctrl+g"),
+        ("Control+Alt+Delete", "ctrl+alt+delete"),
+        ("shift+tab", "shift+tab"),
+        ("PageUp", "pgup"),
+        ("shift+a", "A"),
+        ("alt+shift+a", "alt+A"),
+        ("F12", "f12"),
+        ("ctrl++", "ctrl++"),
+        ("+", "+"),
+        ("space", "space"),
+        ("f", "f"),
+        ("ü", "ü"),
+    ] {
+        assert_eq!(Chord::parse(text).map(|chord| chord.to_string()), Ok(shown.to_owned()));
+    }
+    for (text, why) in [
+        ("ctrl+i", "the same key as `tab`"),
+        ("hyper+a", "none of ctrl, alt and shift"),
+        ("ctrl+foo", "is no key"),
+        ("f25", "is no key"),
+        ("f0", "is no key"),
+        ("ctrl+", "none of ctrl, alt and shift"),
+        ("", "is no key"),
+        ("  ", "is no key"),
+    ] {
+        let read = Chord::parse(text);
+        assert!(read.as_ref().is_err_and(|error| error.contains(why) || text == "ctrl+"), "{text}: {read:?}");
+    }
+}
+
+#[test]
+fn a_key_that_was_written_is_the_one_that_comes() {
+    for chord in all() {
+        assert_eq!(Chord::of(chord.event()), chord, "{chord}");
+        assert_eq!(Chord::parse(&chord.to_string()), Ok(chord));
+    }
+    let shifted = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
+    assert_eq!(Chord::of(shifted).to_string(), "shift+tab");
+}
+
+#[test]
+fn without_a_file_every_key_is_itself() {
+    let (map, problems) = Keymap::new(None);
+    assert!(problems.is_empty());
+    let (empty, _) = Keymap::new(Some(""));
+    for focus in Focus::ALL {
+        for chord in all().into_iter().filter(|chord| !chord.has_much_held()) {
+            assert_eq!(map.key(focus, chord.event()), chord.event());
+            assert_eq!(empty.key(focus, chord.event()), chord.event());
+        }
+    }
+    assert_eq!(map.rows(), empty.rows());
+    assert_eq!(map.sentence(Focus::Composer, "press ctrl+l"), "press ctrl+l");
+}
+
+#[test]
+fn a_key_with_more_held_than_it_has_in_the_map_is_none() {
+    let (map, _) = Keymap::new(None);
+    let own = keymap("[composer]\nbrowse = \"ctrl+alt+t\"\nmodel = \"ctrl+shift+l\"\n");
+    for (name, is, is_with_file) in [
+        ("ctrl+t", "ctrl+t", "nothing"),
+        ("ctrl+alt+t", "nothing", "ctrl+t"),
+        ("ctrl+shift+l", "nothing", "ctrl+l"),
+        ("ctrl+shift+c", "nothing", "nothing"),
+        ("ctrl+alt+c", "nothing", "nothing"),
+        ("ctrl+alt+enter", "nothing", "nothing"),
+        ("ctrl+alt+left", "ctrl+alt+left", "ctrl+alt+left"),
+        ("ctrl+shift+_", "ctrl+shift+_", "ctrl+shift+_"),
+    ] {
+        assert_eq!(
+            (sees(&map, Focus::Composer, name).as_str(), sees(&own, Focus::Composer, name).as_str()),
+            (is, is_with_file),
+            "{name}"
+        );
+    }
+    assert_eq!(sees(&map, Focus::Question, "ctrl+alt+left"), "nothing", "a key of the draft is none of a question");
+}
+
+#[test]
+fn an_action_has_the_keys_that_the_file_gives_it_and_no_other() {
+    let map = keymap("[composer]\nsend = \"ctrl+s\"\nmouse = \"\"\nnew-line = [\"enter\", \"ctrl+j\"]\n");
+    let sees = |name: &str| sees(&map, Focus::Composer, name);
+    assert_eq!((sees("ctrl+s"), sees("enter"), sees("ctrl+j")), ("enter".into(), "ctrl+j".into(), "ctrl+j".into()));
+    assert_eq!((sees("alt+enter"), sees("x")), ("nothing".into(), "x".into()));
+    assert_eq!(map.key(Focus::Question, key("enter")), key("enter"), "elsewhere nothing changes");
+    assert_eq!(keys(&map, Focus::Composer, "send"), "ctrl+s");
+    assert_eq!(keys(&map, Focus::Composer, "mouse"), "(no key)");
+    let repeated = KeyEvent { kind: KeyEventKind::Repeat, ..key("ctrl+s") };
+    assert_eq!(map.key(Focus::Composer, repeated).kind, KeyEventKind::Repeat);
+}
+
+#[test]
+fn in_a_menu_and_in_a_search_their_own_keys_come_first() {
+    let map = keymap(
+        "[composer]\nsend = \"ctrl+s\"\nmouse = []\nnew-line = [\"enter\"]\npalette = \"f3\"\n[menu]\ndown = [\"down\", \"ctrl+n\"]\n",
+    );
+    assert_eq!(sees(&map, Focus::Menu, "enter"), "enter");
+    assert_eq!(sees(&map, Focus::Search, "enter"), "enter");
+    assert_eq!(sees(&map, Focus::Composer, "enter"), "ctrl+j");
+    assert_eq!(sees(&map, Focus::Menu, "ctrl+n"), "down");
+    assert_eq!(sees(&map, Focus::Composer, "ctrl+n"), "ctrl+n");
+    assert_eq!(sees(&map, Focus::Menu, "f3"), "ctrl+p");
+    assert_eq!(sees(&map, Focus::Menu, "ctrl+p"), "nothing");
+}
+
+#[test]
+fn what_does_not_hold_is_said_with_its_line_and_the_rest_holds() {
+    for (text, why) in [
+        ("[composer\n", "line 1:"),
+        ("\n[composr]\nsend = \"f5\"", "line 2: there is no `[composr]`; is `composer` meant?"),
+        ("[everything]\n", "line 1: there is no `[everything]`; there are composer, menu,"),
+        ("composer = 3\n", "line 1: `composer` is a table"),
+        ("editor = \"ctrl+e\"\n", "line 1: there is no `[editor]`"),
+        ("\n[composer]\nsned = \"f2\"\n", "line 3: `[composer]` has no action `sned`; is `send` meant?"),
+        ("[composer]\nmake-coffee = \"f2\"\n", "line 2: `[composer]` has no action `make-coffee`; /keys"),
+        ("[composer]\nsend = \"x\"\n", "line 2: `x` is text in `[composer]`"),
+        ("[composer]\nsend = \"shift+x\"\n", "`X` is text"),
+        ("[question]\nnext = \"y\"\n", "`y` is text in `[question]`"),
+        ("[question]\nnext = \"enter\"\n", "`enter` stays what it is in `[question]`, `confirm`"),
+        ("[question]\nyes = \"f5\"\n", "line 2: what `yes` is in `[question]` stays as it is: y"),
+        ("[question]\nconfirm = []\n", "stays as it is: enter"),
+        ("[question]\nlater = \"q\"\n", "stays as it is"),
+        ("[inbox]\nleave = \"space\"\n", "`space` is text"),
+        ("[composer]\nstop = \"f5\"\n", "what `stop` is in `[composer]` stays as it is: esc"),
+        ("[composer]\nsend = [\"f5\", \"ctrl+c\"]\n", "`ctrl+c` stays what it is in `[composer]`, `clear`"),
+        ("[browse]\nnext = \"esc\"\n", "`esc` stays what it is"),
+        ("[field]\ntake = \"f5\"\n", "stays as it is"),
+        ("[composer]\nsend = \"ctrl+m\"\n", "the same key as `enter`"),
+        ("[composer]\nsend = \"super+x\"\n", "none of ctrl, alt and shift"),
+        ("[composer]\nsend = \"ctrl+\"\n", "line 2:"),
+        ("[composer]\nsend = 3\n", "line 2: `send` wants a key as a string"),
+        ("[composer]\nsend = [3]\n", "line 2: a key of `send` is no string"),
+        ("[composer]\nsend = \"f5\"\nsend = \"f6\"\n", "line 3:"),
+        ("[composer]\nsend = \n", "line 2:"),
+        ("\u{feff}[composer]\nsned = []", "line 2:"),
+        ("[composer]\nfold = \"ctrl+t\"\n", "line 2: `ctrl+t` was the key of `browse`, which has none now"),
+    ] {
+        let text = format!("{text}\n[reader]\nnext = \"f9\"\n");
+        let (map, problems) = Keymap::new(Some(&text));
+        assert!(problems.iter().any(|problem| problem.contains(why)), "{text:?}: {problems:?}");
+        assert_eq!(
+            sees(&map, Focus::Composer, "enter"),
+            if text.contains("send = [\"f5") || text.contains("send = \"f5\"\nsend") { "nothing" } else { "enter" },
+            "{text:?}"
+        );
+        assert_eq!(sees(&map, Focus::Reader, "f9"), "n", "{text:?}: {problems:?}");
+    }
+}
+
+#[test]
+fn many_problems_are_counted() {
+    let text = (0..30).fold("[composer]\n".to_owned(), |text, n| format!("{text}x{n} = \"f2\"\n"));
+    let (_, problems) = Keymap::new(Some(&text));
+    assert_eq!((problems.len(), problems.last().map(String::as_str)), (9, Some("and 22 more")));
+}
+
+#[test]
+fn a_key_that_is_given_twice_is_said_and_belongs_to_the_first() {
+    let (map, problems) = Keymap::new(Some("[composer]\nsend = \"f2\"\nsteer = \"f2\"\n"));
+    assert_eq!(problems, ["line 3: `f2` is given to `send` on line 2 already; `steer` does not get it"]);
+    assert_eq!(sees(&map, Focus::Composer, "f2"), "enter");
+    assert_eq!((keys(&map, Focus::Composer, "send"), keys(&map, Focus::Composer, "steer")), ("f2".into(), "ctrl+enter".into()));
+}
+
+#[test]
+fn two_actions_can_change_their_keys() {
+    let map = keymap("[composer]\nbrowse = \"ctrl+o\"\nfold = \"ctrl+t\"\n");
+    assert_eq!(sees(&map, Focus::Composer, "ctrl+o"), "ctrl+t");
+    assert_eq!(sees(&map, Focus::Composer, "ctrl+t"), "ctrl+o");
+    assert_eq!(map.hint(Focus::Composer, "ctrl+o fold").as_deref(), Some("ctrl+t fold"));
+}
+
+/// The guard sees the keys that come out: whatever a file says, none of them decides that did not before.
+#[test]
+fn no_file_makes_a_key_decide_a_question() {
+    let decides = |chord: Chord| chord.is_text() || chord.code == KeyCode::Enter && chord.modifiers.is_empty();
+    let words: Vec<String> = all()
+        .iter()
+        .map(|chord| format!("\"\"\"{}\"\"\"", chord.to_string().replace('\\', "\\\\").replace('"', "\\\"")))
+        .collect();
+    for focus in [Focus::Question, Focus::Inbox, Focus::Field] {
+        for action in built_in().iter().filter(|action| action.focus == focus) {
+            let file = format!("[{}]\n{} = [{}]\n", focus.name(), action.entry.action, words.join(", "));
+            let (map, problems) = Keymap::new(Some(&file));
+            assert!(!problems.is_empty(), "{}", action.entry.action);
+            for chord in all() {
+                let seen = Chord::of(map.key(focus, chord.event()));
+                let name = &action.entry.action;
+                assert!(seen == chord || !decides(seen) && !decides(chord), "{chord} becomes {seen} by {name}");
+                let marks = |chord: Chord| focus == Focus::Question && matches!(chord.code, KeyCode::Up | KeyCode::Down);
+                assert!(seen == chord || !marks(seen), "{chord} becomes {seen} by {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_screen_says_names_the_keys_of_now() {
+    let map =
+        keymap("[composer]\nmodel = \"f4\"\nbrowse = []\nreview = \"ctrl+n\"\n\"line-down\" = []\n[browse]\nnext = [\"down\"]\n");
+    for (focus, hint, said) in [
+        (Focus::Composer, "ctrl+l other model", Some("f4 other model")),
+        (Focus::Composer, "tab review", Some("ctrl+n review")),
+        (Focus::Composer, "ctrl+t browse", None),
+        (Focus::Composer, "enter send", Some("enter send")),
+        (Focus::Composer, "any other key takes it back", Some("any other key takes it back")),
+        (Focus::Question, "tab next", Some("tab next")),
+        (Focus::Browse, "j k entry", Some("down k entry")),
+        (Focus::Browse, "j down entry", Some("down entry")),
+        (Focus::Menu, "ctrl+l other model", Some("f4 other model")),
+    ] {
+        let hint = map.hint(focus, hint);
+        assert_eq!(hint.as_deref(), said);
+    }
+    let said = map.sentence(Focus::Composer, "press ctrl+l, (ctrl+t) or tab; 1+1, C++ and ctrl+lx stay");
+    assert_eq!(said, "press f4, ((no key)) or tab; 1+1, C++ and ctrl+lx stay");
+}
+
+#[test]
+fn the_example_of_the_docs_holds() {
+    let docs = include_str!("../../../docs/SCREEN.md");
+    let (_, section) = docs.split_once("## Keys of your own").unwrap();
+    let example = section.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let map = keymap(example);
+    assert_eq!(sees(&map, Focus::Composer, "ctrl+e"), "ctrl+g");
+}

@@ -1,0 +1,303 @@
+//! What the word under the cursor could become: a command behind `/`, a file behind `@`.
+
+use crate::protocol::{CustomCommand, FoundFile, FoundSymbol};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Rows at most, also where the screen has room for more.
+pub const ROWS: u16 = 12;
+/// A row counts only once the person could see it.
+const SEEN_MS: u64 = 60;
+
+/// What is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typing {
+    /// The whole draft, with its slash.
+    Command(String),
+    /// What stands between the `@`, or the `@"`, and the cursor; and where on the line that begins, in letters.
+    File { words: String, start: usize, quoted: bool },
+}
+
+/// One thing it could become.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What stands in the draft then.
+    pub text: String,
+    /// As it is shown.
+    pub name: String,
+    pub words: String,
+    pub then: Then,
+}
+
+/// What Enter does with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// The command runs.
+    Run,
+    /// It goes into the draft; there is more to say.
+    Complete,
+}
+
+/// The menu, and what it is made of.
+#[derive(Debug, Default)]
+pub struct Menu {
+    typing: Option<Typing>,
+    items: Vec<Item>,
+    at: usize,
+    top: usize,
+    /// The person chose with the arrows.
+    moved: bool,
+    /// What was highlighted in the last frame, and since when.
+    drawn: Option<(String, u64)>,
+    /// Closed with Escape until another word begins.
+    closed: bool,
+    /// The files that were found last, and for which letters.
+    pub files: Option<(String, Vec<FoundFile>)>,
+    /// What files declare, as it was found last, and for which letters.
+    pub symbols: Option<(String, Vec<FoundSymbol>)>,
+    /// The letters that were asked for last.
+    pub asked: Option<String>,
+    /// Commands of the person and of the project.
+    pub own: Vec<CustomCommand>,
+    /// Files of such that aye's own names keep out, as far as it was said.
+    pub refused: HashSet<String>,
+}
+
+impl Menu {
+    pub fn items(&self) -> &[Item] {
+        if self.closed { &[] } else { &self.items }
+    }
+
+    pub fn is_open(&self) -> bool {
+        !self.items().is_empty()
+    }
+
+    pub fn typing(&self) -> Option<&Typing> {
+        self.typing.as_ref()
+    }
+
+    /// The highlighted row.
+    pub fn at(&self) -> Option<&Item> {
+        self.items().get(self.at)
+    }
+
+    /// The same, where it stood on the screen long enough to be meant.
+    pub fn seen(&self, now: u64) -> Option<&Item> {
+        let (text, since) = self.drawn.as_ref()?;
+        self.at().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
+    }
+
+    pub fn moved(&self) -> bool {
+        self.moved
+    }
+
+    /// Something else is typed; what it could become is told with `set`.
+    pub fn typed(&mut self, typing: Option<Typing>) {
+        let same_word = match (&self.typing, &typing) {
+            (Some(Typing::Command(_)), Some(Typing::Command(_))) => true,
+            (Some(Typing::File { start: before, .. }), Some(Typing::File { start, .. })) => before == start,
+            (_, _) => false,
+        };
+        self.closed &= same_word;
+        if self.typing != typing {
+            self.at = 0;
+            self.top = 0;
+            self.moved = false;
+            self.drawn = None;
+        }
+        if !matches!(typing, Some(Typing::File { .. })) {
+            self.asked = None;
+        }
+        self.typing = typing;
+    }
+
+    /// What was highlighted by the person stays so.
+    pub fn set(&mut self, items: Vec<Item>) {
+        let marked = self.moved.then(|| self.items.get(self.at).map(|item| item.text.clone())).flatten();
+        self.at = marked.and_then(|text| items.iter().position(|item| item.text == text)).unwrap_or(0);
+        self.items = items;
+    }
+
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.drawn = None;
+    }
+
+    /// From the last row to the first and back.
+    pub fn step(&mut self, down: bool) {
+        let count = self.items().len();
+        if count > 0 {
+            self.at = if down { (self.at + 1) % count } else { (self.at + count - 1) % count };
+            self.moved = true;
+            self.drawn = None;
+        }
+    }
+
+    /// The rows that fit, the highlighted one among them.
+    pub fn window(&mut self, rows: usize) -> Range<usize> {
+        let count = self.items().len();
+        let rows = rows.min(count);
+        self.top = self.top.min(count - rows).clamp((self.at + 1).saturating_sub(rows.max(1)), self.at);
+        self.top..self.top + rows
+    }
+
+    pub fn place(&self) -> usize {
+        self.at
+    }
+
+    /// The highlighted row is on the screen now.
+    pub fn note_drawn(&mut self, now: u64) {
+        let text = self.at().map(|item| item.text.clone());
+        match (&self.drawn, text) {
+            (_, None) => self.drawn = None,
+            (Some((before, _)), Some(text)) if *before == text => {}
+            (_, Some(text)) => self.drawn = Some((text, now)),
+        }
+    }
+
+    /// It is not on the screen.
+    pub fn note_hidden(&mut self) {
+        self.drawn = None;
+    }
+}
+
+/// What is being typed where the cursor is: `line` up to it, and whether that is all of the draft. `of_server`: whether words
+/// behind an `@` begin with the name of an MCP server.
+pub fn typing(line: &str, draft: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
+    if let Some(mention) = mention(line, of_server) {
+        return Some(mention);
+    }
+    let is_command = draft.starts_with('/') && !draft.contains('\n');
+    is_command.then(|| Typing::Command(draft.to_owned()))
+}
+
+fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
+    let mut found = None;
+    let mut before = None;
+    for (at, (byte, letter)) in line.char_indices().enumerate() {
+        // As the agent finds them in a prompt.
+        if letter == '@' && before.is_none_or(|one: char| one.is_whitespace() || "([{<\"'`,;".contains(one)) {
+            found = Some((at, &line[byte + 1..]));
+        }
+        before = Some(letter);
+    }
+    let (start, rest) = found?;
+    if let Some(quoted) = rest.strip_prefix('"') {
+        let words = quoted.to_owned();
+        return (!quoted.contains('"')).then_some(Typing::File { words, start, quoted: true });
+    }
+    let ends = |one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one);
+    // Behind a `:` stand lines, which nobody completes, and behind a `#` lines or the name of what is declared there.
+    let has_lines = |(path, name): (&str, &str)| {
+        let digits = name.strip_prefix(['L', 'l']).unwrap_or(name);
+        !path.is_empty() && digits.starts_with(|one: char| one.is_ascii_digit())
+    };
+    let has_range =
+        rest.rsplit_once('#').is_some_and(has_lines) || rest.rsplit_once(':').is_some_and(|(_, range)| is_range(range));
+    let is_done = rest.contains(ends) || has_range && !of_server(rest);
+    (!is_done).then(|| Typing::File { words: rest.to_owned(), start, quoted: false })
+}
+
+/// Whether the words behind an `@` are for the name of what a file declares.
+pub fn is_symbol(words: &str, quoted: bool) -> bool {
+    !quoted && words.contains('#')
+}
+
+/// Some lines of a file, as they are named in a prompt.
+pub fn lines(path: &str, first: u32, last: u32) -> Option<String> {
+    let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
+    named(path).map(|name| format!("{name}:{range}"))
+}
+
+fn is_range(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+/// A path as it is named in a prompt; nothing where it cannot be.
+pub fn named(path: &str) -> Option<String> {
+    let plain = !path.contains(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;#".contains(one))
+        && !path.ends_with(['.', ':', '!', '?'])
+        && !path.rsplit_once(':').is_some_and(|(_, range)| is_range(range));
+    if plain {
+        return Some(format!("@{path}"));
+    }
+    (!path.contains(['"', '\n'])).then(|| format!("@\"{path}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(words: &str, start: usize, quoted: bool) -> Option<Typing> {
+        Some(Typing::File { words: words.to_owned(), start, quoted })
+    }
+
+    #[test]
+    fn what_is_typed_is_found_where_the_cursor_is() {
+        for (line, expected) in [
+            ("@", file("", 0, false)),
+            ("look at @src/ma", file("src/ma", 8, false)),
+            ("größe (@größe", file("größe", 7, false)),
+            ("@\"my no", file("my no", 0, true)),
+            ("@\"my notes\" and", None),
+            ("me@example.org", None),
+            ("@src/main.rs and", None),
+            ("@src/main.rs:10-20", None),
+            ("@src/main.rs:", None),
+            ("@src/main.rs#L1", None),
+            ("@src/main.rs#12", None),
+            ("@src/main.rs#", file("src/main.rs#", 0, false)),
+            ("@src/main.rs#gre", file("src/main.rs#gre", 0, false)),
+            ("in @#größe", file("#größe", 3, false)),
+            ("@a @b", file("b", 3, false)),
+        ] {
+            assert_eq!(typing(line, line, &|_| false), expected, "{line}");
+        }
+        let of_server = |words: &str| words.starts_with("docs:");
+        assert_eq!(typing("@docs:", "@docs:", &of_server), file("docs:", 0, false));
+        assert_eq!(typing("@docs:x#12", "@docs:x#12", &of_server), file("docs:x#12", 0, false));
+        assert_eq!(typing("/mo", "/mo", &|_| false), Some(Typing::Command("/mo".to_owned())));
+        assert_eq!(typing("/mo", "/mo\nx", &|_| false), None);
+        assert_eq!(typing("/fix @a", "/fix @a", &|_| false), file("a", 5, false));
+    }
+
+    #[test]
+    fn a_path_is_named_so_that_the_agent_reads_the_same() {
+        for (path, expected) in [
+            ("src/main.rs", Some("@src/main.rs")),
+            ("docs/größe.md", Some("@docs/größe.md")),
+            ("my notes/to do.md", Some("@\"my notes/to do.md\"")),
+            ("a(1).txt", Some("@\"a(1).txt\"")),
+            ("a:10", Some("@\"a:10\"")),
+            ("what?", Some("@\"what?\"")),
+            ("a\"b", None),
+        ] {
+            assert_eq!(named(path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_row_counts_only_once_it_was_seen() {
+        let item = |name: &str| Item { text: name.to_owned(), name: name.to_owned(), words: String::new(), then: Then::Run };
+        let mut menu = Menu::default();
+        menu.typed(Some(Typing::Command("/mo".to_owned())));
+        menu.set(vec![item("/mode"), item("/model")]);
+        assert!(menu.is_open() && menu.seen(1000).is_none());
+        menu.note_drawn(1000);
+        assert!(menu.seen(1010).is_none());
+        assert_eq!(menu.seen(1100), Some(&item("/mode")));
+        menu.step(true);
+        assert!(menu.seen(1200).is_none());
+        menu.note_drawn(1200);
+        menu.typed(Some(Typing::Command("/mod".to_owned())));
+        menu.set(vec![item("/mode"), item("/model")]);
+        assert!(menu.seen(9000).is_none(), "another word has another list");
+        menu.close();
+        assert!(!menu.is_open());
+        menu.typed(Some(Typing::Command("/mode".to_owned())));
+        assert!(!menu.is_open(), "it stays closed while the word goes on");
+        menu.typed(None);
+        menu.typed(Some(Typing::Command("/".to_owned())));
+        assert!(menu.is_open());
+    }
+}

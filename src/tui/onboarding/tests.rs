@@ -1,0 +1,157 @@
+//! The first questions by what happens and what comes of it.
+
+use super::*;
+use crate::tui::samples::setup_found;
+
+fn questions() -> Onboarding {
+    Onboarding::new(setup_found(), ["auto", "dark", "light"].map(str::to_owned).to_vec(), "auto")
+}
+
+/// What the words of a script mean: `1` the first model or preset, `"…"` is typed, `paste:…`, `told:…`.
+fn input(word: &str, at_end: bool) -> Input<'_> {
+    match word {
+        "1" | "2" | "3" | "4" => {
+            let at = word.parse::<usize>().unwrap() - 1;
+            Input::Pick(if at_end { Pick::Preset(at) } else { Pick::Model(at) })
+        }
+        "k" => Input::Pick(Pick::Key),
+        "u" => Input::Pick(Pick::Address),
+        "t" => Input::Pick(Pick::Test),
+        "y" => Input::Pick(Pick::Take),
+        "b" => Input::Pick(Pick::Back),
+        "s" => Input::Pick(Pick::Skip),
+        "enter" => Input::Enter,
+        "esc" => Input::Escape,
+        "ctrl+c" => Input::Leave,
+        "clear" => Input::Clear,
+        "left" => Input::Turn(-1),
+        "right" => Input::Turn(1),
+        "told:taken" => Input::Told(SetupTold::Taken { model: "a/m".to_owned(), lines: vec!["wrote it".to_owned()] }),
+        "told:ended" => Input::Told(SetupTold::Ended { policy: true, lines: Vec::new() }),
+        "told:failed" => Input::Told(SetupTold::Failed { message: "the disk is full".to_owned() }),
+        word => Input::Pasted(word.strip_prefix("paste:").expect("a word of the script")),
+    }
+}
+
+fn words(out: &Out) -> String {
+    match out {
+        Out::Ask(SetupAsked::Test { reach, .. }) => format!("test {}", reached(reach)),
+        Out::Ask(SetupAsked::Take { reach }) => format!("take {}", reached(reach)),
+        Out::Ask(SetupAsked::End { preset, theme }) => {
+            format!("end {} {}", preset.as_deref().unwrap_or("-"), theme.as_deref().unwrap_or("-"))
+        }
+        Out::Ask(SetupAsked::Look) => "look".to_owned(),
+        Out::Show => "page".to_owned(),
+        Out::Words => "words".to_owned(),
+        Out::Use { model, .. } => format!("use {model}"),
+        Out::Theme(name) => format!("theme {name}"),
+        Out::End { policy, .. } => if *policy { "over, policy" } else { "over" }.to_owned(),
+    }
+}
+
+fn reached(reach: &Reach) -> String {
+    let key = reach.key.as_ref().map_or("-", |key| key.0.as_str());
+    format!("{} key {key} at {}", reach.model, reach.address.as_deref().unwrap_or("-"))
+}
+
+#[test]
+fn what_happens_leads_where_the_table_says() {
+    const KEY: &str = "paste:sk-ant-api03-abcdefgh";
+    for (script, last) in [
+        // Skipped, one by one, at once, and with what was looked at of the themes undone.
+        ("esc", "page"),
+        ("s", "page"),
+        ("esc enter", "end - -; words"),
+        ("esc enter told:ended", "over, policy"),
+        ("esc esc", "end - -; over"),
+        ("ctrl+c", "end - -; over"),
+        ("esc right right esc", "theme auto; end - -; over"),
+        // One that was found: nothing is kept before the yes.
+        ("1", "page"),
+        ("1 y", "take anthropic/claude-sonnet-5 key - at -; words"),
+        ("1 y y", ""),
+        ("1 y told:failed y", "take anthropic/claude-sonnet-5 key - at -; words"),
+        ("1 y told:taken", "use a/m; page"),
+        ("1 b 2 t", "test local/qwen3:8b key - at -; words"),
+        ("1 t t", ""),
+        ("3", ""),
+        // A key: recognised, said, kept only with a yes; without a provider it goes nowhere.
+        ("k enter", ""),
+        ("paste:hello", "page"),
+        ("k paste:sk-ant-api03-abcdefgh enter y", "take anthropic/claude-sonnet-5 key sk-ant-api03-abcdefgh at -; words"),
+        ("k paste:abcdefghijklmnopqrstuvw enter", "words"),
+        (
+            "k paste:abcdefghijklmnopqrstuvw right enter t",
+            "test anthropic/claude-sonnet-5 key abcdefghijklmnopqrstuvw at -; words",
+        ),
+        ("k paste:sk-ant-api03-abcdefgh left enter y", "take openai/gpt-5.5 key sk-ant-api03-abcdefgh at -; words"),
+        ("k paste:sk-ant-api03-abcdefgh clear enter", ""),
+        ("k paste:sk-ant-api03-abcdefgh esc k enter", ""),
+        // A server of one's own: its address, its model, its key, where it wants one.
+        ("u paste:localhost:8000 enter", "words"),
+        ("u paste:http://h:8000/v1 enter enter y", "take  key - at http://h:8000/v1; words"),
+        ("u paste:http://h/v1_my/model enter paste:secret enter t", "test my/model key secret at http://h/v1; words"),
+        // The policy: one of four with its theme, once.
+        ("esc 3", "end relaxed -; words"),
+        ("esc right 3", "end relaxed dark; words"),
+        ("esc left enter", "end - light; words"),
+        ("esc 1 1", ""),
+        ("esc 1 told:failed 2", "end strict -; words"),
+        ("esc 1 told:ended", "over, policy"),
+    ] {
+        let mut questions = questions();
+        let mut outs = Vec::new();
+        for word in script.split(' ') {
+            // A blank within what is typed.
+            let word = word.replace('_', " ");
+            let at_end = questions.is_at_end();
+            outs = questions.step(input(&word, at_end));
+        }
+        let outs: Vec<String> = outs.iter().map(words).collect();
+        assert_eq!(outs.join("; "), last, "{script}");
+    }
+    let mut questions = questions();
+    assert!(questions.takes(&KEY[6..]) && !questions.takes("hello") && !questions.types());
+    questions.step(Input::Pasted(&KEY[6..]));
+    assert!(questions.types() && questions.takes("hello"));
+}
+
+#[test]
+fn an_answer_to_a_test_that_was_left_is_not_shown_for_another() {
+    let mut questions = questions();
+    questions.step(Input::Pick(Pick::Model(0)));
+    let [Out::Ask(SetupAsked::Test { number, .. }), _] = questions.step(Input::Pick(Pick::Test))[..] else { panic!() };
+    let told = |number| {
+        let outcome = TestOutcome::Answered { model: "a/m".to_owned(), latency_ms: 12 };
+        Input::Told(SetupTold::Tested { number, outcome })
+    };
+    questions.step(Input::Escape);
+    questions.step(Input::Pick(Pick::Model(1)));
+    assert!(questions.step(told(number)).is_empty());
+    let [Out::Ask(SetupAsked::Test { number, .. }), _] = questions.step(Input::Pick(Pick::Test))[..] else { panic!() };
+    assert_eq!(questions.step(told(number)), [Out::Words]);
+}
+
+#[test]
+fn a_key_is_known_by_its_beginning_and_never_printed() {
+    for (key, provider) in [
+        ("sk-ant-api03-abcdefgh", Some("anthropic")),
+        (" sk-proj-abcdefghijk\n", Some("openai")),
+        ("sk-abcdefghijklmnop", Some("openai")),
+        ("sk-or-v1-abcdefghijk", Some("openrouter")),
+        ("AIzaabcdefghijklmnop", Some("gemini")),
+        ("xai-abcdefghijklmnop", Some("xai")),
+        ("gsk_abcdefghijklmnop", Some("groq")),
+        ("sk-ant", None),
+        ("abcdefghijklmnopqrstuv", None),
+        ("sk-ant-api03 is what keys begin with", None),
+    ] {
+        assert_eq!(provider_of_key(key), provider, "{key}");
+    }
+    let mut questions = questions();
+    questions.step(Input::Pick(Pick::Key));
+    questions.step(Input::Pasted("sk-ant-api03-abcdefgh"));
+    assert!(!format!("{questions:?}").contains("abcdefgh"));
+    let outs = questions.step(Input::Enter);
+    assert!(!format!("{questions:?} {outs:?}").contains("abcdefgh"));
+}

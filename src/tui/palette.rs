@@ -1,0 +1,34 @@
+//! All commands in one list, with their keys.
+
+use super::picker::{Column, Picker, Row};
+use crate::protocol::CustomCommand;
+use crate::text;
+
+const COLUMNS: &[Column] = &[
+    Column { head: "command", is_number: false, rank: 0 },
+    Column { head: "keys", is_number: false, rank: 2 },
+    Column { head: "what it does", is_number: false, rank: 1 },
+];
+
+/// `last`: the words of those that were used, the last one first.
+pub fn picker(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, String)], last: &[String]) -> Picker {
+    let key = |name: &str| keys.iter().find(|(command, _)| *command == name).map_or("", |(_, key)| key.as_str());
+    let row = |name: &str, words: &str| Row {
+        key: name.to_owned(),
+        cells: vec![line(name), key(name).to_owned(), line(words)],
+        mark: "",
+        lacks: None,
+        detail: String::new(),
+    };
+    let mut rows: Vec<Row> = commands.iter().map(|(name, words)| row(name, words)).collect();
+    rows.extend(own.iter().map(|command| row(&format!("/{}", command.name), &command.description)));
+    // The order of the others stays.
+    rows.sort_by_key(|row| last.iter().position(|used| *used == row.key).unwrap_or(usize::MAX));
+    let mut picker = Picker::new("Commands", COLUMNS).fuzzy();
+    picker.set_rows(rows);
+    picker
+}
+
+fn line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,42 @@
+//! An entry of the transcript in words.
+
+use super::question::one_line;
+use crate::text;
+use crate::tui::transcript::{CardState, Kind, Tone};
+
+/// Whether it is aye's own sentence, and the words.
+pub fn live(kind: &Kind) -> Option<(bool, String)> {
+    match kind {
+        Kind::User(text) => Some((false, format!("You: {text}"))),
+        Kind::Note { text, tone: Tone::Plain } => Some((true, format!("Note: {text}"))),
+        Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Attention: {text}"))),
+        Kind::Note { text, tone: Tone::Failure } => Some((true, format!("Problem: {text}"))),
+        Kind::Greeting(lines) => {
+            let lines: Vec<&str> = lines.iter().map(|line| line.text.trim()).filter(|line| !line.is_empty()).collect();
+            Some((true, lines.join("\n")))
+        }
+        Kind::Summary { head, .. } => Some((true, format!("Note: {head}"))),
+        Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Card(_) | Kind::Window(_) | Kind::Recovery(_) => None,
+    }
+}
+
+/// What an event said when it was live.
+pub fn past(kind: &Kind) -> Option<(bool, String)> {
+    match kind {
+        Kind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),
+        Kind::Card(card) => {
+            let state = match &card.state {
+                CardState::Requested => "asked for".to_owned(),
+                CardState::Waiting => "waited for you".to_owned(),
+                CardState::Running { .. } => "ran".to_owned(),
+                CardState::Unknown => "was running when aye ended: outcome unknown".to_owned(),
+                CardState::Done { .. } => "done".to_owned(),
+                CardState::Failed { message, .. } => format!("failed: {}", one_line(message)),
+                CardState::Stopped { message } => format!("stopped: {}", one_line(message)),
+                CardState::Denied { message } => format!("denied: {}", one_line(message)),
+            };
+            Some((true, format!("Tool: {} {state}", card.summary())))
+        }
+        _ => None,
+    }
+}

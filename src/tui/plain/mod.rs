@@ -1,0 +1,201 @@
+//! The session as lines, for screen readers, dumb terminals and pipes: nothing is drawn, moved or coloured, only added.
+//!
+//! The line editing is the terminal's own, which every screen reader and every editor that runs a shell knows already.
+
+mod desk;
+mod entries;
+mod lines;
+mod paper;
+mod question;
+mod teller;
+#[cfg(test)]
+mod tests;
+
+use super::clipboard;
+use super::front::{Ended, Front, Outcome};
+use super::model::{Effect, Model};
+use super::update::Msg;
+use super::wires::{Began, Beginning, Inlet, Outlet};
+use crate::protocol::{Command, LookUp};
+use desk::Desk;
+use lines::{Heard, Lines};
+use paper::Paper;
+use ratatui::layout::Size;
+use std::io::{self, IsTerminal, Stdout};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// What goes on for long is said so often, and no oftener.
+const PROGRESS: Duration = Duration::from_secs(10);
+/// Events taken in before something else is looked at.
+const EVENTS_A_TURN: usize = 1024;
+/// Nothing is laid out for it; it only has to be large enough for questions.
+const SIZE: Size = Size::new(120, 40);
+
+/// Tells the session until the person leaves or a signal ends it.
+pub async fn run(front: Front) -> io::Result<Outcome> {
+    let mut host = Host::new(front)?;
+    let ended = host.run().await;
+    let Host { mut desk, lines, .. } = host;
+    drop(lines);
+    desk.paper.finish()?;
+    let resume_hint = desk.model.session.as_ref().map(|id| format!("aye --resume {id}"));
+    let mode = desk.model.access.as_ref().map(|_| desk.model.header.mode);
+    // The answer stands there already.
+    let (typed, unsent) = (desk.model.unkept(), desk.model.waiting_prompt);
+    let (session, model) = (desk.model.session, desk.model.header.model);
+    Ok(Outcome { ended: ended?, last_answer: None, typed, unsent, model, mode, resume_hint, session })
+}
+
+struct Host {
+    desk: Desk<io::BufWriter<Stdout>>,
+    lines: Lines,
+    heard: mpsc::UnboundedReceiver<Heard>,
+    /// Lines come from a person at a terminal, whose end of input means to leave.
+    is_terminal: bool,
+    inlet: Inlet,
+    outlet: Outlet,
+    beginning: Beginning,
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    began: Instant,
+    /// Lines that stood there when the last one was counted, and when that was.
+    quiet_since: (u64, Instant),
+}
+
+enum Happened {
+    Heard(Heard),
+    Msg(Msg),
+    Events,
+    Interrupt,
+    CommandSent,
+    Quiet,
+}
+
+impl Host {
+    fn new(front: Front) -> io::Result<Self> {
+        let (stdin, stdout) = (io::stdin(), io::stdout());
+        let (is_terminal, echoes) = (stdin.is_terminal(), stdin.is_terminal() && stdout.is_terminal());
+        let shown = if stdout.is_terminal() { Some(stdout.as_fd().try_clone_to_owned()?) } else { None };
+        let (lines, heard) = Lines::start(stdin.as_fd().try_clone_to_owned()?, shown)?;
+        let paper = Paper::new(io::BufWriter::new(stdout), front.options.ascii, echoes);
+        Ok(Self {
+            desk: Desk::new(Model::new(front.options, front.prompt, SIZE), paper),
+            lines,
+            heard,
+            is_terminal,
+            inlet: Inlet::new(front.events, EVENTS_A_TURN),
+            outlet: Outlet::new(front.commands),
+            beginning: Beginning::new(front.start, front.ahead),
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            began: Instant::now(),
+            quiet_since: (0, Instant::now()),
+        })
+    }
+
+    async fn run(&mut self) -> io::Result<Ended> {
+        loop {
+            let happened = self.next().await;
+            let now = self.now();
+            let mut effects = match happened {
+                Happened::Heard(heard) => {
+                    let ends = matches!(heard, Heard::Closed(_)) && self.is_terminal;
+                    let mut effects = self.desk.heard(heard, now)?;
+                    if ends {
+                        self.desk.leave(&mut effects);
+                    }
+                    effects
+                }
+                Happened::Msg(msg) => self.desk.message(msg, now)?,
+                Happened::Events => {
+                    let mut effects = Vec::new();
+                    for event in self.inlet.take() {
+                        effects.extend(self.desk.message(Msg::Event(Box::new(event)), now)?);
+                    }
+                    effects
+                }
+                Happened::Interrupt => self.desk.interrupt(now)?,
+                Happened::CommandSent => Vec::new(),
+                Happened::Quiet => {
+                    self.desk.still(now)?;
+                    Vec::new()
+                }
+            };
+            if self.desk.take_fence() {
+                self.lines.fence()?;
+            }
+            let done = !self.inlet.is_open() || self.outlet.is_empty() && effects.is_empty() && self.desk.is_done();
+            if !self.is_terminal && done {
+                self.desk.leave(&mut effects);
+            }
+            let lines = self.desk.paper.lines();
+            if lines != self.quiet_since.0 || !self.desk.works() {
+                self.quiet_since = (lines, Instant::now());
+            }
+            if let Some(ended) = self.perform(effects).await {
+                return Ok(ended);
+            }
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64
+    }
+
+    async fn next(&mut self) -> Happened {
+        // What a program writes waits until there is a session; a person hears that it is starting.
+        let listens = self.is_terminal || self.desk.model.access.is_some() || !self.desk.model.panels.is_empty();
+        let quiet = self.desk.works().then(|| self.quiet_since.1 + PROGRESS);
+        let quiet = async {
+            match quiet {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(heard) = self.heard.recv(), if listens => Happened::Heard(heard),
+            _ = self.interrupt.recv() => Happened::Interrupt,
+            _ = self.terminate.recv() => Happened::Msg(Msg::Signal(nix::libc::SIGTERM)),
+            _ = self.hang_up.recv() => Happened::Msg(Msg::Signal(nix::libc::SIGHUP)),
+            began = self.beginning.next() => Happened::Msg(match began {
+                Began::Start(start) => start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start))),
+                Began::Ahead(ahead) => Msg::Ahead(Box::new(ahead)),
+            }),
+            () = self.outlet.send_one() => Happened::CommandSent,
+            () = quiet => Happened::Quiet,
+            some = self.inlet.next() => if some { Happened::Events } else { Happened::Msg(Msg::SessionGone) },
+        }
+    }
+
+    async fn perform(&mut self, effects: Vec<Effect>) -> Option<Ended> {
+        for effect in effects {
+            match effect {
+                // There is no row that shows it.
+                Effect::Send(Command::LookUp(LookUp::Worktree)) => {}
+                Effect::Send(command) => self.outlet.push(command),
+                // Nobody waits for these answers any more when the session is ending.
+                Effect::Trust(trust, answer) => drop(trust.answer.send(answer)),
+                Effect::Held(held, answer) => drop(held.answer.send(answer)),
+                // A program that has a clipboard is asked; nothing is written to a terminal that may show it.
+                Effect::Copy(clip) => {
+                    let clipboard = self.desk.model.options.clipboard.clone();
+                    let handed = tokio::task::spawn_blocking(move || clipboard::hand_on(&clip, false, &clipboard)).await;
+                    drop(self.desk.paper.say(&handed.unwrap_or_else(|_| "it could not be copied".to_owned())));
+                }
+                Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.say("No editor is opened from here.")),
+                Effect::Push(_) | Effect::Synchronise(_) | Effect::Write(_) | Effect::Mouse(_) | Effect::Suspend => {}
+                Effect::Exit(ended) => {
+                    self.outlet.send_all().await;
+                    return Some(ended);
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,240 @@
+//! A question in sentences, and the word that answers it.
+
+use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
+use crate::text;
+use crate::tui::approval::{Act, Answered, Body, Choice, Panel, Question};
+use crate::tui::asking::Pick;
+use crate::tui::front::{HeldAnswer, TrustAnswer};
+
+/// What leaves a question undecided; every question has it.
+pub const LATER: &str = "later";
+/// What leads from a choice of rules, or from something to read, to the question it is about.
+const BACK: &str = "back";
+
+/// What a line means while a question waits for it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// One of the choices, and why.
+    Choice(usize, Option<String>),
+    /// One that cannot be chosen, and what it says of that.
+    Off(String),
+    /// A denial whose reason is missing.
+    NoReason,
+    Later,
+    /// To the question itself.
+    Back,
+    /// No answer at all.
+    Other,
+}
+
+/// What tells one question from another, and from itself once it shows something else.
+pub fn key(panel: &Panel) -> String {
+    let id = match &panel.question {
+        Question::Approval(approval) => approval.approval_id.to_string(),
+        Question::Interrupted { id } => id.to_string(),
+        // Each field is a question of its own, and so is all of it once something was filled in.
+        Question::Asking(asking) => format!("{}\n{}\n{}", asking.id, asking.question().join("\n"), asking.filled().join("\n")),
+        _ => String::new(),
+    };
+    let words: Vec<&str> = panel.choices.iter().map(|choice| choice.words.as_str()).collect();
+    format!("{id}\n{}\n{}\n{}", panel.title, panel.reason, words.join("\n"))
+}
+
+/// All of it, from its head to its choices. `place`: which one of how many.
+pub fn sentences(panel: &Panel, place: (usize, usize)) -> Vec<String> {
+    if let Question::Asking(asking) = &panel.question
+        && asking.is_filling()
+    {
+        return asking.question();
+    }
+    let (nth, count) = place;
+    let head = match &panel.question {
+        Question::Approval(_) => format!("Needs approval {nth} of {count}: "),
+        Question::Keep(_) | Question::Reading(_) => String::new(),
+        _ if count > 1 => format!("Question {nth} of {count}: "),
+        _ => "Question: ".to_owned(),
+    };
+    let mut lines = vec![format!("{head}{}", panel.title)];
+    let facts = [panel.risk_words.as_str(), panel.facts.as_str()];
+    let facts: Vec<&str> = facts.into_iter().filter(|words| !words.is_empty()).collect();
+    if !facts.is_empty() {
+        lines.push(facts.join(", "));
+    }
+    if !panel.reason.is_empty() {
+        lines.push(panel.reason.clone());
+    }
+    match (&panel.body, &panel.question) {
+        (Body::Command { .. }, Question::Approval(approval)) => lines.extend(command(approval)),
+        (Body::Command { .. }, _) => {}
+        (Body::Edit { above, diff, .. }, _) => {
+            lines.extend(above.iter().map(|note| note.text.clone()));
+            lines.extend(diff.spoken());
+        }
+        (Body::Words { text }, _) => lines.extend(text.trim_end().split('\n').map(str::to_owned)),
+    }
+    lines.extend(choices(panel));
+    lines
+}
+
+/// The choices, each with the word that takes it.
+fn choices(panel: &Panel) -> Vec<String> {
+    let mut lines = vec!["Type one of these words, then Enter:".to_owned()];
+    let mut nth = 0;
+    for choice in offered(panel) {
+        nth += 1;
+        let word = word(choice);
+        let off = if choice.enabled { "" } else { " (not possible)" };
+        lines.push(match choice.act {
+            Act::DenyWithWords => format!("{nth}. {word} and then why: deny and say why"),
+            _ => format!("{nth}. {word}{off}: {}", choice.words),
+        });
+    }
+    if stands_in_front(panel) {
+        nth += 1;
+        lines.push(format!("{nth}. {BACK}: to the question itself"));
+    }
+    lines.push(format!(
+        "{}. {LATER}: {}",
+        nth + 1,
+        match panel.question {
+            Question::Rewind(_) => "leave it, nothing is undone",
+            _ => "leave it undecided; /answer comes back to it",
+        }
+    ));
+    lines
+}
+
+/// What can be taken without a screen: the others change how it is shown, or open something in it.
+fn offered(panel: &Panel) -> impl Iterator<Item = &Choice> {
+    panel.choices.iter().filter(|choice| choice.listed)
+}
+
+/// Whether there is a question behind it, and no choice of its own that leads there.
+fn stands_in_front(panel: &Panel) -> bool {
+    matches!(panel.question, Question::Keep(_) | Question::Reading(_))
+        && panel.choices.iter().all(|choice| choice.act != Act::Back)
+}
+
+/// What is asked for at the end of a question.
+pub fn prompt(panel: &Panel) -> String {
+    if let Question::Asking(asking) = &panel.question
+        && asking.is_filling()
+    {
+        return asking.label().trim_end().to_owned();
+    }
+    format!("Answer ({}):", expected(panel))
+}
+
+/// The words that answer it.
+pub fn expected(panel: &Panel) -> String {
+    let mut words: Vec<String> = offered(panel).filter(|choice| choice.enabled).map(word).collect();
+    if stands_in_front(panel) {
+        words.push(BACK.to_owned());
+    }
+    words.push(LATER.to_owned());
+    words.join(", ")
+}
+
+/// The word of a choice.
+fn word(choice: &Choice) -> String {
+    let own = match choice.act {
+        Act::Approve => "allow",
+        Act::Preview => "preview",
+        Act::Always => "always",
+        Act::Keep(GrantScope::Session) => "session",
+        Act::Keep(GrantScope::Project) => "project",
+        Act::Keep(GrantScope::Everywhere) => "everywhere",
+        Act::Back => BACK,
+        Act::Asking(Pick::Send) => "send",
+        Act::Asking(Pick::Fill) => "fill",
+        Act::Asking(Pick::Copy) => "copy",
+        Act::Asking(Pick::Decline) => "decline",
+        Act::Asking(Pick::Dismiss) => "dismiss",
+        Act::Deny => "deny",
+        Act::DenyWithWords => "deny because",
+        Act::Resolve(Resolution::Rerun) => "again",
+        Act::Resolve(Resolution::Skip) => "skip",
+        Act::Resolve(Resolution::TellModel) => "tell",
+        Act::Trust(TrustAnswer::Yes) => "trust",
+        Act::Trust(TrustAnswer::ReadOnly) | Act::Held(HeldAnswer::ReadOnly) => "read-only",
+        Act::Trust(TrustAnswer::Quit) | Act::Held(HeldAnswer::Quit) => "quit",
+        Act::Mode(Answered::Yes) => "change",
+        Act::Mode(Answered::No) => "stay",
+        Act::Held(HeldAnswer::TakeOver) => "take-over",
+        Act::Held(HeldAnswer::Another) => "another",
+        Act::Rewind(RewindScope::Both) => "both",
+        Act::Rewind(RewindScope::Conversation) => "conversation",
+        Act::Rewind(RewindScope::Files) => "files",
+        _ => return slug(&choice.short),
+    };
+    own.to_owned()
+}
+
+/// `always …` is `always`.
+fn slug(short: &str) -> String {
+    let words = short.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+/// What a line means for this question. Only a whole word decides: no letter, no digit and no empty line.
+pub fn reply(panel: &Panel, line: &str) -> Reply {
+    let line = line.trim();
+    let said = line.to_lowercase();
+    if said == LATER {
+        return Reply::Later;
+    }
+    if said == BACK && stands_in_front(panel) {
+        return Reply::Back;
+    }
+    for (at, choice) in panel.choices.iter().enumerate().filter(|(_, choice)| choice.listed) {
+        let word = word(choice);
+        let because = choice.act == Act::DenyWithWords;
+        if because && let Some(rest) = said.strip_prefix(&word).filter(|rest| rest.is_empty() || rest.starts_with([' ', ':'])) {
+            let reason = line[line.len() - rest.len()..].trim_start_matches(':').trim();
+            if reason.is_empty() {
+                return Reply::NoReason;
+            }
+            return Reply::Choice(at, Some(reason.to_owned()));
+        }
+        // One letter is a slip of the finger, whatever a choice is called.
+        if !because && said == word && word.chars().count() > 1 {
+            return if choice.enabled { Reply::Choice(at, None) } else { Reply::Off(choice.words.clone()) };
+        }
+    }
+    Reply::Other
+}
+
+/// What a command would be: its line, where and how it would run, and each part with what decides it.
+fn command(approval: &Approval) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Some(command) = &approval.command else { return lines };
+    for line in text::reveal(&command.line).split('\n') {
+        lines.push(format!("command: {line}"));
+    }
+    lines.push(format!("in {}", text::reveal(&command.cwd)));
+    lines.push(match command.timeout_seconds {
+        0 => "no time limit".to_owned(),
+        seconds => format!("time limit {seconds} seconds"),
+    });
+    lines.push(format!("sandbox: {}", text::reveal(&command.sandbox)));
+    lines.extend(approval.proposal.notes.iter().map(|note| one_line(note)));
+    if !approval.opens.is_empty() {
+        let opens: Vec<String> = approval.opens.iter().map(|opened| one_line(&opened.to_string())).collect();
+        let opens = opens.join(", ");
+        lines.push(format!("it ran, and the sandbox kept it from {opens}; to allow it runs it again with that open, once"));
+    }
+    let count = approval.parts.len();
+    for (at, part) in approval.parts.iter().enumerate() {
+        let risk = if part.critical { "critical" } else { part.risk.as_str() };
+        let name = one_line(&part.text);
+        let (rule, why) = (one_line(&part.rule), one_line(&part.reason));
+        lines.push(format!("part {} of {count}: {name}", at + 1));
+        lines.push(format!("  {} by {rule}: {why}; risk {risk}", part.verdict.as_str()));
+    }
+    lines
+}
+
+/// As one line that no terminal obeys.
+pub fn one_line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,455 @@
+//! The plain session by what is typed and what stands there afterwards.
+
+use super::SIZE;
+use super::desk::Desk;
+use super::lines::{Heard, Lines};
+use super::paper::Paper;
+use crate::protocol::*;
+use crate::tui::front::{ModelAccess, Start, TrustAnswer};
+use crate::tui::model::{Effect, Model};
+use crate::tui::samples::*;
+use crate::tui::update::Msg;
+use std::os::fd::OwnedFd;
+
+/// A desk with what it wrote until now.
+struct Session {
+    desk: Desk<Vec<u8>>,
+    read: usize,
+    now: u64,
+}
+
+impl Session {
+    fn new() -> Self {
+        Self::with(start())
+    }
+
+    fn with(start: Start) -> Self {
+        let desk = Desk::new(Model::new(options(), None, SIZE), Paper::new(Vec::new(), false, true));
+        let mut session = Self { desk, read: 0, now: 0 };
+        session.desk.message(Msg::Start(Box::new(start)), 0).unwrap();
+        session
+    }
+
+    fn tell(&mut self, kind: EventKind) {
+        self.now += 10;
+        let effects = self.desk.message(Msg::Event(Box::new(event(kind))), self.now).unwrap();
+        assert!(effects.is_empty());
+    }
+
+    /// The question reached the terminal, and this had been typed until then.
+    fn fence(&mut self, typed: &str) {
+        assert!(self.desk.take_fence(), "a question is asked");
+        let effects = self.heard(Heard::Fence(typed.to_owned()));
+        assert!(effects.iter().all(|command| matches!(command, Command::SaveDraft { .. })), "{effects:?}");
+    }
+
+    fn heard(&mut self, heard: Heard) -> Vec<Command> {
+        self.now += 10;
+        let effects = self.desk.heard(heard, self.now).unwrap();
+        effects.into_iter().filter_map(|effect| if let Effect::Send(command) = effect { Some(command) } else { None }).collect()
+    }
+
+    fn types(&mut self, line: &str) -> Vec<Command> {
+        self.heard(Heard::Line(line.to_owned()))
+    }
+
+    /// What was written since the last look.
+    fn read(&mut self) -> String {
+        let written = std::str::from_utf8(self.desk.paper.written()).unwrap();
+        let new = written[self.read..].to_owned();
+        self.read = written.len();
+        new
+    }
+}
+
+fn approved(commands: &[Command]) -> bool {
+    commands.iter().any(|command| matches!(command, Command::Decide { decision: Decision::Approved, .. }))
+}
+
+fn decides(commands: &[Command]) -> bool {
+    commands.iter().any(|command| matches!(command, Command::Decide { .. } | Command::Preview { .. }))
+}
+
+#[test]
+fn an_answer_is_whole_lines_behind_its_speaker() {
+    let mut session = Session::new();
+    session.read();
+    session.types("explain it");
+    session.tell(started("explain it"));
+    session.tell(text("It gree"));
+    session.tell(text("ts.\nSec"));
+    assert_eq!(session.read(), "aye: It greets.\n");
+    session.tell(text("ond\u{1b}[2J line"));
+    session.tell(answered(10, 2, None, None));
+    assert_eq!(session.read(), "Second line\n");
+}
+
+#[test]
+fn what_was_typed_at_the_prompt_is_not_said_again_and_what_waited_is() {
+    let mut session = Session::new();
+    session.types("explain it");
+    session.read();
+    session.tell(started("explain it"));
+    assert_eq!(session.read(), "");
+    session.tell(started("a later one"));
+    assert_eq!(session.read(), "You: a later one\n");
+}
+
+#[test]
+fn a_diff_says_of_each_line_what_becomes_of_it() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(requested("call-a", "EditFile", "Edit src/main.rs"));
+    session.read();
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    let said = session.read();
+    for words in [
+        "Needs approval 1 of 1: Edit src/main.rs\nlow risk, 1 hunk, +6 −5\nask: built-in, writes inside the workspace ask\n",
+        "line 8: }\n",
+        "removed line 10: fn greet(name: &str) -> String {\n",
+        "added line 10: fn greet(name: &str) -> Result<String, GreetError> {\n",
+        "added line 15:     Ok(format!(\"Hello, {name}! 你好 👋\"))\n",
+        "Type one of these words, then Enter:\n1. allow: apply it, once\n2. always: always allow this …\n3. deny: deny\n",
+        "4. deny because and then why: deny and say why\n",
+        "6. later: leave it undecided; /answer comes back to it\n",
+    ] {
+        assert!(said.contains(words), "{words}\n---\n{said}");
+    }
+    session.fence("");
+    assert_eq!(session.read(), "Answer (allow, always, deny, deny because, explain, later): ");
+    assert!(approved(&session.types("allow")));
+}
+
+#[test]
+fn what_is_asked_anew_is_read_out_and_takes_one_answer() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.read();
+    let mut renewed = edit_approval("a");
+    renewed.amendable.renewed = true;
+    session.tell(EventKind::ApprovalRequested(renewed));
+    let said = session.read();
+    let changed = said.find("changed on disk since the model read it").expect("why it is asked again");
+    let asked = said.find("Needs approval 1 of 1: Edit src/main.rs").expect("the question");
+    assert!(changed < asked && said.contains("added line 10:") && !said.contains("new-proposal"), "{said}");
+    session.fence("");
+    assert!(approved(&session.types("allow")));
+}
+
+#[test]
+fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
+    let mut session = Session::new();
+    session.tell(started("test it"));
+    session.read();
+    session.tell(EventKind::ApprovalRequested(command_approval("a")));
+    let said = session.read();
+    for words in [
+        "Run a command\nCRITICAL RISK\n",
+        "command: cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp &&",
+        "sandbox: on: reads all, writes ~/src/greeter and /tmp\n",
+        "part 3 of 5: rm -rf target/tmp\n  ask by built-in: recursive delete; risk medium\n",
+        "part 5 of 5: sh\n  ask by built-in: runs what was downloaded; risk critical\n",
+        "always (not possible): always …  nothing here can be remembered",
+    ] {
+        assert!(said.contains(words), "{words}\n---\n{said}");
+    }
+}
+
+#[test]
+fn only_a_whole_word_that_was_typed_after_the_question_decides() {
+    for line in ["", " ", "y", "a", "1", "yes", "allow it", "allowed", "Allow please", "n", "alles", "ok", "allow;", "y\u{8}"] {
+        let mut session = Session::new();
+        session.tell(started("change it"));
+        session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+        session.fence("");
+        assert!(!decides(&session.types(line)), "{line:?}");
+        assert_eq!(session.desk.model.panels.len(), 1, "{line:?}");
+    }
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    // In the terminal's line when the question came, and ended by Enter before anybody could have read it.
+    let sent = session.types("allow");
+    assert!(!decides(&sent) && sent.contains(&Command::Prompt { text: "allow".to_owned() }), "it waits as a message: {sent:?}");
+    session.fence("");
+    assert!(approved(&session.types("ALLOW ")));
+}
+
+#[test]
+fn what_stood_in_the_line_when_the_question_came_is_no_part_of_an_answer() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    session.read();
+    session.fence("allo");
+    assert!(session.read().starts_with("Typed before the question, and kept for your next message: allo\n"));
+    assert!(!decides(&session.types("w")));
+    assert!(approved(&session.types("allow")));
+    session.read();
+    session.types("/draft");
+    let said = session.read();
+    assert!(said.contains("The draft:\nallow\n"), "both pieces are kept as one: {said}");
+}
+
+#[test]
+fn a_paste_answers_nothing_and_is_kept() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    session.fence("");
+    assert!(!decides(&session.heard(Heard::Pasted("allow\nallow".to_owned()))));
+    let sent = session.types("/send");
+    assert!(sent.contains(&Command::Prompt { text: "allow\nallow".to_owned() }), "{sent:?}");
+}
+
+#[test]
+fn a_wrong_answer_is_told_asked_again_and_no_part_of_the_next_line() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    session.fence("");
+    session.read();
+    let sent = session.types("aprove");
+    assert!(sent.contains(&Command::SaveDraft { text: "aprove".to_owned() }), "it is not lost: {sent:?}");
+    assert_eq!(
+        session.read(),
+        "That is none of the answers, and nothing was decided. Expected is one of: allow, always, deny, deny because, explain, later.\n\
+         Your line was kept: /send sends it as a message, /drop forgets it.\n\
+         Answer (allow, always, deny, deny because, explain, later): "
+    );
+    assert!(approved(&session.types("allow")));
+    let sent = session.types("and run the tests");
+    assert!(sent.contains(&Command::Prompt { text: "and run the tests".to_owned() }), "{sent:?}");
+    let sent = session.types("/send");
+    assert!(sent.contains(&Command::Prompt { text: "aprove".to_owned() }), "{sent:?}");
+    session.types("/drop");
+    session.read();
+    session.types("/send");
+    assert!(session.read().contains("The draft is empty."));
+}
+
+#[test]
+fn a_denial_takes_words_and_a_rule_takes_two_answers() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    session.fence("");
+    assert!(!decides(&session.types("deny because")));
+    let sent = session.types("deny because it is the wrong File");
+    let reason = Some("it is the wrong File".to_owned());
+    let no = Command::Decide { approval_id: ApprovalId::new("a"), decision: Decision::Denied { reason } };
+    assert_eq!(sent, [no]);
+    session.tell(EventKind::ApprovalRequested(edit_approval("b")));
+    session.fence("");
+    session.read();
+    assert!(!decides(&session.types("always")));
+    let said = session.read();
+    assert!(
+        said.contains("Always allow this …") && said.contains("2. project: in this project, ~/.config/aye/projects"),
+        "{said}"
+    );
+    assert!(!decides(&session.types("session")), "the choice of a rule is another question");
+    session.fence("");
+    let sent = session.types("session");
+    assert!(matches!(sent[..], [Command::Decide { decision: Decision::ApprovedAlways { .. }, .. }]), "{sent:?}");
+}
+
+#[test]
+fn each_question_stands_alone_and_one_that_was_put_off_comes_back() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    session.tell(EventKind::ApprovalRequested(command_approval("b")));
+    session.fence("");
+    assert!(approved(&session.types("allow")));
+    session.read();
+    assert!(!decides(&session.types("allow")), "the second was not read out before this was typed");
+    session.fence("");
+    session.types("later");
+    assert!(session.read().contains("It waits, undecided"));
+    assert!(!decides(&session.types("allow")));
+    session.types("/answer");
+    assert!(session.read().contains("Needs approval 1 of 1: Run a command"));
+    session.fence("");
+    assert!(approved(&session.types("allow")));
+}
+
+#[test]
+fn trust_and_interrupted_calls_have_their_words() {
+    let (trust, mut answered) = trust(&["AGENTS.md (instructions)"]);
+    let mut session = Session::with(Start { trust: Some(trust), ..start() });
+    let said = session.read();
+    assert!(said.contains("Question: Trust what ~/src/greeter brings with it?") && said.contains("1. trust: trust:"), "{said}");
+    session.fence("");
+    let effects = session.desk.heard(Heard::Line("read-only".to_owned()), 5).unwrap();
+    for effect in effects {
+        if let Effect::Trust(trust, answer) = effect {
+            trust.answer.send(answer).unwrap();
+        }
+    }
+    assert_eq!(answered.try_recv(), Ok(TrustAnswer::ReadOnly));
+    session.tell(interrupted("c", "$ cargo test"));
+    session.fence("");
+    let sent = session.types("skip");
+    assert_eq!(sent, [Command::Resolve { tool_call_id: call("c"), resolution: Resolution::Skip }]);
+}
+
+#[test]
+fn going_back_is_by_number_and_then_by_word() {
+    let mut session = Session::new();
+    session.read();
+    assert!(session.types("/rewind").contains(&Command::ListRewindPoints));
+    session.tell(EventKind::RewindPointsListed { points: rewind_points(), can_redo: false });
+    assert!(session.read().contains("Prompt 3: Run the tests (no file; ran cargo test)"));
+    let sent = session.types("/rewind 2");
+    assert!(sent.iter().any(|command| matches!(command, Command::PlanRewind { .. })), "{sent:?}");
+    session.tell(EventKind::RewindPlanned(rewind_plan()));
+    let said = session.read();
+    assert!(said.contains("Rewind to before #2") && said.contains("1. both: conversation and files"), "{said}");
+    session.fence("");
+    let sent = session.types("files");
+    assert!(matches!(sent[..], [Command::Rewind { scope: RewindScope::Files, .. }]), "{sent:?}");
+}
+
+#[test]
+fn ctrl_c_stops_the_task_and_again_quits() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(text("I am"));
+    let sends = |effects: Vec<Effect>| effects.into_iter().map(|effect| format!("{effect:?}")).collect::<Vec<_>>().join(" ");
+    assert!(sends(session.desk.interrupt(100).unwrap()).contains("Cancel"));
+    assert!(sends(session.desk.interrupt(900).unwrap()).contains("Exit(Quit)"));
+}
+
+#[test]
+fn status_comes_on_demand_and_no_line_moves_the_cursor() {
+    let mut session = Session::new();
+    session.tell(started("test it"));
+    session.tell(requested("c", "RunCommand", "$ cargo test"));
+    session.tell(EventKind::ToolStarted { tool_call_id: call("c"), rule: "user:12".to_owned() });
+    session.tell(EventKind::ToolOutputChunk { tool_call_id: call("c"), text: "one\rtwo\u{1b}[1Athree\n".to_owned() });
+    session.read();
+    session.types("/status");
+    let said = session.read();
+    assert!(said.contains("Model: sonnet-5") && said.contains("Task: Running cargo test"), "{said}");
+    session.tell(completed("c", ToolStatus::Succeeded, "Exit code: 0\n--- stdout ---\nall\u{7} good\n", None));
+    assert_eq!(session.read(), "Tool: $ cargo test done, 2.4 s\nall␇ good\nTool: exit code 0\n");
+    let all = std::str::from_utf8(session.desk.paper.written()).unwrap();
+    assert!(all.chars().all(|letter| letter == '\n' || !letter.is_control()), "{all}");
+}
+
+#[test]
+fn keys_and_commands_are_looked_for_by_a_word() {
+    let mut session = Session::new();
+    session.read();
+    session.types("/keys ctrl+g");
+    assert_eq!(session.read(), "Typing [composer]:\nctrl+g: the draft in your editor ($VISUAL, $EDITOR)\nYou: ");
+    session.types("/help undone");
+    let said = session.read();
+    assert!(said.contains("nothing") || said.contains("Nothing has these words: undone"), "{said}");
+    session.types("/help /undo");
+    let said = session.read();
+    assert!(said.contains("/undo: go back by one prompt") && !said.contains("ctrl+g"), "{said}");
+    session.types("/keys");
+    let said = session.read();
+    assert!(said.contains("When aye asks you [question]:") && said.contains("Keys of your own:"), "{said}");
+}
+
+#[test]
+fn without_a_key_the_message_stays_in_the_draft() {
+    let access = ModelAccess::NoKey { message: "No key here.".to_owned() };
+    let mut session = Session::with(Start { model_access: access, ..start() });
+    session.read();
+    let sent = session.types("explain it");
+    assert!(!sent.iter().any(|command| matches!(command, Command::Prompt { .. })), "{sent:?}");
+    assert!(session.read().contains("nothing was sent"));
+    assert_eq!(session.desk.model.composer.text(), "explain it");
+}
+
+/// Both ends of a terminal.
+fn terminal() -> (OwnedFd, OwnedFd) {
+    let pair = nix::pty::openpty(None, None).unwrap();
+    (pair.master, pair.slave)
+}
+
+fn write(end: &OwnedFd, text: &str) {
+    assert_eq!(nix::unistd::write(end, text.as_bytes()), Ok(text.len()));
+}
+
+#[test]
+fn letters_without_an_end_are_taken_out_of_the_terminals_line_by_the_fence() {
+    let (person, line) = terminal();
+    let (mut lines, mut heard) = Lines::start(line.try_clone().unwrap(), Some(line)).unwrap();
+    write(&person, "one\n");
+    assert_eq!(heard.blocking_recv(), Some(Heard::Line("one".to_owned())));
+    write(&person, "allo");
+    lines.fence().unwrap();
+    assert_eq!(heard.blocking_recv(), Some(Heard::Fence("allo".to_owned())));
+    write(&person, "w\n");
+    assert_eq!(heard.blocking_recv(), Some(Heard::Line("w".to_owned())));
+    lines.fence().unwrap();
+    assert_eq!(heard.blocking_recv(), Some(Heard::Fence(String::new())));
+    write(&person, "allow\n");
+    assert_eq!(heard.blocking_recv(), Some(Heard::Line("allow".to_owned())));
+    write(&person, "\x04");
+    assert_eq!(heard.blocking_recv(), Some(Heard::Closed(String::new())));
+}
+
+#[test]
+fn on_a_pipe_every_line_is_a_line_and_the_end_is_told() {
+    let (read, write_end) = nix::unistd::pipe().unwrap();
+    let (_lines, mut heard) = Lines::start(read, None).unwrap();
+    write(&write_end, "one\r\ntwo\nthree");
+    drop(write_end);
+    let mut all = Vec::new();
+    while let Some(one) = heard.blocking_recv() {
+        all.push(one);
+    }
+    let line = |text: &str| Heard::Line(text.to_owned());
+    assert_eq!(all, [line("one"), line("two"), Heard::Closed("three".to_owned())]);
+}
+
+#[test]
+fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
+    let mut session = Session::new();
+    session.tell(EventKind::ElicitationRequested(form("e")));
+    session.fence("");
+    let written = session.read();
+    assert!(written.contains("Question: tickets (MCP server) asks you"), "{written}");
+    assert!(written.contains("send (not possible)") && !written.contains('\u{1b}'), "{written}");
+    assert!(session.types("send").is_empty());
+    assert!(session.types("fill").is_empty());
+    session.fence("");
+    assert!(session.read().contains("Field 2 of 7: mail, a mail address, needed"));
+    assert!(session.types("/etc").is_empty());
+    assert!(session.read().contains("Not taken: no mail address"));
+    for line in ["ada@example.org", "", "yes", "", "red"] {
+        assert!(session.types(line).is_empty(), "{line}");
+        session.fence("");
+    }
+    let written = session.read();
+    assert!(written.contains("1. Red") && written.contains("It looks like a secret"), "{written}");
+    assert!(session.types("").is_empty());
+    session.fence("");
+    assert!(session.read().contains("mail (needed): ada@example.org"));
+    let sent = session.types("send");
+    let Some(Command::AnswerElicitation { elicitation_id, answer: ElicitationAnswer::Accept { content } }) = sent.first() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!((elicitation_id.as_str(), content.len()), ("e", 5));
+}
+
+#[test]
+fn the_servers_are_read_out() {
+    let mut session = Session::new();
+    session.tell(EventKind::ServersChanged { servers: servers() });
+    session.types("/mcp");
+    let written = session.read();
+    assert!(written.contains("search (MCP): not reachable; its tool is out until it answers"), "{written}");
+    assert!(
+        written.contains("docs (MCP server) · ready") && written.contains("reached by npx -y @example/docs-server"),
+        "{written}"
+    );
+    let sent = session.types("/mcp reconnect docs");
+    assert!(sent.iter().any(|command| matches!(command, Command::ReconnectServer { name } if name == "docs")), "{sent:?}");
+}

@@ -1,0 +1,93 @@
+//! The prompts that can be gone back to, to choose one of them.
+
+use super::picker::{Column, Picker, Row};
+use super::status::counted;
+use crate::protocol::{RewindPoint, TaskId};
+use crate::text;
+
+const COLUMNS: &[Column] = &[
+    Column { head: "before this prompt", is_number: false, rank: 0 },
+    Column { head: "files", is_number: true, rank: 1 },
+    Column { head: "lines", is_number: true, rank: 2 },
+    Column { head: "commands", is_number: false, rank: 3 },
+];
+/// Cells of the first command in its column.
+const COMMAND: usize = 28;
+
+/// What of going back is on the screen, or on its way.
+#[derive(Debug, Default)]
+pub struct Rewind {
+    pub list: Option<Points>,
+    /// The session was asked, at this time.
+    pub awaits: Option<(Awaits, u64)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaits {
+    Points,
+    Plan,
+    /// It was told to go back.
+    Done,
+}
+
+/// The list.
+#[derive(Debug)]
+pub struct Points {
+    pub picker: Picker,
+    points: Vec<RewindPoint>,
+}
+
+impl Points {
+    pub fn new() -> Self {
+        let mut picker = Picker::new("Rewind to before", COLUMNS);
+        "looking".clone_into(&mut picker.aside);
+        Self { picker, points: Vec::new() }
+    }
+
+    /// The newest first, as people look for it.
+    pub fn listed(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
+        self.points = points;
+        let redo = if can_redo { "/redo takes the last rewind back" } else { "" };
+        redo.clone_into(&mut self.picker.aside);
+        self.picker.set_rows(self.points.iter().rev().map(row).collect());
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    pub fn task(&self, key: &str) -> Option<&TaskId> {
+        self.points.iter().map(|point| &point.task_id).find(|task| task.as_str() == key)
+    }
+}
+
+fn row(point: &RewindPoint) -> Row {
+    let files = match point.files {
+        0 => "none".to_owned(),
+        count => count.to_string(),
+    };
+    let lines = if point.added + point.removed > 0 { format!("+{} −{}", point.added, point.removed) } else { String::new() };
+    let commands: Vec<String> = point.commands.iter().map(|command| line(command)).collect();
+    let first =
+        commands.first().map(|first| text::truncate(&format!("$ {}", first.trim_start_matches("$ ")), COMMAND).into_owned());
+    let others = commands.len().saturating_sub(1);
+    let command = match (first, others) {
+        (None, _) => String::new(),
+        (Some(first), 0) => first,
+        (Some(first), others) => format!("{first} +{others}"),
+    };
+    let steps = counted(point.steps as usize, "step");
+    let ran = if commands.is_empty() { String::new() } else { format!(", {} ran", counted(commands.len(), "command")) };
+    Row {
+        key: point.task_id.to_string(),
+        cells: vec![format!("#{} {}", point.number, line(&point.prompt)), files, lines, command],
+        mark: "",
+        lacks: None,
+        detail: format!("#{} {}, {steps}{ran}", point.number, point.timestamp.strftime("%Y-%m-%d %H:%M UTC")),
+    }
+}
+
+/// As one line that no terminal obeys.
+fn line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

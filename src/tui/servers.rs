@@ -1,0 +1,184 @@
+//! The MCP servers of the session, as far as the screen knows them: how each stands, and what can be done about it.
+
+use super::picker::{Column, Picker, Row};
+use super::status::counted;
+use crate::protocol::{CustomCommand, ServerPrompt, ServerResource, ServerState, ServerStatus};
+use crate::text;
+
+const COLUMNS: &[Column] = &[
+    Column { head: "server", is_number: false, rank: 0 },
+    Column { head: "state", is_number: false, rank: 0 },
+    Column { head: "tools", is_number: true, rank: 1 },
+    Column { head: "reached by", is_number: false, rank: 2 },
+];
+/// What came from a server right now is not sent by a key that was typed before it stood there.
+const FRESH_MS: u64 = 500;
+
+#[derive(Debug, Default)]
+pub struct Servers {
+    /// In the order of the settings.
+    pub statuses: Vec<ServerStatus>,
+    /// The list of them, while it has the keyboard.
+    pub list: Option<Picker>,
+    /// What they offer to be read, as it was found last, and for which letters.
+    pub resources: Option<(String, Vec<ServerResource>)>,
+    /// What they offer to be said.
+    pub prompts: Vec<ServerPrompt>,
+    /// The prompt that was asked for: its server and its name.
+    pub asked: Option<(String, String)>,
+    /// When the words of one were put into the draft.
+    pub put_at: Option<u64>,
+}
+
+impl Servers {
+    pub fn of_name(&self, name: &str) -> Option<&ServerStatus> {
+        self.statuses.iter().find(|status| status.name == name)
+    }
+
+    /// Whether any answers now: only those are asked what they offer.
+    pub fn any_answers(&self) -> bool {
+        self.statuses.iter().any(|status| status.state == ServerState::Ready)
+    }
+
+    /// Whether words behind an `@` begin with the name of one: `github:`.
+    pub fn are_named_in(&self, words: &str) -> bool {
+        words.split_once(':').is_some_and(|(name, _)| self.of_name(name).is_some())
+    }
+
+    /// Whether the draft got words of a server that nobody can have read yet.
+    pub fn are_fresh(&self, now: u64) -> bool {
+        self.put_at.is_some_and(|at| now < at + FRESH_MS)
+    }
+
+    /// What they offer to be said, as commands. Names that nobody can type are left out.
+    pub fn commands(&self) -> Vec<CustomCommand> {
+        let named = self.prompts.iter().filter_map(|prompt| {
+            let name = command_name(prompt);
+            let is_typed = !name.contains(|one: char| one.is_whitespace() || one.is_control() || one == '/');
+            is_typed.then(|| CustomCommand {
+                name,
+                description: prompt.description.clone().unwrap_or_else(|| format!("a prompt of {}", prompt.server)),
+                argument_hint: hint(prompt),
+                text: String::new(),
+                source: format!("MCP server {}", prompt.server),
+            })
+        });
+        named.collect()
+    }
+
+    /// The one that a command stands for.
+    pub fn prompt(&self, command: &str) -> Option<&ServerPrompt> {
+        self.prompts.iter().find(|prompt| command_name(prompt) == command)
+    }
+
+    /// What the status row says while one of them needs the person.
+    pub fn trouble(&self) -> Option<String> {
+        let mut troubled = self.statuses.iter().filter_map(|status| match status.state {
+            ServerState::NeedsLogin => Some((status, "needs a login")),
+            ServerState::Unreachable { .. } => Some((status, "not reachable")),
+            ServerState::Asleep | ServerState::Starting | ServerState::Ready | ServerState::Off { .. } => None,
+        });
+        let (first, words) = troubled.next()?;
+        Some(match troubled.count() {
+            0 => format!("MCP: {} {words}", line(&first.name)),
+            others => format!("MCP: {} servers out", others + 1),
+        })
+    }
+
+    pub fn open(&mut self) {
+        let mut picker = Picker::new("MCP servers", COLUMNS);
+        picker.set_rows(self.rows());
+        self.list = Some(picker);
+    }
+
+    /// The list says how it stands now.
+    pub fn refresh(&mut self) {
+        let rows = self.rows();
+        if let Some(list) = &mut self.list {
+            list.set_rows(rows);
+        }
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let row = |status: &ServerStatus| Row {
+            key: status.name.clone(),
+            cells: vec![line(&status.name), state(&status.state).to_owned(), tools(status), line(&status.reached_by)],
+            mark: if status.of_project { "of the project" } else { "" },
+            lacks: None,
+            detail: advice(status),
+        };
+        self.statuses.iter().map(row).collect()
+    }
+}
+
+/// `docs:explain`
+fn command_name(prompt: &ServerPrompt) -> String {
+    format!("{}:{}", prompt.server, prompt.name)
+}
+
+/// `<topic> [language]`
+fn hint(prompt: &ServerPrompt) -> Option<String> {
+    let argument = |(name, needed): &(String, bool)| if *needed { format!("<{name}>") } else { format!("[{name}]") };
+    let hint = prompt.arguments.iter().map(argument).collect::<Vec<_>>().join(" ");
+    (!hint.is_empty()).then_some(hint)
+}
+
+/// All that is known of one, in lines.
+pub fn details(status: &ServerStatus) -> Vec<String> {
+    let project = if status.of_project { " · came with the project" } else { "" };
+    let offered = match status.offered {
+        0 => "no tools are known of it yet".to_owned(),
+        offered => {
+            let tools = counted(usize::try_from(offered).unwrap_or(usize::MAX), "tool");
+            format!("it offers {tools}, {} of them the policy lists", status.tools)
+        }
+    };
+    vec![
+        format!("{} (MCP server) · {}{project}", line(&status.name), state(&status.state)),
+        format!("  reached by {}", line(&status.reached_by)),
+        format!("  {offered}"),
+        format!("  {}", advice(status)),
+    ]
+}
+
+fn state(state: &ServerState) -> &'static str {
+    match state {
+        ServerState::Asleep => "asleep",
+        ServerState::Starting => "starting",
+        ServerState::Ready => "ready",
+        ServerState::NeedsLogin => "needs a login",
+        ServerState::Unreachable { .. } => "not reachable",
+        ServerState::Off { .. } => "off",
+    }
+}
+
+/// `12 of 30`: listed by the policy, of those it offers.
+fn tools(status: &ServerStatus) -> String {
+    if status.tools == status.offered { status.tools.to_string() } else { format!("{} of {}", status.tools, status.offered) }
+}
+
+/// Why it is as it is, and what to do.
+fn advice(status: &ServerStatus) -> String {
+    let name = line(&status.name);
+    match &status.state {
+        ServerState::Asleep => "it starts with the first call of one of its tools".to_owned(),
+        ServerState::Starting => "it is being asked what it offers".to_owned(),
+        ServerState::Ready if status.tools == 0 && status.offered > 0 => {
+            "none of its tools is offered to the model: the policy lists none of them (allowed_tools of Mcp.Invoke)".to_owned()
+        }
+        ServerState::Ready => "it answers".to_owned(),
+        ServerState::NeedsLogin => {
+            format!("it wants to know who asks: `aye mcp login {name}` in another terminal, then /mcp reconnect {name}")
+        }
+        ServerState::Unreachable { why } => {
+            let why = if why.is_empty() { String::new() } else { format!("{}; ", line(why)) };
+            format!("{why}it is tried again with the next call, /mcp reconnect {name} tries now")
+        }
+        ServerState::Off { why } => line(why),
+    }
+}
+
+/// As one line that no terminal obeys.
+fn line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,324 @@
+//! Sessions to go on with: the list, what was said last in the highlighted one, and what may be done to it.
+
+use super::figures::about;
+use super::glyphs::Glyphs;
+use super::picker::{Column, Picked, Picker, Row};
+use crate::protocol::{ListedSession, ListedState, SessionId, SessionLook};
+use crate::text;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+const COLUMNS: &[Column] = &[
+    Column { head: "session", is_number: false, rank: 0 },
+    Column { head: "age", is_number: true, rank: 1 },
+    Column { head: "branch", is_number: false, rank: 2 },
+    Column { head: "cost", is_number: true, rank: 3 },
+];
+/// A branch is cut behind these cells.
+const BRANCH: usize = 16;
+/// A longer title is none.
+const TITLE_CHARS: usize = 80;
+
+/// In which order they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    LastUsed,
+    State,
+    Created,
+    Cost,
+}
+
+impl Order {
+    const ALL: [Self; 4] = [Self::LastUsed, Self::State, Self::Created, Self::Cost];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::LastUsed => "last used",
+            Self::State => "state",
+            Self::Created => "created",
+            Self::Cost => "cost",
+        }
+    }
+}
+
+/// What a key came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Choice {
+    Nothing,
+    Closed,
+    Other,
+    Open(SessionId),
+    /// Other words, or other projects: the list is to be asked for again.
+    Ask,
+    Rename(SessionId, String),
+    Delete(SessionId, String),
+    Fork(SessionId),
+    /// Put away, or taken out again.
+    Archive(SessionId, bool),
+    Refused(String),
+}
+
+pub struct Sessions {
+    pub picker: Picker,
+    sessions: Vec<ListedSession>,
+    /// Those of all projects.
+    pub all: bool,
+    /// Those that were put away.
+    pub archived: bool,
+    order: Order,
+    counts: (u64, u64),
+    looks_on: bool,
+    /// What was said last in the one that was looked at.
+    pub look: Option<SessionLook>,
+    /// Letters came to it past its own keys: the list is to be asked for again.
+    pub is_stale: bool,
+    /// The one that was asked for last.
+    pub asked_look: Option<SessionId>,
+    /// Whether it stands over the list, where there is no room beside it.
+    pub shows_look: bool,
+    /// Another title for this one, as far as it is typed.
+    renaming: Option<(SessionId, String)>,
+    /// The one that is open here.
+    current: Option<SessionId>,
+    waits_sign: &'static str,
+    signs: Glyphs,
+}
+
+impl Sessions {
+    pub fn new(current: Option<SessionId>, signs: &Glyphs) -> Self {
+        let mut sessions = Self {
+            picker: Picker::new("Resume", COLUMNS).filtered_elsewhere(),
+            sessions: Vec::new(),
+            all: false,
+            archived: false,
+            order: Order::LastUsed,
+            counts: (0, 0),
+            looks_on: true,
+            look: None,
+            is_stale: false,
+            asked_look: None,
+            shows_look: false,
+            renaming: None,
+            current,
+            waits_sign: signs.waits,
+            signs: *signs,
+        };
+        sessions.say();
+        sessions
+    }
+
+    /// Those that have the words, if they are still the words.
+    pub fn listed(&mut self, words: &str, which: (bool, bool), sessions: Vec<ListedSession>, counts: (u64, u64), looks_on: bool) {
+        if words != self.picker.filter() || which != (self.all, self.archived) {
+            return;
+        }
+        self.sessions = sessions;
+        self.counts = counts;
+        self.looks_on = looks_on;
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        match self.order {
+            Order::LastUsed => self.sessions.sort_by_key(|session| std::cmp::Reverse(session.updated)),
+            Order::State => self.sessions.sort_by_key(|session| (session.state, std::cmp::Reverse(session.updated))),
+            Order::Created => self.sessions.sort_by_key(|session| std::cmp::Reverse(session.created)),
+            Order::Cost => self.sessions.sort_by(|one, two| two.cost_usd.unwrap_or(0.0).total_cmp(&one.cost_usd.unwrap_or(0.0))),
+        }
+        let rows = self.sessions.iter().map(|session| self.row(session)).collect();
+        self.picker.set_rows(rows);
+        self.say();
+    }
+
+    fn row(&self, session: &ListedSession) -> Row {
+        let is_here = Some(&session.session_id) == self.current.as_ref();
+        let sign = match session.state {
+            ListedState::Waits => self.waits_sign,
+            ListedState::Interrupted => self.signs.failed,
+            ListedState::Paused => self.signs.running,
+            ListedState::Elsewhere => self.signs.denied,
+            ListedState::Done => " ",
+        };
+        let mark = match session.state {
+            _ if is_here => "open here",
+            ListedState::Waits => "waits for you",
+            ListedState::Interrupted => "interrupted",
+            ListedState::Paused => "paused",
+            ListedState::Elsewhere => "open elsewhere",
+            ListedState::Done => "",
+        };
+        let title = session.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), line);
+        let branch = session.branch.as_deref().map(line).unwrap_or_default();
+        let cost = session.cost_usd.map(|cost| about(cost, session.estimated)).unwrap_or_default();
+        let id: String = session.session_id.as_str().chars().take(8).collect();
+        let mut detail = vec![line(&id), line(&session.model)];
+        detail.extend(session.elsewhere.as_deref().map(line));
+        detail.extend(session.hit.as_deref().map(|hit| format!("\"{}\"", line(hit))));
+        detail.retain(|part| !part.is_empty());
+        Row {
+            key: session.session_id.to_string(),
+            cells: vec![format!("{sign} {title}"), line(&session.age), text::truncate(&branch, BRANCH).into_owned(), cost],
+            mark,
+            lacks: session.lacks.as_deref().map(line),
+            detail: detail.join(&format!(" {} ", self.signs.dot)),
+        }
+    }
+
+    fn say(&mut self) {
+        let (here, all) = self.counts;
+        let dot = self.signs.dot;
+        let which = if self.archived {
+            format!("[put away {all}]")
+        } else if self.all {
+            format!("here {here} {dot} [all {all}]")
+        } else {
+            format!("[here {here}] {dot} all {all}")
+        };
+        let open = self.sessions.iter().filter(|session| session.state == ListedState::Interrupted).count();
+        let open = if open > 0 { format!(" {dot} {open} interrupted") } else { String::new() };
+        let looks = if self.looks_on && !self.picker.filter().is_empty() { format!(" {dot} looking") } else { String::new() };
+        self.picker.aside = format!("{which} {dot} by {}{open}{looks}", self.order.words());
+        self.picker.asked = self.renaming.as_ref().map(|(_, title)| ("new title: ".to_owned(), title.clone()));
+    }
+
+    /// The highlighted one.
+    pub fn at(&self) -> Option<&ListedSession> {
+        let key = &self.picker.at()?.key;
+        self.sessions.iter().find(|session| session.session_id.as_str() == *key)
+    }
+
+    /// What was said last in the highlighted one, once that is known.
+    pub fn shown(&self) -> Option<&SessionLook> {
+        let at = self.at()?;
+        self.look.as_ref().filter(|look| look.session_id == at.session_id)
+    }
+
+    pub fn is_current(&self, id: &SessionId) -> bool {
+        self.current.as_ref() == Some(id)
+    }
+
+    pub fn is_renaming(&self) -> bool {
+        self.renaming.is_some()
+    }
+
+    pub fn renamed(&mut self, id: &SessionId, title: &str) {
+        for session in self.sessions.iter_mut().filter(|session| session.session_id == *id) {
+            session.title = Some(title.to_owned());
+        }
+        self.refresh();
+    }
+
+    /// It is in the list no more: deleted, put away, or taken out again.
+    pub fn gone(&mut self, id: &SessionId) {
+        self.sessions.retain(|session| session.session_id != *id);
+        self.counts = (self.counts.0.saturating_sub(u64::from(!self.all)), self.counts.1.saturating_sub(1));
+        self.refresh();
+    }
+
+    pub fn paste(&mut self, words: &str) -> Choice {
+        if let Some((_, title)) = &mut self.renaming {
+            title.extend(words.chars().filter(|letter| !letter.is_control()));
+            self.say();
+            return Choice::Nothing;
+        }
+        self.picker.insert(words);
+        Choice::Ask
+    }
+
+    /// `wide`: what was said last stands beside the list.
+    pub fn key(&mut self, key: KeyEvent, wide: bool) -> Choice {
+        if self.renaming.is_some() {
+            return self.key_of_title(key);
+        }
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            // A blank finds nothing: it is free where nothing is typed.
+            KeyCode::Char(' ') if !wide && self.picker.filter().is_empty() => self.shows_look = !self.shows_look,
+            KeyCode::Tab => {
+                (self.all, self.archived) = match (self.all, self.archived) {
+                    (false, _) => (true, false),
+                    (true, false) => (true, true),
+                    (true, true) => (false, false),
+                };
+                return self.ask();
+            }
+            KeyCode::Char('a') if ctrl => {
+                let Some(at) = self.at() else { return Choice::Nothing };
+                if self.is_current(&at.session_id) {
+                    return Choice::Refused("this one is open here: /new leaves it, then it can be put away".to_owned());
+                }
+                return Choice::Archive(at.session_id.clone(), !self.archived);
+            }
+            KeyCode::Char('o') if ctrl => {
+                let at = Order::ALL.iter().position(|order| *order == self.order).unwrap_or(0);
+                self.order = Order::ALL[(at + 1) % Order::ALL.len()];
+                self.refresh();
+            }
+            KeyCode::Char('r') if ctrl => {
+                let title = self.at().map(|at| (at.session_id.clone(), at.title.as_deref().map(line).unwrap_or_default()));
+                self.renaming = title;
+                self.say();
+            }
+            KeyCode::Char('x') if ctrl => {
+                let Some(at) = self.at() else { return Choice::Nothing };
+                if self.is_current(&at.session_id) {
+                    return Choice::Refused("this one is open here: /new leaves it, then it can be deleted".to_owned());
+                }
+                let title = at.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), line);
+                return Choice::Delete(at.session_id.clone(), title);
+            }
+            KeyCode::Char('f') if ctrl => {
+                return self.at().map_or(Choice::Nothing, |at| Choice::Fork(at.session_id.clone()));
+            }
+            KeyCode::Esc if self.shows_look && !wide => self.shows_look = false,
+            _ => {
+                let before = self.picker.filter().to_owned();
+                let picked = self.picker.key(key);
+                if self.picker.filter() != before {
+                    return self.ask();
+                }
+                return match picked {
+                    Picked::Nothing => Choice::Nothing,
+                    Picked::Refused(why) => Choice::Refused(format!("it cannot be opened: {why}")),
+                    Picked::Closed => Choice::Closed,
+                    Picked::Other => Choice::Other,
+                    Picked::Chosen(id) => Choice::Open(SessionId::new(id)),
+                };
+            }
+        }
+        Choice::Nothing
+    }
+
+    fn ask(&mut self) -> Choice {
+        self.looks_on = true;
+        self.say();
+        Choice::Ask
+    }
+
+    fn key_of_title(&mut self, key: KeyEvent) -> Choice {
+        let Some((id, title)) = &mut self.renaming else { return Choice::Nothing };
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        let mut choice = Choice::Nothing;
+        match key.code {
+            KeyCode::Esc => self.renaming = None,
+            KeyCode::Char('c') if ctrl => self.renaming = None,
+            KeyCode::Enter if !title.trim().is_empty() => {
+                choice = Choice::Rename(id.clone(), title.trim().to_owned());
+                self.renaming = None;
+            }
+            KeyCode::Backspace => {
+                title.pop();
+            }
+            KeyCode::Char('u') if ctrl => title.clear(),
+            KeyCode::Char('z') if ctrl => return Choice::Other,
+            KeyCode::Char(letter) if !ctrl && title.chars().count() < TITLE_CHARS => title.push(letter),
+            _ => {}
+        }
+        self.say();
+        choice
+    }
+}
+
+/// As one line that no terminal obeys.
+fn line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,94 @@
+//! What the status row shows, by the names that settings have for it.
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    Model,
+    Context,
+    Cost,
+    Mode,
+    Sandbox,
+    Branch,
+    Directory,
+    /// What the person's own command said.
+    Command,
+}
+
+const FIELDS: [(&str, Field); 8] = [
+    ("model", Field::Model),
+    ("context", Field::Context),
+    ("cost", Field::Cost),
+    ("mode", Field::Mode),
+    ("sandbox", Field::Sandbox),
+    ("branch", Field::Branch),
+    ("directory", Field::Directory),
+    ("command", Field::Command),
+];
+
+fn of_name(name: &str) -> Option<Field> {
+    FIELDS.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
+}
+
+/// Those that are wanted, each once, in their order. What never goes stands at the end where it was left out.
+pub fn fields(names: &[String]) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    let usual = FIELDS.iter().map(|(_, field)| *field);
+    let wanted = names.iter().filter_map(|name| of_name(name));
+    let always = [Field::Mode, Field::Sandbox];
+    for field in if names.is_empty() { usual.collect() } else { wanted.chain(always).collect::<Vec<_>>() } {
+        if !fields.contains(&field) {
+            fields.push(field);
+        }
+    }
+    fields
+}
+
+/// Whether it was asked for, and does not only stand there because it never goes.
+pub fn is_wanted(names: &[String], field: Field) -> bool {
+    names.is_empty() || names.iter().any(|name| of_name(name) == Some(field))
+}
+
+/// Whether anything in it is to be looked up in the workspace.
+pub fn shows_worktree(names: &[String]) -> bool {
+    is_wanted(names, Field::Branch) || is_wanted(names, Field::Command)
+}
+
+/// A sentence about names that mean nothing.
+pub fn unknown(names: &[String]) -> Option<String> {
+    let unknown: Vec<String> =
+        names.iter().filter(|name| of_name(name).is_none()).map(|name| format!("`{}`", crate::text::reveal(name))).collect();
+    let all = FIELDS.map(|(name, _)| name).join(", ");
+    let (verb, them) = if unknown.len() == 1 { ("is", "it is") } else { ("are", "they are") };
+    (!unknown.is_empty()).then(|| {
+        format!("[status] items: {} {verb} no item of the status row, so {them} left out; there are {all}", unknown.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn items_stand_in_the_order_they_are_named_and_what_never_goes_stays() {
+        use Field::{Branch, Command, Context, Cost, Directory, Mode, Model, Sandbox};
+        for (given, expected) in [
+            (&[][..], vec![Model, Context, Cost, Mode, Sandbox, Branch, Directory, Command]),
+            (&["branch", "model"], vec![Branch, Model, Mode, Sandbox]),
+            (&["mode", "cost", "mode", "nonsense"], vec![Mode, Cost, Sandbox]),
+        ] {
+            assert_eq!(fields(&names(given)), expected, "{given:?}");
+        }
+        assert!(shows_worktree(&[]) && !shows_worktree(&names(&["cost"])));
+    }
+
+    #[test]
+    fn a_name_that_means_nothing_is_named() {
+        assert_eq!(unknown(&names(&["model"])), None);
+        let words = unknown(&names(&["clock", "cwd", "model"])).unwrap();
+        assert!(words.starts_with("[status] items: `clock`, `cwd` are no item of the status row"), "{words}");
+    }
+}

@@ -1,0 +1,92 @@
+//! What the system's description of a terminal (terminfo) says of its colours.
+
+use std::path::PathBuf;
+
+/// A description is never longer.
+const FILE_BYTES: u64 = 64 << 10;
+/// Of the numbers in a description the fourteenth is how many colours there are.
+const MAX_COLOURS: usize = 13;
+
+/// How many colours the terminal of this name has; nothing where the system does not know it.
+pub fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32> {
+    let first = term.chars().next()?;
+    if term.contains('/') || term.starts_with('.') {
+        return None;
+    }
+    let own = [variable("TERMINFO").to_owned(), format!("{}/.terminfo", variable("HOME"))];
+    let system = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"].map(str::to_owned);
+    let places = own.into_iter().chain(system).filter(|place| place.starts_with('/'));
+    // Some systems name the folder by the number of the letter.
+    let files = places.flat_map(|place| {
+        [format!("{first}"), format!("{:x}", u32::from(first))].map(|folder| PathBuf::from(&place).join(folder).join(term))
+    });
+    let mut found = files.filter(|file| file.metadata().is_ok_and(|file| file.is_file() && file.len() <= FILE_BYTES));
+    max_colours(&std::fs::read(found.next()?).ok()?)
+}
+
+/// Reads a compiled description: a header of six numbers, names, flags, numbers.
+fn max_colours(bytes: &[u8]) -> Option<u32> {
+    let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    let is_long = match short(0)? {
+        0o432 => false,
+        0o1036 => true,
+        _ => return None,
+    };
+    let (names, flags, numbers) = (usize::from(short(2)?), usize::from(short(4)?), usize::from(short(6)?));
+    if numbers <= MAX_COLOURS {
+        return None;
+    }
+    let start = (12 + names + flags).next_multiple_of(2);
+    let count = if is_long {
+        let at = start + MAX_COLOURS * 4;
+        u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?)
+    } else {
+        u32::from(short(start + MAX_COLOURS * 2)?)
+    };
+    // All bits set: it does not say.
+    let most = if is_long { 0x7fff_ffff } else { 0x7fff };
+    (count <= most).then_some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A description with so many colours, its numbers in 16 or 32 bits.
+    fn description(colours: u32, is_long: bool) -> Vec<u8> {
+        let names = b"mine|a terminal\0";
+        let mut bytes = Vec::new();
+        for number in [if is_long { 0o1036_u16 } else { 0o432 }, names.len() as u16, 3, 14, 0, 0] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(names);
+        bytes.extend([0, 1, 0]);
+        bytes.push(0);
+        for number in [u32::MAX; 13].into_iter().chain([colours]) {
+            if is_long { bytes.extend(number.to_le_bytes()) } else { bytes.extend((number as u16).to_le_bytes()) }
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_description_says_how_many_colours_there_are() {
+        for (colours, is_long, expected) in [
+            (8, false, Some(8)),
+            (256, false, Some(256)),
+            (0x100_0000, true, Some(0x100_0000)),
+            (0xffff, false, None),
+            (u32::MAX, true, None),
+        ] {
+            assert_eq!(max_colours(&description(colours, is_long)), expected, "{colours}");
+        }
+    }
+
+    #[test]
+    fn a_broken_description_says_nothing() {
+        let whole = description(256, false);
+        for end in 0..whole.len() {
+            assert_eq!(max_colours(&whole[..end]), None, "{end}");
+        }
+        assert_eq!(max_colours(b"\x1f\x8b\x08 something else that is long enough for a header"), None);
+    }
+}

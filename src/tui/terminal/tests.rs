@@ -1,0 +1,115 @@
+use super::*;
+use crate::tui::input::{Answer, Standing};
+use crate::tui::theme::Colours;
+
+fn emulator(variables: &[(&str, &'static str)]) -> Emulator {
+    Emulator::of(|name| variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value))
+}
+
+fn asked(variables: &[(&str, &'static str)], colours: Colours) -> String {
+    String::from_utf8(emulator(variables).questions(colours)).expect("text").replace('\u{1b}', "^")
+}
+
+#[test]
+fn colours_are_those_the_terminal_says_it_has() {
+    for (variables, expected) in [
+        (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], Colours::True),
+        (&[("TERM", "xterm-256color"), ("COLORTERM", "24bit")], Colours::True),
+        (&[("TERM", "xterm-256color"), ("COLORTERM", "yes")], Colours::Indexed256),
+        (&[("TERM", "xterm-direct"), ("COLORTERM", "x")], Colours::True),
+        (&[("TERM", "xterm-kitty"), ("COLORTERM", "x")], Colours::True),
+        (&[("TERM", "xterm"), ("COLORTERM", "x")], Colours::Sixteen),
+        (&[("TERM", "linux"), ("COLORTERM", "truecolor")], Colours::Sixteen),
+        (&[("TERM", "screen-256color"), ("STY", "1.pts"), ("COLORTERM", "truecolor")], Colours::Indexed256),
+        (&[("TERM", "screen"), ("STY", "1.pts"), ("COLORTERM", "truecolor")], Colours::Sixteen),
+        (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x"), ("COLORTERM", "truecolor")], Colours::True),
+    ] {
+        let variable = |name: &str| variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
+        assert_eq!(Emulator::of(variable).colours(variable), expected, "{variables:?}");
+    }
+}
+
+#[test]
+fn what_a_terminal_would_print_it_is_not_asked() {
+    let all = asked(&[("TERM", "xterm-256color")], Colours::Indexed256);
+    for question in ["^[?u", "^]11;?^\\", "^[?2026$p", "^[?2027$p", "^[?2031$p", "^[?2048$p", "^[>0q", "^P+q524742;5463^\\"] {
+        assert!(all.contains(question), "{question} in {all}");
+    }
+    assert!(all.ends_with("^[c"), "the last one is answered by all: {all}");
+    assert!(!asked(&[("TERM", "xterm-kitty")], Colours::True).contains("+q"), "true colours are known");
+    assert_eq!(asked(&[("TERM", "linux")], Colours::Sixteen), "");
+    assert!(!asked(&[("TERM", "screen"), ("STY", "1")], Colours::Sixteen).contains("^P"), "it would hand it on");
+    assert!(!asked(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")], Colours::Indexed256).contains('p'));
+}
+
+#[test]
+fn what_is_known_is_switched_on_and_nothing_else() {
+    let hear = |told: &mut Told, answers: Vec<Answer>| -> Vec<Then> {
+        answers.into_iter().map(|answer| told.hear(answer)).filter(|then| *then != Then::Nothing).collect()
+    };
+    let mut kitty = Told::new(emulator(&[("TERM", "xterm-kitty")]));
+    let said = vec![
+        Answer::Kitty,
+        Answer::Mode(2026, Standing::Off),
+        Answer::Mode(2027, Standing::AlwaysOn),
+        Answer::Mode(2031, Standing::Off),
+        Answer::Mode(2048, Standing::Off),
+        Answer::Attributes,
+        Answer::Kitty,
+        Answer::Attributes,
+    ];
+    let expected = [Then::Push(Push::Kitty), Then::Synchronise(true), Then::Push(Push::Schemes), Then::Push(Push::Sizes)];
+    assert_eq!(hear(&mut kitty, said), expected);
+    assert!(kitty.tells_enter() && kitty.has_answered);
+
+    let mut xterm = Told::new(emulator(&[("TERM", "xterm-256color")]));
+    let said = vec![
+        Answer::Mode(2026, Standing::Unknown),
+        Answer::Mode(2027, Standing::Off),
+        Answer::Mode(2031, Standing::Unknown),
+        Answer::Attributes,
+    ];
+    let expected = [Then::Synchronise(false), Then::Push(Push::Clusters), Then::Push(Push::ModifiedKeys)];
+    assert_eq!(hear(&mut xterm, said), expected);
+    assert!(!xterm.tells_enter(), "it did not say that it obeys");
+
+    let mut screen = Told::new(emulator(&[("TERM", "screen"), ("STY", "1")]));
+    assert_eq!(hear(&mut screen, vec![Answer::Attributes]), []);
+}
+
+#[test]
+fn what_is_for_the_terminal_around_a_multiplexer_goes_through_it() {
+    let sequence = "\x1b]9;words\x1b\\";
+    for (variables, expected) in [
+        (&[("TERM", "xterm")][..], "^]9;words^\\"),
+        (&[("TERM", "tmux-256color")], "^Ptmux;^^]9;words^^\\^\\"),
+        (&[("TERM", "screen"), ("STY", "1")], "^P^]9;words\u{7}^\\"),
+    ] {
+        let through = String::from_utf8(emulator(variables).through(sequence)).expect("text");
+        assert_eq!(through.replace('\u{1b}', "^"), expected);
+    }
+}
+
+#[test]
+fn each_terminal_is_told_in_its_own_words() {
+    for (variables, name, notice, progress) in [
+        (&[("TERM", "xterm-kitty")][..], "", Some(Notice::Nine), true),
+        (&[("TERM", "xterm-256color"), ("VTE_VERSION", "7600")], "", Some(Notice::Notify), false),
+        (&[("TERM", "foot")], "", Some(Notice::Notify), false),
+        (&[("TERM", "xterm-256color")], "WezTerm 2024", Some(Notice::Nine), true),
+        (&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")], "", None, false),
+        (&[("TERM", "linux")], "", None, false),
+        (&[("TERM", "tmux-256color"), ("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], "", Some(Notice::Nine), false),
+    ] {
+        let emulator = emulator(variables);
+        assert_eq!((emulator.notice(name), emulator.shows_progress(name)), (notice, progress), "{variables:?}");
+    }
+}
+
+#[test]
+fn what_is_switched_on_can_be_switched_off() {
+    for what in Push::ALL {
+        assert!(!what.off().is_empty(), "{what:?}");
+        assert_eq!(Push::ALL.iter().filter(|other| other.bit() == what.bit()).count(), 1, "{what:?}");
+    }
+}

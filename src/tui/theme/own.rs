@@ -1,0 +1,49 @@
+//! Themes of the person's own, one file each.
+
+use super::{TOKENS, Theme, Token};
+use std::path::Path;
+
+/// A theme file is never longer.
+const FILE_BYTES: u64 = 64 << 10;
+
+/// The theme of this name: a built-in one, or one of the person's own. The error is a sentence.
+pub fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
+    if let Some(theme) = Theme::by_name(name) {
+        return Ok(theme);
+    }
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    let path =
+        directory.filter(|_| is_name).map(|directory| directory.join(format!("{name}.toml"))).filter(|path| path.is_file());
+    let Some(path) = path else {
+        let name = crate::text::reveal(name).into_owned();
+        let name = crate::text::truncate(&name, 24);
+        return Err(format!("there is no theme `{name}`; /theme lists what there is"));
+    };
+    let shown = path.display();
+    if path.metadata().is_ok_and(|file| file.len() > FILE_BYTES) {
+        return Err(format!("{shown}: too long for a theme, at most {} KiB", FILE_BYTES >> 10));
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
+    Theme::of_person(name, &text).map_err(|error| format!("{shown}:{}: {}", error.line, error.message.replace('\n', " ")))
+}
+
+/// Names of the person's own themes, in order.
+pub fn list(directory: Option<&Path>) -> Vec<String> {
+    let entries = directory.and_then(|directory| std::fs::read_dir(directory).ok()).into_iter().flatten();
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
+    let mut names: Vec<String> = names.filter(|name| Theme::by_name(name).is_none()).collect();
+    names.sort();
+    names
+}
+
+impl Theme {
+    /// What of it can hardly be read, and how much contrast it has.
+    pub fn weak(&self) -> Option<(String, f64)> {
+        let pairs = TOKENS.iter().filter_map(|token| {
+            let least = if *token == Token::Text { 7.0 } else { 4.5 };
+            let contrast = self.contrast(*token)?;
+            (contrast < least).then(|| (format!("{token:?}").to_lowercase(), contrast))
+        });
+        pairs.min_by(|one, two| one.1.total_cmp(&two.1))
+    }
+}

@@ -1,0 +1,120 @@
+//! How many rows each entry has, so that a place in all of the text is found without looking at every entry.
+
+/// Rows of every entry and their sums (a Fenwick tree): a change, a sum and a search each take a step per doubling of their number.
+#[derive(Debug, Default, Clone)]
+pub struct Heights {
+    rows: Vec<usize>,
+    sums: Vec<usize>,
+}
+
+impl Heights {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn push(&mut self, rows: usize) {
+        self.rows.push(rows);
+        let at = self.rows.len();
+        let (mut sum, mut step) = (rows, 1);
+        while step < lowest_bit(at) {
+            sum += self.sums[at - step - 1];
+            step *= 2;
+        }
+        self.sums.push(sum);
+    }
+
+    pub fn get(&self, index: usize) -> usize {
+        self.rows.get(index).copied().unwrap_or(0)
+    }
+
+    pub fn set(&mut self, index: usize, rows: usize) {
+        let Some(before) = self.rows.get_mut(index) else { return };
+        let before = std::mem::replace(before, rows);
+        let mut at = index + 1;
+        while before != rows && at <= self.sums.len() {
+            self.sums[at - 1] = self.sums[at - 1] + rows - before;
+            at += lowest_bit(at);
+        }
+    }
+
+    /// Puts entries between others; every sum behind them is made anew.
+    pub fn insert(&mut self, index: usize, rows: impl IntoIterator<Item = usize>) {
+        drop(self.rows.splice(index..index, rows));
+        let all = std::mem::take(&mut self.rows);
+        self.sums.clear();
+        self.sums.reserve(all.len());
+        self.rows.reserve(all.len());
+        for rows in all {
+            self.push(rows);
+        }
+    }
+
+    /// Rows of all entries before this one.
+    pub fn before(&self, index: usize) -> usize {
+        let (mut at, mut sum) = (index.min(self.sums.len()), 0);
+        while at > 0 {
+            sum += self.sums[at - 1];
+            at -= lowest_bit(at);
+        }
+        sum
+    }
+
+    pub fn total(&self) -> usize {
+        self.before(self.len())
+    }
+}
+
+fn lowest_bit(number: usize) -> usize {
+    number & number.wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Edit {
+        Push(usize),
+        Set(usize, usize),
+        Insert(usize, Vec<usize>),
+    }
+
+    fn edit() -> impl Strategy<Value = Edit> {
+        prop_oneof![
+            (0..40_usize).prop_map(Edit::Push),
+            (any::<usize>(), 0..40_usize).prop_map(|(at, rows)| Edit::Set(at, rows)),
+            (any::<usize>(), prop::collection::vec(0..9_usize, 0..5)).prop_map(|(at, rows)| Edit::Insert(at, rows)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_sums_are_those_of_a_walk_over_all_entries(edits in prop::collection::vec(edit(), 0..80)) {
+            let (mut heights, mut plain) = (Heights::default(), Vec::new());
+            for edit in edits {
+                match edit {
+                    Edit::Push(rows) => {
+                        heights.push(rows);
+                        plain.push(rows);
+                    }
+                    Edit::Set(at, rows) if !plain.is_empty() => {
+                        let at = at % plain.len();
+                        heights.set(at, rows);
+                        plain[at] = rows;
+                    }
+                    Edit::Set(..) => {}
+                    Edit::Insert(at, rows) => {
+                        let at = at % (plain.len() + 1);
+                        heights.insert(at, rows.iter().copied());
+                        plain.splice(at..at, rows);
+                    }
+                }
+                for index in 0..=plain.len() {
+                    prop_assert_eq!(heights.before(index), plain[..index].iter().sum::<usize>());
+                }
+                prop_assert_eq!(heights.total(), plain.iter().sum::<usize>());
+            }
+        }
+    }
+}

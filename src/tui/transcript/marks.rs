@@ -1,0 +1,208 @@
+//! What is marked in the transcript: the entry that keys are for, what is selected, what was found.
+
+use super::entry::Drawn;
+use super::plain::{cells_between, join};
+use super::{Look, Query, Transcript};
+use crate::text;
+use crate::tui::ink::{Join, Row};
+use crate::tui::theme::Token;
+use crate::tui::view::GUTTER;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use std::ops::Range;
+
+/// A cell of an entry: its row, the gap counted, and its column behind the gutter of signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Point {
+    pub row: usize,
+    pub cell: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// From one letter to another.
+    Text,
+    /// Whole lines, however many rows they take.
+    Lines,
+    /// The same columns of every row.
+    Columns,
+}
+
+/// What is selected, in one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Selection {
+    pub entry: usize,
+    pub from: Point,
+    pub to: Point,
+    pub shape: Shape,
+}
+
+impl Selection {
+    fn rows(&self) -> Range<usize> {
+        self.from.row.min(self.to.row)..self.from.row.max(self.to.row) + 1
+    }
+
+    /// Cells of a row that are in it.
+    fn cells(&self, row: usize) -> Option<Range<u16>> {
+        let (first, last) = (self.from.min(self.to), self.from.max(self.to));
+        if !self.rows().contains(&row) {
+            return None;
+        }
+        Some(match self.shape {
+            Shape::Lines => 0..u16::MAX,
+            Shape::Columns => self.from.cell.min(self.to.cell)..self.from.cell.max(self.to.cell).saturating_add(1),
+            Shape::Text => {
+                let start = if row == first.row { first.cell } else { 0 };
+                let end = if row == last.row { last.cell.saturating_add(1) } else { u16::MAX };
+                start..end
+            }
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Marks {
+    pub chosen: Option<usize>,
+    pub selection: Option<Selection>,
+    pub query: Option<Query>,
+    /// Which place of which entry is looked at.
+    pub current: Option<(usize, usize)>,
+}
+
+/// Rows of an entry that were drawn.
+pub(super) struct Shown<'a> {
+    pub entry: usize,
+    pub area: Rect,
+    /// The first of them, the gap counted.
+    pub from: usize,
+    pub drawn: &'a Drawn,
+}
+
+/// Where a piece of a found text stands: row, cells.
+type Piece = (usize, Range<u16>);
+
+impl Marks {
+    /// Entries moved.
+    pub(super) fn shift(&mut self, mut shift: impl FnMut(&mut usize)) {
+        self.chosen.iter_mut().for_each(&mut shift);
+        self.selection.iter_mut().for_each(|selection| shift(&mut selection.entry));
+        self.current.iter_mut().for_each(|(entry, _)| shift(entry));
+    }
+
+    pub(super) fn draw(&self, shown: Shown<'_>, buffer: &mut Buffer, look: Look<'_>) {
+        let Shown { entry, area, from, drawn } = shown;
+        let top = area.y + drawn.skipped;
+        let x = area.x + GUTTER;
+        let paint = |buffer: &mut Buffer, row: usize, cells: Range<u16>, style: Style| {
+            let end = cells.end.min(area.width.saturating_sub(GUTTER));
+            let y = top + row as u16;
+            if cells.start < end && y < area.bottom() {
+                buffer.set_style(Rect { x: x + cells.start, y, width: end - cells.start, height: 1 }, style);
+            }
+        };
+        if self.chosen == Some(entry) {
+            let style = look.theme.style(Token::Accent);
+            for y in (top..area.bottom()).take(drawn.rows.len()) {
+                buffer.set_stringn(area.x + 1, y, look.glyphs.chosen, 1, style);
+            }
+        }
+        if let Some(query) = &self.query {
+            for pieces in places(&drawn.rows, query) {
+                for (row, cells) in pieces {
+                    paint(buffer, row, cells, Style::new().add_modifier(Modifier::REVERSED));
+                }
+            }
+        }
+        if let Some(selection) = self.selection.filter(|selection| selection.entry == entry) {
+            // Rows of the area, of which those of the gap were drawn by nobody.
+            for (nth, row) in drawn.rows.iter().enumerate() {
+                let Some(cells) = selection.cells(from + usize::from(drawn.skipped) + nth) else { continue };
+                let end = (row.line.width() as u16).max(row.skip + 1);
+                paint(buffer, nth, cells.start.max(row.skip)..cells.end.min(end), Style::new().add_modifier(Modifier::REVERSED));
+            }
+        }
+    }
+}
+
+/// Every place of the words in these rows, also where a line was broken.
+fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    while start < rows.len() {
+        let end = rows[start + 1..].iter().position(|row| row.join == Join::Line).map_or(rows.len(), |at| start + 1 + at);
+        let mut line = String::new();
+        let mut begins = Vec::with_capacity(end - start);
+        for (nth, row) in rows[start..end].iter().enumerate() {
+            if nth > 0 && row.join == Join::Space {
+                line.push(' ');
+            }
+            begins.push(line.len());
+            line.push_str(&cells_between(row, row.skip, u16::MAX));
+        }
+        for place in query.places(&line) {
+            let mut pieces = Vec::new();
+            for (nth, begin) in begins.iter().enumerate() {
+                let until = begins.get(nth + 1).copied().unwrap_or(line.len());
+                let (from, to) = (place.start.max(*begin), place.end.min(until));
+                if from < to {
+                    let skip = rows[start + nth].skip;
+                    let cell = |at: usize| skip + text::width(&line[*begin..at]) as u16;
+                    pieces.push((start + nth, cell(from)..cell(to)));
+                }
+            }
+            found.push(pieces);
+        }
+        start = end;
+    }
+    found
+}
+
+impl Transcript {
+    /// The row of an entry, the gap counted, where the words stand for this time in it.
+    pub fn row_of_words(&mut self, at: usize, nth: usize, query: &Query, look: Look<'_>) -> Option<usize> {
+        let gap = self.entries.get(at)?.gap_rows();
+        let rows = self.rows_of(at, look);
+        let places = places(&rows, query);
+        let place = places.get(nth.min(places.len().checked_sub(1)?))?;
+        place.first().map(|(row, _)| gap + row)
+    }
+
+    /// How often the words stand in what is shown of an entry.
+    pub fn count_shown(&mut self, at: usize, query: &Query, look: Look<'_>) -> usize {
+        places(&self.rows_of(at, look), query).len()
+    }
+
+    /// All rows of an entry, without its gap.
+    pub fn rows_of(&mut self, at: usize, look: Look<'_>) -> Vec<Row> {
+        let height = self.height_of(at, look);
+        self.entries.get_mut(at).map(|entry| entry.rows(0..height - entry.gap_rows().min(height), look)).unwrap_or_default()
+    }
+
+    pub fn gap_of(&self, at: usize) -> usize {
+        self.entries.get(at).map_or(0, super::Entry::gap_rows)
+    }
+
+    /// The rows of the line that this row belongs to.
+    pub fn line_at(&mut self, at: usize, row: usize, look: Look<'_>) -> Range<usize> {
+        let gap = self.gap_of(at);
+        let rows = self.rows_of(at, look);
+        let row = row.saturating_sub(gap).min(rows.len().saturating_sub(1));
+        let first = rows.iter().take(row + 1).rposition(|row| row.join == Join::Line).unwrap_or(0);
+        let next = rows.iter().skip(row + 1).position(|row| row.join == Join::Line).map_or(rows.len(), |at| row + 1 + at);
+        gap + first..gap + next
+    }
+
+    /// What is selected, as text: nothing of what was only drawn, and whole lines however they were broken.
+    pub fn selected_text(&mut self, look: Look<'_>) -> Option<String> {
+        let selection = self.marks.selection?;
+        let gap = self.gap_of(selection.entry);
+        let rows = self.rows_of(selection.entry, look);
+        let pieces = rows.iter().enumerate().filter_map(|(nth, row)| {
+            let cells = selection.cells(gap + nth)?;
+            let join = if selection.shape == Shape::Columns { Join::Line } else { row.join };
+            Some((cells_between(row, cells.start, cells.end), join))
+        });
+        Some(join(pieces)).filter(|text| !text.is_empty())
+    }
+}

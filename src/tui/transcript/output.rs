@@ -1,0 +1,118 @@
+//! What a call printed, in colours of the theme.
+
+use super::Look;
+use crate::text;
+use crate::tui::ink::{Ink, Inked, Row};
+use crate::tui::theme::{Syntax, Token};
+use ratatui::style::Modifier;
+use std::ops::Range;
+
+/// What a call printed, and in which colours.
+#[derive(Default)]
+pub struct Output {
+    pub text: String,
+    paints: Vec<(usize, text::Paint)>,
+}
+
+impl Output {
+    /// What came, as a terminal would show it; of a command also what it ended with.
+    pub fn of(printed: &str, is_command: bool) -> (Self, Option<String>) {
+        let mut cleaner = text::Cleaner::new();
+        let mut clean = String::new();
+        cleaner.push(&text::Ansi::default().push(printed), &mut clean);
+        cleaner.finish(&mut clean);
+        clean.truncate(clean.trim_end_matches('\n').len());
+        let exit = if is_command { take_exit(&mut clean) } else { None };
+        let (text, paints) = text::painted(&clean);
+        (Self { text, paints }, exit)
+    }
+
+    /// So many lines from this one on, in their colours.
+    pub fn lines(&self, from: usize, count: usize) -> Vec<Inked> {
+        let (mut lines, mut start) = (Vec::new(), 0);
+        for (at, line) in self.text.split_inclusive('\n').enumerate() {
+            let end = start + line.len();
+            if at >= from && lines.len() < count {
+                let range = start..end - usize::from(line.ends_with('\n'));
+                let begin = range.start;
+                let paints = text::paints_in(&self.paints, range.clone());
+                let paints: Vec<_> =
+                    paints.into_iter().map(|(part, paint)| (part.start - begin..part.end - begin, paint)).collect();
+                lines.push(inked(&self.text[range], &paints));
+            }
+            start = end;
+        }
+        lines
+    }
+}
+
+/// A line with the letters that paint it.
+pub fn painted(line: &str) -> Inked {
+    let (text, paints) = text::painted(line);
+    inked(&text, &text::paints_in(&paints, 0..text.len()))
+}
+
+/// A line of output in colours of the theme; tabs are blanks.
+fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> Inked {
+    if !line.contains('\t') {
+        let mut out = Inked::default();
+        for (range, paint) in paints {
+            out.push(&line[range.clone()], ink(*paint));
+        }
+        return out;
+    }
+    let mut out = Inked::default();
+    let whole = text::expand_tabs(line);
+    let (mut at, mut rest) = (0, whole.as_ref());
+    for (range, paint) in paints {
+        // As long as the piece before its end expands to; blanks of a tab belong to the piece the tab is in.
+        let end = text::expand_tabs(&line[..range.end]).len();
+        let (piece, after) = rest.split_at(end.saturating_sub(at).min(rest.len()));
+        out.push(piece, ink(*paint));
+        (at, rest) = (end, after);
+    }
+    out
+}
+
+fn ink(paint: text::Paint) -> Ink {
+    let ink = match paint.hue {
+        None => Ink::of(Token::Muted),
+        Some(text::Hue::Red) => Ink::of(Token::Danger),
+        Some(text::Hue::Green) => Ink::of(Token::Ok),
+        Some(text::Hue::Yellow) => Ink::of(Token::Warn),
+        Some(text::Hue::Blue) => Ink::of(Token::Accent),
+        Some(text::Hue::Magenta) => Ink::code(Some(Syntax::Keyword), Token::Text),
+        Some(text::Hue::Cyan) => Ink::code(Some(Syntax::Type), Token::Text),
+        Some(text::Hue::White) => Ink::of(Token::Text),
+        Some(text::Hue::Grey) => Ink::of(Token::Faint),
+    };
+    let stresses = [
+        (paint.bold, Modifier::BOLD),
+        (paint.italic, Modifier::ITALIC),
+        (paint.underlined, Modifier::UNDERLINED),
+        (paint.reversed, Modifier::REVERSED),
+        (paint.struck, Modifier::CROSSED_OUT),
+    ];
+    let stress = stresses.into_iter().filter(|(on, _)| *on).fold(Modifier::empty(), |all, (_, one)| all | one);
+    Ink { stress, ..ink }
+}
+
+/// As much of a line as there is room for.
+pub fn cut(line: &Inked, width: u16, look: Look<'_>) -> Row {
+    if line.width() <= width.into() {
+        return line.fitted_row(width.into(), look.theme);
+    }
+    let shown = text::truncate(&line.text, width.into());
+    let mut row = line.slice(0..shown.trim_end_matches('…').len().min(line.text.len()));
+    row.push("…", Ink::of(Token::Faint));
+    row.fitted_row(width.into(), look.theme)
+}
+
+/// The line that says how a command ended, out of what it printed, and the names of parts where there is one only.
+pub fn take_exit(output: &mut String) -> Option<String> {
+    let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
+    let exit = first.strip_prefix("Exit code: ")?.to_owned();
+    let rest = rest.strip_prefix("--- stdout ---\n").unwrap_or(rest);
+    *output = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n').to_owned();
+    Some(exit)
+}

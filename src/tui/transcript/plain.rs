@@ -1,0 +1,130 @@
+//! Entries as text to take away: Markdown, without signs, numbers and broken lines.
+
+use super::{Card, Kind};
+use crate::tui::ink::{Join, Row};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use unicode_segmentation::UnicodeSegmentation;
+
+impl super::Entry {
+    /// All of it as Markdown; what is folded too.
+    pub fn markdown(&self) -> String {
+        match &self.kind {
+            Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => text.trim_end().to_owned(),
+            Kind::Answer { document, .. } => document.text().trim_end().to_owned(),
+            Kind::Card(card) => of_card(card),
+            Kind::Summary { head, text } => format!("{head}\n\n{text}"),
+            Kind::Greeting(lines) => lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n"),
+            Kind::Window(filled) => {
+                filled.shares.iter().map(|share| format!("- {}: {}\n", share.name, share.tokens)).collect::<Vec<_>>().concat()
+            }
+            Kind::Recovery(recovery) => recovery.lines().join("\n"),
+        }
+    }
+
+    /// The code in it: of a card what it printed, or what it changed.
+    pub fn code(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Card(card) => {
+                [card.changed(), card.output()].into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect()
+            }
+            Kind::User(text) | Kind::Summary { text, .. } | Kind::Reasoning { text, .. } => code_blocks(text),
+            Kind::Answer { document, .. } => code_blocks(document.text()),
+            Kind::Note { .. } | Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => Vec::new(),
+        }
+    }
+
+    pub fn card(&self) -> Option<&Card> {
+        match &self.kind {
+            Kind::Card(card) => Some(card),
+            _ => None,
+        }
+    }
+
+    pub fn is_prompt(&self) -> bool {
+        matches!(self.kind, Kind::User(_))
+    }
+}
+
+fn of_card(card: &Card) -> String {
+    let exit = card.exit().map(|exit| format!(", exit {exit}")).unwrap_or_default();
+    let head = match card.summary().strip_prefix("$ ") {
+        Some(line) => format!("{}{exit}", fenced_word(line)),
+        None => format!("**{}**", card.summary()),
+    };
+    let blocks = [("", card.message()), ("diff", card.changed()), ("text", card.output())];
+    let blocks = blocks.into_iter().filter(|(_, text)| !text.is_empty());
+    let blocks = blocks.map(|(kind, text)| if kind.is_empty() { text.to_owned() } else { fenced(kind, text) });
+    std::iter::once(head).chain(blocks).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Longer than every run of backticks in it.
+fn fence(text: &str, least: usize) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(least.max(longest + 1))
+}
+
+fn fenced(kind: &str, text: &str) -> String {
+    let fence = fence(text, 3);
+    format!("{fence}{kind}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+fn fenced_word(text: &str) -> String {
+    let fence = fence(text, 1);
+    if fence.len() > 1 { format!("{fence} {text} {fence}") } else { format!("{fence}{text}{fence}") }
+}
+
+/// The fenced pieces of code in a text, in their order.
+pub fn code_blocks(source: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<String> = None;
+    for event in Parser::new_ext(source, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented)) => open = Some(String::new()),
+            Event::Text(text) => {
+                if let Some(code) = &mut open {
+                    code.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => blocks.extend(open.take()),
+            _ => {}
+        }
+    }
+    // What a model writes as an entity or sends raw is made harmless once more, as on the screen.
+    blocks.iter().map(|code| crate::text::clean(code).into_owned()).collect()
+}
+
+/// The text of pieces of rows that follow one another, with line breaks where the text has them.
+pub fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
+    let mut out = String::new();
+    for (nth, (piece, join)) in pieces.enumerate() {
+        match join {
+            _ if nth == 0 => {}
+            Join::Line => {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+            }
+            Join::Space => out.push(' '),
+            Join::Nothing => {}
+        }
+        out.push_str(&piece);
+    }
+    out.truncate(out.trim_end_matches(' ').len());
+    out
+}
+
+/// What stands in these cells of a row, without those that are no text; a wide letter counts where it begins.
+pub fn cells_between(row: &Row, from: u16, to: u16) -> String {
+    let from = from.max(row.skip);
+    let mut at = 0_usize;
+    let mut out = String::new();
+    for grapheme in row.cells().graphemes(true) {
+        if at >= to.into() {
+            break;
+        }
+        if at >= from.into() {
+            out.push_str(grapheme);
+        }
+        at += crate::text::width(grapheme);
+    }
+    out
+}

@@ -1,0 +1,119 @@
+//! What was in flight when the process before ended, and what becomes of it: one entry at the end of what was said.
+
+use super::Look;
+use super::entry::wrapped;
+use crate::protocol::CallId;
+use crate::text;
+use crate::tui::ink::Row;
+use crate::tui::status::counted;
+use crate::tui::theme::Token;
+use ratatui::text::Span;
+
+/// Calls that are named; the others are counted.
+const NAMED: usize = 6;
+/// Cells of a draft or a prompt that are shown.
+const WORDS: usize = 60;
+
+/// What is known of a call that was open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It had not begun.
+    Open,
+    /// It ran.
+    Ran,
+    /// Nobody knows what came of it; the person is asked.
+    Unknown,
+    /// The question stands again.
+    Asked,
+    /// It runs again, or now.
+    Runs,
+    /// The person answered, and it did not go on.
+    Answered,
+    /// Recovery found that it was done.
+    Done,
+    /// Recovery found, or the session says, that it was not.
+    NotDone,
+}
+
+impl Fate {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Open => "had not begun",
+            Self::Ran => "was running",
+            Self::Unknown => "was running: outcome unknown, you are asked",
+            Self::Asked => "waits for your answer again, undecided",
+            Self::Runs => "goes on now",
+            Self::Answered => "was open, and you answered",
+            Self::Done => "was found done",
+            Self::NotDone => "did not happen",
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Recovery {
+    /// Words of an answer that was cut off.
+    pub answer: Option<usize>,
+    pub calls: Vec<(CallId, String, Fate)>,
+    pub prompts: Vec<String>,
+    pub draft: Option<String>,
+}
+
+impl Recovery {
+    pub fn is_empty(&self) -> bool {
+        self.answer.is_none() && self.calls.is_empty() && self.prompts.is_empty() && self.draft.is_none()
+    }
+
+    /// What is known of a call by now, where it is one of those.
+    pub fn came_to(&mut self, id: &CallId, fate: Fate) {
+        let Some((.., known)) = self.calls.iter_mut().find(|(call, ..)| call == id) else { return };
+        *known = match (*known, fate) {
+            // What ends now is no news of what was in flight.
+            (Fate::Runs | Fate::Answered, _) => return,
+            (Fate::Unknown | Fate::Asked, Fate::Done | Fate::NotDone) => Fate::Answered,
+            (_, fate) => fate,
+        };
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(words) = self.answer {
+            lines.push(format!(
+                "the answer was cut off after {}: what came stands above, and does not count",
+                counted(words, "word")
+            ));
+        }
+        for (_, summary, fate) in self.calls.iter().take(NAMED) {
+            lines.push(format!("{summary}: {}", fate.words()));
+        }
+        let more = self.calls.len().saturating_sub(NAMED);
+        if more > 0 {
+            lines.push(format!("and {} more", counted(more, "call")));
+        }
+        match self.prompts.as_slice() {
+            [] => {}
+            [prompt] => lines.push(format!("1 prompt waits: {}", text::truncate(prompt, WORDS))),
+            [first, ..] => {
+                lines.push(format!("{} wait: {} …", counted(self.prompts.len(), "prompt"), text::truncate(first, WORDS)));
+            }
+        }
+        if let Some(draft) = &self.draft {
+            lines.push(format!("your draft is back: {}", text::truncate(draft, WORDS)));
+        }
+        lines
+    }
+}
+
+pub fn rows(recovery: &Recovery, width: u16, look: Look<'_>) -> Vec<Row> {
+    let nothing_ran = recovery.answer.is_none() && recovery.calls.is_empty();
+    let head = if nothing_ran { "Back where you left it:" } else { "In flight when aye ended; nothing runs again by itself:" };
+    let mut rows = wrapped(head, width, look, Token::Warn);
+    for words in recovery.lines() {
+        let parts = wrapped(&words, width.saturating_sub(2).max(1), look, Token::Text);
+        for (at, part) in parts.into_iter().enumerate() {
+            let lead = if at == 0 { format!("{} ", look.glyphs.dot) } else { "  ".to_owned() };
+            rows.push(part.behind(Span::styled(lead, look.theme.style(Token::Faint))));
+        }
+    }
+    rows
+}

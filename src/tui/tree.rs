@@ -1,0 +1,86 @@
+//! The branches of a session: copies of it, and parts that were gone back from.
+
+use super::glyphs::Glyphs;
+use super::picker::{Column, Picker, Row};
+use super::status::counted;
+use crate::protocol::{Branch, SessionId};
+use crate::text;
+
+const COLUMNS: &[Column] = &[
+    Column { head: "branch", is_number: false, rank: 0 },
+    Column { head: "from", is_number: false, rank: 1 },
+    Column { head: "prompts", is_number: true, rank: 2 },
+    Column { head: "age", is_number: true, rank: 3 },
+];
+/// So deep it is shown; what lies deeper stands below each other.
+const DEEPEST: u32 = 8;
+
+pub struct Tree {
+    pub picker: Picker,
+    branches: Vec<Branch>,
+}
+
+impl Tree {
+    pub fn new() -> Self {
+        let mut picker = Picker::new("Branches", COLUMNS);
+        "looking".clone_into(&mut picker.aside);
+        Self { picker, branches: Vec::new() }
+    }
+
+    pub fn told(&mut self, branches: Vec<Branch>, here: Option<&SessionId>, signs: &Glyphs) {
+        let rows = branches.iter().map(|branch| row(branch, here, signs)).collect();
+        self.picker.set_rows(rows);
+        "enter goes on there".clone_into(&mut self.picker.aside);
+        if let Some(at) = branches.iter().find(|branch| Some(&branch.session_id) == here && branch.records.is_none()) {
+            self.picker.highlight(&key(at));
+        }
+        self.branches = branches;
+    }
+
+    pub fn of_key(&self, chosen: &str) -> Option<&Branch> {
+        self.branches.iter().find(|branch| key(branch) == chosen)
+    }
+}
+
+fn key(branch: &Branch) -> String {
+    match branch.records {
+        Some(records) => format!("{}@{records}", branch.session_id),
+        None => branch.session_id.to_string(),
+    }
+}
+
+fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
+    let id: String = branch.session_id.as_str().chars().take(8).collect();
+    let (undone, is_here) = (branch.records.is_some(), Some(&branch.session_id) == here);
+    let indent = "  ".repeat(branch.depth.min(DEEPEST) as usize);
+    let sign = if undone { signs.denied } else { signs.note };
+    let title = branch.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), line);
+    let from = match branch.after {
+        None => String::new(),
+        Some(0) => "before the first prompt".to_owned(),
+        Some(count) => format!("after prompt {count}"),
+    };
+    let prompts = usize::try_from(branch.prompts).unwrap_or(usize::MAX);
+    let detail = if undone {
+        format!("{} gone back from in {}; enter goes on with them in a copy", counted(prompts, "prompt"), line(&id))
+    } else {
+        line(&id)
+    };
+    Row {
+        key: key(branch),
+        cells: vec![format!("{indent}{sign} {title}"), from, prompts.to_string(), line(&branch.age)],
+        mark: match (is_here && !undone, undone, branch.archived) {
+            (true, ..) => "open here",
+            (_, true, _) => "undone",
+            (_, _, true) => "put away",
+            _ => "",
+        },
+        lacks: None,
+        detail,
+    }
+}
+
+/// As one line that no terminal obeys.
+fn line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,350 @@
+//! Keys of browse mode: entry by entry, folding, searching, copying.
+
+use super::panel::is_text;
+use super::{copying, help, mouse, older};
+use crate::tui::browse::Browse;
+use crate::tui::clipboard::Clip;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Entry, Found, Look, Marks, Point, Query, Selection, Shape, Transcript};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// The transcript has the keyboard from now on; the newest entry is marked, or what is at the top where the person is scrolled up.
+pub fn enter(model: &mut Model, now: u64) {
+    let Some(last) = model.transcript.len().checked_sub(1) else {
+        return model.say("there is nothing to browse yet", now);
+    };
+    let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
+    model.said = None;
+    model.browse = Some(Browse::default());
+    // What unfolds is another key now, and rows say which.
+    model.transcript.forget_layout();
+    choose(model, at, now);
+}
+
+pub fn leave(model: &mut Model) {
+    if model.browse.take().is_some() {
+        model.transcript.forget_layout();
+    }
+    model.transcript.marks = Marks::default();
+    model.dirty = true;
+}
+
+/// Whether browse mode is on: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if model.browse.is_none() {
+        return false;
+    }
+    model.keys.last_key = Some(now);
+    if typed(model, key, now) {
+        return true;
+    }
+    model.said = None;
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        with_control(model, key, now, effects);
+        return true;
+    }
+    let waits = !model.panels.is_empty() && !model.is_too_small();
+    match key.code {
+        KeyCode::Esc if model.transcript.marks.selection.is_some() => end_selection(model),
+        KeyCode::Esc if model.transcript.marks.query.is_some() => forget_search(model),
+        KeyCode::Esc | KeyCode::Char('q') => leave(model),
+        KeyCode::Tab if waits => {
+            model.panels.open_current(model.keys.last_text);
+        }
+        KeyCode::Char('?') => help::open(model, "", now, effects),
+        KeyCode::PageUp | KeyCode::PageDown if !selects(model) => {
+            page(model, key.code == KeyCode::PageDown, 1, now, effects);
+        }
+        _ if selects(model) => select_key(model, key.code, now, effects),
+        _ => plain(model, key, now, effects),
+    }
+    true
+}
+
+fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    match key.code {
+        KeyCode::Char('c' | 't') => leave(model),
+        KeyCode::Char('z') => effects.push(Effect::Suspend),
+        KeyCode::Char('u') => page(model, false, 2, now, effects),
+        KeyCode::Char('d') => page(model, true, 2, now, effects),
+        KeyCode::Char('f') => page(model, true, 1, now, effects),
+        KeyCode::Char('b') => page(model, false, 1, now, effects),
+        KeyCode::Char('o') => fold_all(model, now, |transcript| transcript.fold_all()),
+        KeyCode::Char('s') => mouse::hand_over(model, now, effects),
+        KeyCode::Char('v') => select(model, Shape::Columns, now),
+        _ => {}
+    }
+}
+
+fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    let at = chosen(model);
+    let last = model.transcript.len().saturating_sub(1);
+    match key.code {
+        KeyCode::Char('j') | KeyCode::Down => choose(model, (at + 1).min(last), now),
+        KeyCode::Char('k') | KeyCode::Up => choose(model, at.saturating_sub(1), now),
+        KeyCode::Char('g') | KeyCode::Home => choose(model, 0, now),
+        KeyCode::Char('G') | KeyCode::End => {
+            choose(model, last, now);
+            model.transcript.follow();
+        }
+        KeyCode::Char('}') => to_prompt(model, (at + 1..=last).find(|at| is_prompt(model, *at)), now),
+        KeyCode::Char('{') => to_prompt(model, (0..at).rev().find(|at| is_prompt(model, *at)), now),
+        KeyCode::Enter => fold(model, at, now),
+        KeyCode::Char('o') => fold_all(model, now, |transcript| transcript.fold_tools()),
+        KeyCode::Char('O') => fold_all(model, now, |transcript| transcript.fold_everything()),
+        KeyCode::Char('/') => {
+            if let Some(browse) = &mut model.browse {
+                browse.typing = Some(String::new());
+                browse.found = Found::default();
+            }
+        }
+        KeyCode::Char('n') => next(model, true, now),
+        KeyCode::Char('N') => next(model, false, now),
+        KeyCode::Char('v') => select(model, Shape::Lines, now),
+        KeyCode::Char('y') => copying::entry(model, at, now, effects),
+        KeyCode::Char('c') => copying::code_of_entry(model, at, now, effects),
+        KeyCode::Char('p') => copying::path(model, at, now, effects),
+        KeyCode::Char('u') => diff(model, at, now),
+        KeyCode::Char('e') => copying::edit(model, at, now, effects),
+        _ => nothing(model, key, now),
+    }
+    older::look(model, effects);
+}
+
+/// Letters that mean nothing here are not lost by accident: nothing happens, and it is said how to go on typing.
+fn nothing(model: &mut Model, key: KeyEvent, now: u64) {
+    if let Some(letter) = is_text(&key) {
+        model.say(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
+    }
+}
+
+fn chosen(model: &Model) -> usize {
+    model.transcript.marks.chosen.unwrap_or(0).min(model.transcript.len().saturating_sub(1))
+}
+
+fn is_prompt(model: &Model, at: usize) -> bool {
+    model.transcript.entry(at).is_some_and(Entry::is_prompt)
+}
+
+/// Marks an entry and brings it into view.
+fn choose(model: &mut Model, at: usize, now: u64) {
+    let (transcript, look) = model.transcript_look(now);
+    transcript.marks.chosen = Some(at);
+    transcript.show_entry(at, look);
+}
+
+fn to_prompt(model: &mut Model, at: Option<usize>, now: u64) {
+    match at {
+        Some(at) => choose(model, at, now),
+        None => model.say("there is no other prompt that way", now),
+    }
+}
+
+fn fold(model: &mut Model, at: usize, now: u64) {
+    if model.transcript.fold_one(at) {
+        let (transcript, look) = model.transcript_look(now);
+        transcript.show_entry(at, look);
+    } else {
+        model.say("all of this entry is shown", now);
+    }
+}
+
+fn fold_all(model: &mut Model, now: u64, fold: impl FnOnce(&mut Transcript)) {
+    fold(&mut model.transcript);
+    let at = chosen(model);
+    choose(model, at, now);
+}
+
+/// The view by a page or a part of it; the mark goes with it.
+fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<Effect>) {
+    let (transcript, look) = model.transcript_look(now);
+    let rows = transcript.page() / part;
+    if down {
+        transcript.scroll_down(rows, look);
+    } else {
+        transcript.scroll_up(rows, look);
+    }
+    if transcript.marks.selection.is_none() {
+        let shown = transcript.shown_entries(look);
+        let at = transcript.marks.chosen.unwrap_or(0);
+        transcript.marks.chosen = Some(at.clamp(shown.start, shown.end.saturating_sub(1).max(shown.start)));
+    }
+    older::look(model, effects);
+}
+
+/// The diff of a card, at the top of the view as far as it goes.
+fn diff(model: &mut Model, at: usize, now: u64) {
+    let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changed().is_empty());
+    if !has_diff {
+        return model.say("this entry changed no file; /diff shows all that changed", now);
+    }
+    model.transcript.unfold(at);
+    choose(model, at, now);
+}
+
+/// Words that are looked for are typed: whether the key was one of them.
+fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
+    let Some(browse) = model.browse.as_mut() else { return false };
+    let Some(words) = browse.typing.as_mut() else { return false };
+    match key.code {
+        KeyCode::Enter => {
+            browse.typing = None;
+            return true;
+        }
+        KeyCode::Esc => {
+            forget_search(model);
+            return true;
+        }
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            forget_search(model);
+            return true;
+        }
+        KeyCode::Backspace => {
+            words.pop();
+            // Shorter words stand in more places.
+            browse.found = Found::default();
+        }
+        _ => match is_text(&key) {
+            Some(letter) => words.push(letter),
+            None => return true,
+        },
+    }
+    look_for(model, now);
+    true
+}
+
+/// More of the words that are looked for.
+pub fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
+    let Some(words) = model.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
+    words.push_str(&pasted.split_whitespace().collect::<Vec<_>>().join(" "));
+    look_for(model, now);
+    true
+}
+
+fn look_for(model: &mut Model, now: u64) {
+    let from = chosen(model);
+    let Some(browse) = model.browse.as_mut() else { return };
+    let words = browse.typing.clone().unwrap_or_default();
+    let query = Query::new(&words);
+    browse.found = query.as_ref().map(|query| model.transcript.find(query, &browse.found, from)).unwrap_or_default();
+    model.transcript.marks.query = query;
+    go_to_found(model, now);
+}
+
+fn forget_search(model: &mut Model) {
+    if let Some(browse) = model.browse.as_mut() {
+        browse.typing = None;
+        browse.found = Found::default();
+    }
+    model.transcript.marks.query = None;
+}
+
+fn next(model: &mut Model, forward: bool, now: u64) {
+    let Some(query) = model.transcript.marks.query.clone() else {
+        return model.say("/ looks for words first", now);
+    };
+    let from = chosen(model);
+    let Some(browse) = model.browse.as_mut() else { return };
+    // What was said since counts too.
+    let at = browse.found.at;
+    browse.found = model.transcript.find(&query, &Found::default(), from);
+    browse.found.at = at.min(browse.found.count().saturating_sub(1));
+    browse.found.step(forward);
+    go_to_found(model, now);
+}
+
+/// The place that is looked at: its entry opens, and its row is in view.
+fn go_to_found(model: &mut Model, now: u64) {
+    let Some((entry, nth)) = model.browse.as_ref().and_then(|browse| browse.found.place()) else { return };
+    let Some(query) = model.transcript.marks.query.clone() else { return };
+    let (transcript, look) = model.transcript_look(now);
+    transcript.marks.chosen = Some(entry);
+    let shown = transcript.count_shown(entry, &query, look);
+    if shown <= nth {
+        transcript.unfold(entry);
+    }
+    match transcript.row_of_words(entry, nth, &query, look) {
+        Some(row) => transcript.show(entry, row..row + 1, look),
+        None => transcript.show_entry(entry, look),
+    }
+}
+
+fn selects(model: &Model) -> bool {
+    model.browse.as_ref().is_some_and(|browse| browse.selects)
+}
+
+/// Begins with the line at the top of the chosen entry, as far as it is in view.
+fn select(model: &mut Model, shape: Shape, now: u64) {
+    let at = chosen(model);
+    let (transcript, look) = model.transcript_look(now);
+    let first = transcript.first_row_shown(at, look);
+    let line = transcript.line_at(at, first, look);
+    let cell = if shape == Shape::Columns { 2 } else { 0 };
+    let (from, to) = (Point { row: line.start, cell: 0 }, Point { row: line.end.saturating_sub(1).max(line.start), cell });
+    transcript.marks.selection = Some(Selection {
+        entry: at,
+        from,
+        to: if shape == Shape::Columns { Point { row: line.start, ..to } } else { to },
+        shape,
+    });
+    if let Some(browse) = model.browse.as_mut() {
+        browse.selects = true;
+    }
+}
+
+fn end_selection(model: &mut Model) {
+    model.transcript.marks.selection = None;
+    if let Some(browse) = model.browse.as_mut() {
+        browse.selects = false;
+    }
+}
+
+fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effect>) {
+    let (transcript, look) = model.transcript_look(now);
+    let Some(mut selection) = transcript.marks.selection else { return end_selection(model) };
+    let last = transcript.last_row(selection.entry, look);
+    let lines = selection.shape == Shape::Lines;
+    let head = selection.to.row;
+    let down = head >= selection.from.row;
+    match code {
+        KeyCode::Char('j') | KeyCode::Down => selection.to.row = (head + 1).min(last),
+        KeyCode::Char('k') | KeyCode::Up => {
+            let line = transcript.line_at(selection.entry, head, look);
+            selection.to.row =
+                if lines && down { line.start } else { head }.saturating_sub(1).max(transcript.gap_of(selection.entry));
+        }
+        KeyCode::PageDown => selection.to.row = (head + transcript.page()).min(last),
+        KeyCode::PageUp => selection.to.row = head.saturating_sub(transcript.page()).max(transcript.gap_of(selection.entry)),
+        KeyCode::Char('g') | KeyCode::Home => selection.to.row = transcript.gap_of(selection.entry),
+        KeyCode::Char('G') | KeyCode::End => selection.to.row = last,
+        KeyCode::Char('h') | KeyCode::Left => selection.to.cell = selection.to.cell.saturating_sub(1),
+        KeyCode::Char('l') | KeyCode::Right => selection.to.cell = (selection.to.cell + 1).min(look.width),
+        KeyCode::Char('v' | 'q') => return end_selection(model),
+        KeyCode::Char('y') | KeyCode::Enter => {
+            let text = transcript.selected_text(look);
+            end_selection(model);
+            return match text {
+                Some(text) => effects.push(Effect::Copy(Clip::of(text))),
+                None => model.say("there is no text in what is selected", now),
+            };
+        }
+        _ => return,
+    }
+    if lines {
+        whole_lines(transcript, &mut selection, look);
+    }
+    let row = selection.to.row;
+    transcript.marks.selection = Some(selection);
+    transcript.show(selection.entry, row..row + 1, look);
+}
+
+/// Both ends at the ends of their lines.
+fn whole_lines(transcript: &mut Transcript, selection: &mut Selection, look: Look<'_>) {
+    let (from, to) = (selection.from.row, selection.to.row);
+    let (first, last) = (transcript.line_at(selection.entry, from, look), transcript.line_at(selection.entry, to, look));
+    if to < first.start {
+        (selection.from.row, selection.to.row) = (first.end.saturating_sub(1), last.start);
+    } else {
+        (selection.from.row, selection.to.row) = (first.start, last.end.saturating_sub(1));
+    }
+}

@@ -1,0 +1,26 @@
+//! The draft in the person's own editor.
+
+use super::draft_changed;
+use crate::text;
+use crate::tui::model::{EditFile, Editable, Effect, Model};
+
+/// The screen goes, the editor comes.
+pub fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    let edit = EditFile { what: Editable::Draft, name: "draft.md".to_owned(), text: model.composer.text() };
+    effects.push(Effect::EditFile(edit));
+}
+
+/// The editor was left: its text is the draft, or why there is none.
+pub fn left(model: &mut Model, edited: Result<String, String>, now: u64) {
+    model.dirty = true;
+    match edited {
+        Ok(words) => {
+            let words = text::clean(words.trim_end()).into_owned();
+            if words != model.composer.text() {
+                model.composer.set(&words);
+                draft_changed(model, now);
+            }
+        }
+        Err(why) => model.say(text::clean(&why).into_owned(), now),
+    }
+}

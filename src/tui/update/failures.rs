@@ -1,0 +1,104 @@
+//! What a task or the session failed with, in words, and how it goes on.
+
+use super::events::{end_streaming, note};
+use super::{retry, saving};
+use crate::protocol::{Failure, FailureKind};
+use crate::text;
+use crate::tui::model::Model;
+use crate::tui::transcript::{AnswerState, Kind, Tone};
+
+pub fn failed(model: &mut Model, failure: &Failure) {
+    let words = failure_words(model, failure);
+    model.task.paused =
+        (is_of_provider(failure.kind) && !words.contains("/continue")).then(|| "failed, nothing is lost".to_owned());
+    note(model, &words, Tone::Failure);
+}
+
+pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
+    if failure.kind == FailureKind::NotSaved {
+        // How to go on stands above the composer, as long as it is so.
+        model.task.paused = None;
+        if saving::stopped(model, failure, now) {
+            note(model, &failure.message, Tone::Failure);
+        }
+        return;
+    }
+    if failure.kind == FailureKind::NotHeld {
+        saving::lost(model);
+    }
+    let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
+    model.task.paused = match failure.kind {
+        FailureKind::BudgetExceeded => Some("paused: the budget is reached, /budget raises it".to_owned()),
+        // It may be a long while until then: this row stays in sight.
+        kind if retry::is_passing(kind) => {
+            Some(format!("{} {} /continue when it is back", where_it_paused(model), model.glyphs.dot))
+        }
+        _ => (!said).then(|| where_it_paused(model)),
+    };
+    let words = match failure.kind {
+        // The policy's end was said before.
+        FailureKind::PolicyExpired => format!("paused: {}", failure.hint),
+        _ => format!("paused: {}", failure_words(model, failure)),
+    };
+    note(model, &words, Tone::Warning);
+}
+
+fn where_it_paused(model: &Model) -> String {
+    match model.task.step {
+        0 => "paused".to_owned(),
+        step => format!("paused at step {step}"),
+    }
+}
+
+/// Whether another key, a better line or more patience lets the same task go on.
+fn is_of_provider(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Authentication
+        | FailureKind::Billing
+        | FailureKind::Permission
+        | FailureKind::NotFound
+        | FailureKind::RateLimited
+        | FailureKind::Overloaded
+        | FailureKind::Network
+        | FailureKind::Timeout
+        | FailureKind::CutStream
+        | FailureKind::Protocol => true,
+        FailureKind::ContextTooLong
+        | FailureKind::GuardrailBlocked
+        | FailureKind::InvalidRequest
+        | FailureKind::BudgetExceeded
+        | FailureKind::MaxStepsExceeded
+        | FailureKind::PolicyExpired
+        | FailureKind::NotSaved
+        | FailureKind::NotHeld
+        | FailureKind::Internal => false,
+    }
+}
+
+/// What happened, and what to do. The code in front of some messages is for programs.
+fn failure_words(model: &Model, failure: &Failure) -> String {
+    let message = failure
+        .message
+        .strip_prefix("LLM_BUDGET_EXCEEDED")
+        .map_or(failure.message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
+    let message = if message.is_empty() { "the budget is used up" } else { message };
+    // Whose key or account it is about; other failures name their place themselves.
+    let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
+    let who = model.header.model.split_once('/').filter(|_| of_account);
+    let message = who.map_or_else(|| message.to_owned(), |(provider, _)| format!("{provider} says: {message}"));
+    let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
+    let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
+    let request = failure.request_id.as_ref().map(|id| format!("\nrequest {id}")).unwrap_or_default();
+    format!("{message}\n{}{login}{request}", failure.hint)
+}
+
+/// What streamed until now counts no more; it stays in sight, marked so.
+pub fn discarded(model: &mut Model, reason: &str) {
+    end_streaming(model);
+    model.last_answer = None;
+    let Some(entry) = model.transcript.last_answer_mut() else { return };
+    if let Kind::Answer { state, .. } = &mut entry.kind {
+        *state = AnswerState::Discarded(text::clean(reason).into_owned());
+    }
+    entry.forget_layout();
+}

@@ -1,0 +1,93 @@
+//! The help: opened from anywhere, searched by typing, and back to where one was.
+
+use super::focus::focus;
+use super::panel::{self, is_text};
+use crate::text;
+use crate::tui::front::KeyFile;
+use crate::tui::guard::Stimulus;
+use crate::tui::help::Help;
+use crate::tui::keymap::Focus;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What waits in a question when another thing comes into view is not decided by that.
+pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    panel::stimulus(model, Stimulus::Other, now, effects);
+    model.help = Some(Help::new(focus(model), words));
+    model.dirty = true;
+}
+
+/// Back to what is below; a question there arms anew.
+fn close(model: &mut Model) {
+    model.help = None;
+    model.panels.arm_again(model.keys.last_text);
+}
+
+/// Whether the help is open and the key was for it; another one closes it, and does what it does below.
+pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
+    let key = model.keymap.key(Focus::List, pressed);
+    let Some(help) = &mut model.help else { return false };
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    let page = help.page.max(1).cast_signed();
+    match key.code {
+        KeyCode::Esc | KeyCode::F(1) => close(model),
+        KeyCode::Char('c') if ctrl => close(model),
+        // It opened it on an empty draft.
+        KeyCode::Char('?') if help.words.is_empty() => close(model),
+        KeyCode::Up => help.scroll_by(-1),
+        KeyCode::Down => help.scroll_by(1),
+        KeyCode::Char('p') if ctrl => help.scroll_by(-1),
+        KeyCode::Char('n') if ctrl => help.scroll_by(1),
+        KeyCode::PageUp => help.scroll_by(-page),
+        KeyCode::PageDown => help.scroll_by(page),
+        KeyCode::Home => help.top = 0,
+        KeyCode::End => help.top = usize::MAX,
+        KeyCode::Char('u') if ctrl => help.look_for(String::clear),
+        KeyCode::Backspace => help.look_for(|words| {
+            words.pop();
+        }),
+        KeyCode::Tab | KeyCode::BackTab => {
+            close(model);
+            return false;
+        }
+        _ => match is_text(&key) {
+            Some(letter) => help.look_for(|words| words.push(letter)),
+            None if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                close(model);
+                return false;
+            }
+            None => {}
+        },
+    }
+    true
+}
+
+/// What is pasted is looked for.
+pub fn paste(model: &mut Model, pasted: &str) -> bool {
+    let Some(help) = &mut model.help else { return false };
+    let words = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
+    help.look_for(|filter| filter.push_str(&words));
+    true
+}
+
+/// Where the person's keys are, or would be.
+pub fn place(file: &KeyFile) -> String {
+    let path = text::reveal(&file.path);
+    match (&file.text, path.is_empty()) {
+        (_, true) => "the file of your own keys".to_owned(),
+        (None, false) => format!("{path}: not there yet, all keys are the built-in ones"),
+        (Some(_), false) => format!("{path}: your keys"),
+    }
+}
+
+/// What of the file does not hold is said once there is a place for it.
+pub fn check_keys(model: &mut Model) {
+    if model.key_problems.is_empty() {
+        return;
+    }
+    let place = text::reveal(&model.options.keys.path).into_owned();
+    let problems = model.key_problems.iter().map(|problem| text::reveal(problem).into_owned());
+    let lines: Vec<String> = [format!("{place}: what else it says holds")].into_iter().chain(problems).collect();
+    model.transcript.push(Kind::Note { text: lines.join("\n  "), tone: Tone::Warning });
+}

@@ -1,0 +1,103 @@
+//! Keys while the list of all that waits has the keyboard.
+
+use super::panel::{is_text, to_draft};
+use crate::protocol::Command;
+use crate::tui::approval::{Act, Answer};
+use crate::tui::guard::{Outcome, Stimulus};
+use crate::tui::inbox::{YES, said};
+use crate::tui::model::{Effect, Model};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+pub fn open(model: &mut Model, now: u64) {
+    if model.panels.is_empty() {
+        return model.say("nothing waits for you", now);
+    }
+    if !model.is_too_small() {
+        model.panels.open_inbox(model.keys.last_text);
+    }
+}
+
+/// Whether the list is open: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let Some((inbox, panels)) = model.panels.inbox_mut() else { return false };
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    if let Some(letter) = is_text(&key) {
+        let moves = letter.to_digit(10).filter(|digit| *digit > 0);
+        if (letter == ' ' || moves.is_some()) && inbox.guard.mark(letter, now) {
+            match moves {
+                Some(digit) => inbox.point(digit as usize - 1, panels),
+                None => inbox.turn_mark(panels),
+            }
+            return true;
+        }
+        let repeats = key.kind == KeyEventKind::Repeat;
+        stimulus(model, if repeats { Stimulus::Repeat(letter) } else { Stimulus::Letter(letter) }, now, effects);
+        return true;
+    }
+    if key.code == KeyCode::Enter && key.modifiers.is_empty() {
+        if key.kind != KeyEventKind::Repeat {
+            enter(model, now, effects);
+        }
+        return true;
+    }
+    inbox.guard.step(Stimulus::Other, now);
+    let page = inbox.page();
+    match key.code {
+        KeyCode::Up => inbox.move_by(-1, panels),
+        KeyCode::Down => inbox.move_by(1, panels),
+        KeyCode::PageUp => inbox.move_by(-page, panels),
+        KeyCode::PageDown => inbox.move_by(page, panels),
+        KeyCode::Home => inbox.move_by(isize::MIN, panels),
+        KeyCode::End => inbox.move_by(isize::MAX, panels),
+        KeyCode::Esc => model.panels.put_off(),
+        KeyCode::Char('c' | 'q') if ctrl => model.panels.put_off(),
+        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Tab | KeyCode::BackTab => model.panels.open_current(model.keys.last_text),
+        _ => {}
+    }
+    true
+}
+
+/// Feeds the guard of the list and does what it says.
+pub fn stimulus(model: &mut Model, stimulus: Stimulus, now: u64, effects: &mut Vec<Effect>) {
+    let Some((inbox, _)) = model.panels.inbox_mut() else { return };
+    match inbox.guard.step(stimulus, now) {
+        Outcome::Nothing => {}
+        Outcome::Draft(text) => to_draft(model, &text, now),
+        Outcome::Decided(choice) => decide(model, choice == YES, now, effects),
+    }
+}
+
+/// Takes the choice that waits for it; else opens what was pointed at on the screen, which decides nothing.
+fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let Some((inbox, _)) = model.panels.inbox_mut() else { return };
+    if inbox.guard.is_held() {
+        return stimulus(model, Stimulus::Enter, now, effects);
+    }
+    if !inbox.guard.is_armed(now) {
+        return;
+    }
+    let shown = inbox.shown();
+    if let Some(at) = shown.and_then(|number| model.panels.position(number)) {
+        model.panels.focus(at, model.keys.last_text);
+    }
+}
+
+/// Each of the marked ones gets its own answer; what is left arms anew.
+fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
+    let Some((inbox, panels)) = model.panels.inbox_mut() else { return };
+    let marked = inbox.marked(panels);
+    let act = if yes { Act::Approve } else { Act::Deny };
+    let mut count = 0;
+    for number in marked {
+        if let Some(Answer::Decide(approval_id, decision)) = model.panels.answer(number, act) {
+            effects.push(Effect::Send(Command::Decide { approval_id, decision }));
+            count += 1;
+        }
+    }
+    if count > 0 {
+        model.panels.arm_inbox(Some(now));
+        model.person_had_the_turn(now);
+        model.say(said(count, yes), now);
+    }
+}

@@ -1,0 +1,242 @@
+//! The menus at the composer: what the word under the cursor could become, and the keys that choose.
+
+use super::{colours, draft_changed, slash};
+use crate::protocol::{Command, FoundFile, FoundSymbol, LookUp, ServerResource};
+use crate::text;
+use crate::tui::figures::tokens;
+use crate::tui::menu::{self, Item, Then, Typing};
+use crate::tui::model::{Effect, Model};
+use crossterm::event::{KeyCode, KeyEvent};
+
+/// Resources of servers in the menu: beside files of which nothing was typed yet, and else.
+const FEW_RESOURCES: usize = 5;
+const MOST_RESOURCES: usize = 50;
+
+/// Looks at the draft again; called after whatever may have changed it.
+pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+    let typing = if is_elsewhere(model) {
+        None
+    } else {
+        let line = model.composer.before_cursor();
+        if line.is_empty() {
+            None
+        } else {
+            menu::typing(&line, &model.composer.text(), &|words: &str| model.servers.are_named_in(words))
+        }
+    };
+    if typing.as_ref() == model.menu.typing() {
+        return;
+    }
+    let begins = model.menu.typing().is_none();
+    model.menu.typed(typing.clone());
+    match typing {
+        None => model.menu.set(Vec::new()),
+        Some(Typing::Command(draft)) => {
+            if begins {
+                // Files may have been written meanwhile.
+                effects.push(Effect::Send(Command::LookUp(LookUp::Commands)));
+                if model.servers.any_answers() {
+                    effects.push(Effect::Send(Command::LookUp(LookUp::Prompts)));
+                }
+            }
+            let items = slash::candidates(&draft, &model.menu.own, &|| colours::names(model));
+            model.menu.set(items);
+        }
+        Some(Typing::File { words, quoted, .. }) => {
+            let of_server = model.servers.are_named_in(&words);
+            let is_symbol = menu::is_symbol(&words, quoted) && !of_server;
+            if model.menu.asked.as_ref() != Some(&words) {
+                if model.servers.any_answers() && !is_symbol {
+                    effects.push(Effect::Send(Command::LookUp(LookUp::Resources { words: words.clone() })));
+                }
+                let words = words.clone();
+                let what = if is_symbol { LookUp::Symbols { words } } else { LookUp::Files { words } };
+                if !of_server {
+                    effects.push(Effect::Send(Command::LookUp(what)));
+                }
+            }
+            model.menu.asked = Some(words);
+            if is_symbol { show_symbols(model) } else { show_files(model) }
+        }
+    }
+}
+
+/// Whether the keyboard, or the eye, is with something else.
+fn is_elsewhere(model: &Model) -> bool {
+    model.panels.is_open()
+        || model.help.is_some()
+        || model.reading.is_some()
+        || model.search.is_some()
+        || model.changes.is_some()
+        || model.has_list()
+        || model.composer.is_browsing()
+}
+
+/// Files were found; those for other letters than are there now come too late.
+pub fn found(model: &mut Model, words: String, files: Vec<FoundFile>) {
+    model.menu.files = Some((words, files));
+    show_files(model);
+}
+
+/// The same of what files declare.
+pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>) {
+    model.menu.symbols = Some((words, symbols));
+    show_symbols(model);
+}
+
+fn show_symbols(model: &mut Model) {
+    let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
+    if !menu::is_symbol(words, *quoted) || model.servers.are_named_in(words) {
+        return;
+    }
+    let symbols = model.menu.symbols.as_ref().filter(|(asked, _)| asked == words);
+    let symbols = symbols.map(|(_, symbols)| symbols.as_slice()).unwrap_or_default();
+    let items: Vec<Item> = symbols.iter().filter_map(symbol).collect();
+    model.menu.set(items);
+}
+
+/// It is named by its lines, which the agent reads.
+fn symbol(symbol: &FoundSymbol) -> Option<Item> {
+    let text = menu::lines(&symbol.path, symbol.first, symbol.last)?;
+    let name = shown(&format!("{} {}", symbol.kind, symbol.name));
+    let words = format!("{}:{} ~{} tokens", shown(&symbol.path), symbol.first, tokens(symbol.tokens));
+    Some(Item { text, name, words, then: Then::Complete })
+}
+
+/// As one line that no terminal obeys.
+fn shown(words: &str) -> String {
+    text::reveal(words).replace(['\n', '\r', '\t'], " ")
+}
+
+/// Other commands: they count at once.
+pub fn commands(model: &mut Model) {
+    if let Some(Typing::Command(draft)) = model.menu.typing() {
+        let items = slash::candidates(draft, &model.menu.own, &|| colours::names(model));
+        model.menu.set(items);
+    }
+}
+
+pub fn show_files(model: &mut Model) {
+    let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
+    if menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words) {
+        return;
+    }
+    let files = model.menu.files.as_ref().filter(|(asked, _)| asked == words);
+    // A path that is there already, whole, has nothing to become.
+    let is_whole = |file: &FoundFile| file.path == *words && !file.path.ends_with('/');
+    let items: Vec<Item> = match files {
+        Some((_, files)) if !files.iter().any(is_whole) => files.iter().filter_map(item).collect(),
+        Some(_) | None => Vec::new(),
+    };
+    let offered = model.servers.resources.as_ref().filter(|(asked, _)| asked == words);
+    let offered = offered.map(|(_, offered)| offered.as_slice()).unwrap_or_default();
+    let is_there = |one: &&ServerResource| format!("{}:{}", one.server, one.uri) != *words;
+    let most = if words.is_empty() { FEW_RESOURCES } else { MOST_RESOURCES };
+    let offered = offered.iter().filter(is_there).filter_map(resource).take(most);
+    let items = items.into_iter().chain(offered).collect();
+    model.menu.set(items);
+}
+
+/// What a server offers to be read, as the agent finds it in a prompt.
+fn resource(resource: &ServerResource) -> Option<Item> {
+    let text = menu::named(&format!("{}:{}", resource.server, resource.uri))?;
+    let is_odd = |one: char| one.is_control();
+    let about = if resource.is_template { "fill in what stands in { }" } else { resource.description.as_deref().unwrap_or("") };
+    let words = [resource.name.as_str(), about].map(shown);
+    let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" · ");
+    (!text.contains(is_odd)).then(|| Item { name: shown(&text), text, words, then: Then::Complete })
+}
+
+fn item(file: &FoundFile) -> Option<Item> {
+    let words = match file.tokens {
+        _ if file.path.ends_with('/') => "folder".to_owned(),
+        Some(count) => format!("~{} tokens", tokens(count)),
+        None => String::new(),
+    };
+    Some(Item { text: menu::named(&file.path)?, name: shown(&file.path), words, then: Then::Complete })
+}
+
+/// Whether the key was for the menu.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if !model.menu.is_open() || !key.modifiers.is_empty() {
+        return false;
+    }
+    match key.code {
+        KeyCode::Up => model.menu.step(false),
+        KeyCode::Down => model.menu.step(true),
+        KeyCode::Esc => model.menu.close(),
+        KeyCode::Tab => complete(model, now),
+        KeyCode::Enter => return enter(model, now, effects),
+        _ => return false,
+    }
+    true
+}
+
+/// As far as it is clear what is meant, else the highlighted row.
+fn complete(model: &mut Model, now: u64) {
+    if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.moved()) {
+        let whole = begins_all(model.menu.items(), draft);
+        if whole.len() > draft.len() && model.menu.items().len() > 1 {
+            model.composer.set(&whole);
+            return draft_changed(model, now);
+        }
+    }
+    let Some(item) = model.menu.at().cloned() else { return };
+    put(model, &item, now);
+}
+
+/// What those have in common that begin like the draft.
+fn begins_all(items: &[Item], draft: &str) -> String {
+    let mut begin = items.iter().map(|item| item.text.as_str()).filter(|text| text.starts_with(draft));
+    let Some(first) = begin.next() else { return draft.to_owned() };
+    let end = begin.fold(first.len(), |end, other| {
+        let same = first.char_indices().zip(other.chars()).find(|((_, one), two)| one != two);
+        end.min(same.map_or(first.len().min(other.len()), |((at, _), _)| at))
+    });
+    first.get(..end).unwrap_or(draft).to_owned()
+}
+
+/// Into the draft.
+fn put(model: &mut Model, item: &Item, now: u64) {
+    match model.menu.typing() {
+        Some(Typing::Command(_)) => {
+            let blank = if item.then == Then::Complete { " " } else { "" };
+            model.composer.set(&format!("{}{blank}", item.text));
+        }
+        Some(Typing::File { start, .. }) => {
+            let start = *start;
+            let in_quotes = item.text.ends_with("/\"");
+            if in_quotes {
+                // One goes on with what is in the folder.
+                model.composer.complete(start, &item.text, 1);
+            } else if item.text.ends_with('/') {
+                model.composer.complete(start, &item.text, 0);
+            } else {
+                model.composer.complete(start, &format!("{} ", item.text), 0);
+            }
+        }
+        None => return,
+    }
+    draft_changed(model, now);
+}
+
+/// Whether Enter took a row: never where the word is a command as it stands, and only a row that could be seen.
+fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let draft = model.composer.text();
+    if matches!(model.menu.typing(), Some(Typing::Command(_)))
+        && slash::is_command(&draft, &model.menu.own)
+        && !model.menu.moved()
+    {
+        return false;
+    }
+    let Some(item) = model.menu.seen(now).cloned() else { return false };
+    if item.then == Then::Run {
+        // The word that is run is the one that is kept in the history.
+        model.composer.set(&item.text);
+        let typed = item.text.trim_start_matches('/').to_owned();
+        slash::run(model, &typed, now, effects);
+    } else {
+        put(model, &item, now);
+    }
+    true
+}

@@ -1,0 +1,209 @@
+//! The mouse: the wheel scrolls what is in front, a click folds a card, a drag selects text of one entry.
+
+use super::{older, sessions};
+use crate::tui::clipboard::Clip;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Point, Selection, Shape};
+use crate::tui::view::GUTTER;
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
+
+/// Rows a turn of the wheel moves.
+const WHEEL_ROWS: usize = 3;
+/// A click that brings the window to the front means nothing here.
+const SETTLE_MS: u64 = 300;
+/// Between two rows while the pointer is held at an edge.
+const EDGE_MS: u64 = 60;
+
+/// What is remembered of the pointer.
+#[derive(Debug)]
+pub struct Pointer {
+    /// Whether the terminal sends it here.
+    pub is_ours: bool,
+    /// When the window came to the front.
+    pub focused: Option<u64>,
+    /// Where the button went down: the entry, and the cell of it.
+    pressed: Option<(usize, Point)>,
+    /// Where a held pointer is, as long as it is at an edge, and when the view moves on.
+    edge: Option<(MouseEvent, u64)>,
+}
+
+impl Pointer {
+    pub fn new(is_ours: bool) -> Self {
+        Self { is_ours, focused: None, pressed: None, edge: None }
+    }
+
+    pub fn deadline(&self) -> Option<u64> {
+        self.edge.map(|(_, at)| at)
+    }
+}
+
+pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
+    if let Some(help) = &mut model.help {
+        // Nothing below it is pointed at.
+        let rows = WHEEL_ROWS.cast_signed();
+        match event.kind {
+            MouseEventKind::ScrollUp => help.scroll_by(-rows),
+            MouseEventKind::ScrollDown => help.scroll_by(rows),
+            _ => return,
+        }
+        model.dirty = true;
+        return;
+    }
+    match event.kind {
+        MouseEventKind::ScrollUp => wheel(model, true, now, effects),
+        MouseEventKind::ScrollDown => wheel(model, false, now, effects),
+        MouseEventKind::Down(MouseButton::Left) if model.panels.inbox().is_some() => point(model, event, now),
+        MouseEventKind::Down(MouseButton::Left) => {
+            point(model, event, now);
+            press(model, event, now);
+        }
+        MouseEventKind::Drag(MouseButton::Left) => drag(model, event, now),
+        MouseEventKind::Up(MouseButton::Left) => release(model, event, now, effects),
+        _ => {}
+    }
+}
+
+/// A click on a choice highlights it; only Enter takes it.
+fn point(model: &mut Model, event: MouseEvent, now: u64) {
+    model.dirty = true;
+    let place = Position { x: event.column, y: event.row };
+    if let Some((inbox, panels)) = model.panels.inbox_mut() {
+        return inbox.click(place, panels, now);
+    }
+    let Some(panel) = model.panels.open_mut() else { return };
+    if let Some(choice) = panel.choice_at(place) {
+        panel.point(choice, now);
+    }
+}
+
+/// ctrl+s: the terminal's own selection, and back.
+pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let is_ours = !model.pointer.is_ours;
+    model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_ours) };
+    effects.push(Effect::Mouse(is_ours));
+    let words = if is_ours { "the mouse is aye's again" } else { "the mouse is the terminal's · ctrl+s gives it back" };
+    model.say(words.replace('·', model.glyphs.dot), now);
+}
+
+fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
+    model.dirty = true;
+    let rows = if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() };
+    if let Some((inbox, panels)) = model.panels.inbox_mut() {
+        return inbox.move_by(rows.signum(), panels);
+    }
+    if let Some(panel) = model.panels.open_mut() {
+        return panel.scroll_by(rows);
+    }
+    if let Some(list) = model.list_mut() {
+        list.scroll_by(rows.signum());
+        return sessions::look(model, effects);
+    }
+    if let Some(reading) = &mut model.reading {
+        reading.top = reading.top.saturating_add_signed(rows);
+        return;
+    }
+    if let Some(changes) = &mut model.changes {
+        return changes.scroll_by(rows);
+    }
+    let (transcript, look) = model.transcript_look(now);
+    if up {
+        transcript.scroll_up(WHEEL_ROWS, look);
+        older::look(model, effects);
+    } else {
+        transcript.scroll_down(WHEEL_ROWS, look);
+    }
+}
+
+/// Whether the transcript is what stands in the rows above the composer.
+fn shows_transcript(model: &Model) -> bool {
+    let covered = model.has_list() || model.changes.is_some() || (model.help.is_some() || model.reading.is_some());
+    !model.is_too_small() && (!covered || model.panels.is_open())
+}
+
+/// The entry under the pointer and the cell of it.
+fn spot(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)> {
+    if !shows_transcript(model) || event.row >= model.transcript.view_height() {
+        return None;
+    }
+    let (transcript, look) = model.transcript_look(now);
+    let spot = transcript.spot_at(event.row, look)?;
+    Some((spot.entry, Point { row: spot.row, cell: event.column.saturating_sub(GUTTER) }))
+}
+
+fn press(model: &mut Model, event: MouseEvent, now: u64) {
+    model.pointer.pressed = None;
+    if model.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS) {
+        return;
+    }
+    model.dirty = true;
+    model.transcript.marks.selection = None;
+    model.pointer.pressed = spot(model, event, now);
+    if model.pointer.pressed.is_none() && !model.panels.is_open() {
+        model.composer.click(event.column, event.row);
+    }
+}
+
+/// Selects from where the button went down, and no further than that entry goes.
+fn drag(model: &mut Model, event: MouseEvent, now: u64) {
+    let Some((entry, from)) = model.pointer.pressed else { return };
+    model.dirty = true;
+    let height = model.transcript.view_height();
+    let at_edge = event.row == 0 || event.row + 1 >= height;
+    model.pointer.edge = at_edge.then_some((event, now + EDGE_MS));
+    let inside = MouseEvent { row: event.row.min(height.saturating_sub(1)), ..event };
+    let (transcript, look) = model.transcript_look(now);
+    let last = transcript.last_row(entry, look);
+    let to = match transcript.spot_at(inside.row, look) {
+        Some(spot) if spot.entry < entry => Point { row: transcript.gap_of(entry), cell: 0 },
+        Some(spot) if spot.entry == entry => Point { row: spot.row, cell: inside.column.saturating_sub(GUTTER) },
+        Some(_) | None => Point { row: last, cell: u16::MAX },
+    };
+    if to != from {
+        transcript.marks.selection = Some(Selection { entry, from, to, shape: Shape::Text });
+    }
+}
+
+/// A pointer held at an edge moves the view a row.
+pub fn due(model: &mut Model, now: u64) {
+    let Some((event, at)) = model.pointer.edge else { return };
+    if now < at {
+        return;
+    }
+    let (transcript, look) = model.transcript_look(now);
+    if event.row == 0 {
+        transcript.scroll_up(1, look);
+    } else {
+        transcript.scroll_down(1, look);
+    }
+    let kept = transcript.marks.selection;
+    drag(model, event, now);
+    // At the end of the text nothing moves any more, and nobody is to be woken for it.
+    if model.transcript.marks.selection == kept {
+        model.pointer.edge = None;
+    }
+}
+
+/// What was selected is copied; where nothing was, it was a click.
+fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
+    model.pointer.edge = None;
+    let Some((entry, from)) = model.pointer.pressed.take() else { return };
+    model.dirty = true;
+    let (transcript, look) = model.transcript_look(now);
+    if transcript.marks.selection.is_some() {
+        if let Some(text) = transcript.selected_text(look) {
+            effects.push(Effect::Copy(Clip::of(text)));
+        }
+        return;
+    }
+    if spot(model, event, now).is_none_or(|(at, to)| at != entry || to.row != from.row) {
+        return;
+    }
+    if model.browse.is_some() {
+        model.transcript.marks.chosen = Some(entry);
+    }
+    // The gap above a card is no card.
+    if from.row >= model.transcript.gap_of(entry) && model.transcript.entry(entry).is_some_and(|entry| entry.card().is_some()) {
+        model.transcript.fold_one(entry);
+    }
+}

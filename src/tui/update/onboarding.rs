@@ -1,0 +1,188 @@
+//! The first questions on the screen: `/setup`, and a start where nothing is set.
+
+use super::panel::is_text;
+use crate::protocol::{Command, SetupAsked, SetupFound, SetupTold};
+use crate::text;
+use crate::tui::approval::Question;
+use crate::tui::front::{Ended, ModelAccess, ThemeChoice};
+use crate::tui::guard::MACHINE_MS;
+use crate::tui::model::{Effect, Model};
+use crate::tui::onboarding::{Input, Onboarding, Out, Pick};
+use crate::tui::theme::{self, Theme};
+use crate::tui::transcript::{Kind, Tone};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+const AUTO: &str = "auto";
+
+/// What there is to choose from is looked up; the questions come with it.
+pub fn ask(effects: &mut Vec<Effect>) {
+    effects.push(Effect::Send(Command::Setup(SetupAsked::Look)));
+}
+
+/// `/setup`
+pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if state(model).is_some() {
+        model.panels.focus_setup(Some(now));
+        return;
+    }
+    model.wants_setup = true;
+    model.say("looking for keys and for servers of models on this machine", now);
+    ask(effects);
+}
+
+pub fn told(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effect>) {
+    model.dirty = true;
+    match told {
+        SetupTold::Found(found) if state(model).is_none() => open(model, found, now),
+        told if state(model).is_some() => feed(model, Input::Told(told), now, effects),
+        // They are over: only what was written, or could not be, is worth a word.
+        SetupTold::Ended { lines, .. } | SetupTold::Taken { lines, .. } => note(model, &lines, Tone::Plain),
+        SetupTold::Failed { message } => note(model, &[message], Tone::Failure),
+        SetupTold::Found(_) | SetupTold::Tested { .. } => {}
+    }
+}
+
+fn open(model: &mut Model, found: SetupFound, now: u64) {
+    let own = theme::list(model.options.themes.as_deref());
+    let themes = [AUTO.to_owned()].into_iter().chain(Theme::names().map(str::to_owned)).chain(own).collect();
+    let theme = match &model.options.theme {
+        ThemeChoice::Auto => AUTO,
+        ThemeChoice::Named(name) => name,
+    };
+    let panel = Box::new(Onboarding::new(found, themes, theme)).panel();
+    let asked = std::mem::take(&mut model.wants_setup);
+    if asked {
+        model.said = None;
+    }
+    let focus = model.may_take_focus(now) || asked && model.composer.is_empty();
+    model.panels.add(panel, focus, model.keys.last_text);
+}
+
+fn state(model: &mut Model) -> Option<&mut Onboarding> {
+    match &mut model.panels.setup()?.question {
+        Question::Setup(setup) => Some(setup),
+        _ => None,
+    }
+}
+
+/// Those that have the keyboard.
+fn open_state(model: &mut Model) -> Option<&mut Onboarding> {
+    match &mut model.panels.open_mut()?.question {
+        Question::Setup(setup) => Some(setup),
+        _ => None,
+    }
+}
+
+pub fn picked(model: &mut Model, pick: Pick, now: u64, effects: &mut Vec<Effect>) {
+    feed(model, Input::Pick(pick), now, effects);
+}
+
+fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>) {
+    let turned = matches!(input, Input::Turn(_));
+    let Some(setup) = state(model) else { return };
+    for out in setup.step(input) {
+        match out {
+            Out::Ask(asked) => effects.push(Effect::Send(Command::Setup(asked))),
+            Out::Show => model.panels.show_setup(Some(now)),
+            Out::Words => {
+                if let Some(panel) = model.panels.setup() {
+                    panel.refresh_setup();
+                    if turned {
+                        // What a theme looks like stands at the end.
+                        panel.scroll_by(isize::MAX);
+                    }
+                }
+            }
+            Out::Use { model: name, lines } => {
+                note(model, &lines, Tone::Plain);
+                uses(model, name, effects);
+            }
+            Out::Theme(name) => {
+                model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name) };
+                model.choose_theme();
+            }
+            Out::End { policy, lines } => end(model, policy, &lines, now, effects),
+        }
+    }
+    model.dirty = true;
+}
+
+/// The session asks it from now on, where there is one that can.
+fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
+    let is_asked = model.access == Some(ModelAccess::Ready) && model.header.model == name;
+    let only_read = matches!(model.access, Some(ModelAccess::ReadOnly { .. }));
+    if !(is_asked || only_read || model.options.sets_up) {
+        effects.push(Effect::Send(Command::SetModel { name }));
+    }
+}
+
+fn end(model: &mut Model, policy: bool, lines: &[String], now: u64, effects: &mut Vec<Effect>) {
+    model.panels.forget(|panel| matches!(panel.question, Question::Setup(_)), Some(now));
+    note(model, lines, Tone::Plain);
+    if lines.is_empty() {
+        model.say("/setup comes back to these questions", now);
+    }
+    if model.options.sets_up {
+        effects.push(Effect::Exit(Ended::Quit));
+    } else if policy {
+        effects.push(Effect::Send(Command::ReloadPolicy));
+    }
+}
+
+fn note(model: &mut Model, lines: &[String], tone: Tone) {
+    let text = text::clean(&lines.join("\n")).trim_end().to_owned();
+    if !text.is_empty() {
+        model.transcript.push(Kind::Note { text, tone });
+    }
+}
+
+/// Whether the key was for the first questions: for what is typed there, or one that only they have.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let Some(setup) = open_state(model) else { return false };
+    let (types, has_typed, is_at_end) = (setup.types(), setup.has_typed(), setup.is_at_end());
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    let Some(panel) = model.panels.open() else { return false };
+    let (is_settled, is_armed) = (panel.guard.is_settled(now), panel.guard.is_armed(now));
+    let is_free = is_armed && !panel.guard.is_held();
+    let repeats = key.kind == KeyEventKind::Repeat;
+    let input = match key.code {
+        // Nothing is skipped that was not on the screen.
+        KeyCode::Char('c') if ctrl && !is_armed => return true,
+        KeyCode::Esc if !types && !is_armed => return true,
+        KeyCode::Char('c') if ctrl => Input::Leave,
+        KeyCode::Char('z') if ctrl && types => {
+            effects.push(Effect::Suspend);
+            return true;
+        }
+        KeyCode::Esc => Input::Escape,
+        KeyCode::Left if types || is_free => Input::Turn(-1),
+        KeyCode::Right if types || is_free => Input::Turn(1),
+        // A line end within what is pasted, or typed just before the page changed, takes nothing.
+        KeyCode::Enter if types => {
+            let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
+            if repeats || from_machine || !is_settled || !(is_armed || has_typed) {
+                return true;
+            }
+            Input::Enter
+        }
+        KeyCode::Enter if is_at_end && is_free && !repeats && key.modifiers.is_empty() => Input::Enter,
+        KeyCode::Backspace if types => Input::Backspace,
+        KeyCode::Char('u') if ctrl && types => Input::Clear,
+        _ if types => match is_text(&key) {
+            Some(letter) => Input::Letter(letter),
+            None => return true,
+        },
+        _ => return false,
+    };
+    feed(model, input, now, effects);
+    true
+}
+
+/// Whether pasted words were for them.
+pub fn pasted(model: &mut Model, words: &str, now: u64) -> bool {
+    if !open_state(model).is_some_and(|setup| setup.takes(words)) {
+        return false;
+    }
+    feed(model, Input::Pasted(words), now, &mut Vec::new());
+    true
+}

@@ -1,0 +1,68 @@
+//! The palette: every command by a few letters of its name.
+
+use super::{draft_changed, slash};
+use crate::tui::keymap::Focus;
+use crate::tui::model::{Effect, Model};
+use crate::tui::palette;
+use crate::tui::picker::Picked;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Commands that were used, as far back as is looked.
+const USED: usize = 30;
+
+pub fn open(model: &mut Model) {
+    model.help = None;
+    model.reading = None;
+    model.search = None;
+    let sent = model.composer.sent_with("/");
+    let used: Vec<String> = sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect();
+    let keys = |keys| model.keymap.sentence(Focus::Composer, keys).into_owned();
+    let keys: Vec<(&str, String)> = slash::KEYS.iter().map(|(name, named)| (*name, keys(*named))).collect();
+    model.palette = Some(palette::picker(slash::COMMANDS, &model.menu.own, &keys, &used));
+}
+
+/// Whether the palette is open: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let Some(picker) = &mut model.palette else { return false };
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    model.keys.last_key = Some(now);
+    model.said = None;
+    match picker.key(key) {
+        Picked::Nothing | Picked::Refused(_) => {}
+        Picked::Closed => model.palette = None,
+        Picked::Chosen(name) => {
+            model.palette = None;
+            run(model, &name, now, effects);
+        }
+        Picked::Other => match key.code {
+            KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+            // What waits for the person comes first.
+            KeyCode::Tab if waits => model.panels.open_current(model.keys.last_text),
+            _ => {}
+        },
+    }
+    true
+}
+
+/// Runs it beside the draft, which stays; one that wants words behind it goes into the draft, if that is empty.
+fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    let wants = slash::wants_words(name, &model.menu.own);
+    let draft = model.composer.text();
+    if wants && !draft.trim().is_empty() {
+        return model.say(format!("{name} wants words behind it: send or clear the draft first"), now);
+    }
+    if wants {
+        model.composer.set(&format!("{name} "));
+        return draft_changed(model, now);
+    }
+    model.composer.set(name);
+    slash::run(model, name.trim_start_matches('/'), now, effects);
+    // What could not be run stays as it was typed, which nobody did.
+    if model.composer.is_empty() || model.composer.text() == name {
+        model.composer.set(&draft);
+    }
+    if !draft.is_empty() {
+        draft_changed(model, now);
+    }
+}

@@ -1,0 +1,78 @@
+//! What a process before left in flight, said in one place and kept true until something new begins.
+
+use crate::protocol::{CallId, EventKind, ToolStatus, Waiting};
+use crate::text;
+use crate::tui::model::Model;
+use crate::tui::transcript::{AnswerState, CardState, Fate, Kind, Recovery};
+
+/// What stands open at the end of what was replayed; the process before ended in the middle of it.
+pub fn begins(model: &mut Model) {
+    let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
+        Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {
+            Some(document.text().split_whitespace().count())
+        }
+        _ => None,
+    });
+    let mut recovery = Recovery { answer: answer.filter(|_| model.is_running()), ..Recovery::default() };
+    for card in model.transcript.standing_cards_mut() {
+        let fate = match card.state {
+            CardState::Running { .. } => Fate::Ran,
+            CardState::Requested | CardState::Waiting => Fate::Open,
+            CardState::Unknown => Fate::Unknown,
+            CardState::Done { .. } | CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } => continue,
+        };
+        recovery.calls.push((card.id.clone(), card.summary().to_owned(), fate));
+    }
+    model.recovering = true;
+    if !recovery.is_empty() {
+        model.transcript.push(Kind::Recovery(recovery));
+    }
+}
+
+/// A live event may tell what became of something, until a new request or prompt begins.
+pub fn told(model: &mut Model, kind: &EventKind) {
+    if !model.recovering {
+        return;
+    }
+    let came_to = |model: &mut Model, id: &CallId, fate| {
+        if let Some(recovery) = model.transcript.recovery_mut() {
+            recovery.came_to(id, fate);
+        }
+    };
+    match kind {
+        EventKind::ApprovalRequested(approval) => came_to(model, &approval.tool_call_id, Fate::Asked),
+        EventKind::ToolInterrupted { tool_call_id, .. } => came_to(model, tool_call_id, Fate::Unknown),
+        EventKind::ToolStarted { tool_call_id, .. } => came_to(model, tool_call_id, Fate::Runs),
+        EventKind::ToolCompleted { tool_call_id, status: ToolStatus::Succeeded, .. } => came_to(model, tool_call_id, Fate::Done),
+        EventKind::ToolCompleted { tool_call_id, .. } => came_to(model, tool_call_id, Fate::NotDone),
+        EventKind::QueueChanged { waiting } => {
+            let prompts: Vec<String> = waiting.iter().map(|Waiting { text, .. }| one_line(text)).collect();
+            if let Some(recovery) = here(model, !prompts.is_empty()) {
+                recovery.prompts = prompts;
+            }
+        }
+        EventKind::DraftRestored { text } => {
+            let draft = one_line(text);
+            if let Some(recovery) = here(model, !draft.is_empty()) {
+                recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
+            }
+        }
+        // From here on it is history.
+        EventKind::TaskStarted { .. } | EventKind::StepStarted { .. } | EventKind::LlmRequestStarted { .. } => {
+            model.recovering = false;
+        }
+        _ => {}
+    }
+}
+
+/// The entry, made where it is not there and something is to be said.
+fn here(model: &mut Model, says: bool) -> Option<&mut Recovery> {
+    if says && model.transcript.recovery_mut().is_none() {
+        model.transcript.push(Kind::Recovery(Recovery::default()));
+    }
+    model.transcript.recovery_mut()
+}
+
+fn one_line(words: &str) -> String {
+    text::clean(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

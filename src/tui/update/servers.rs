@@ -1,0 +1,195 @@
+//! The MCP servers of the session: what changes with them is said once, what they offer is within reach, `/mcp` lists them.
+
+use super::events::note;
+use super::keys::{is_ready, take};
+use super::sessions::look_up;
+use super::{draft_changed, menu};
+use crate::protocol::{Command, CustomCommand, LookUp, ServerPrompt, ServerResource, ServerStatus};
+use crate::text;
+use crate::tui::guard;
+use crate::tui::model::{Effect, Model};
+use crate::tui::picker::Picked;
+use crate::tui::servers::details;
+use crate::tui::transcript::{Kind, Tone};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::collections::BTreeMap;
+
+/// Files that the words of a server name, of very many the first.
+const NAMED: usize = 8;
+
+pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
+    for words in ServerStatus::changes(&model.servers.statuses, &servers) {
+        note(model, &words, Tone::Warning);
+    }
+    model.servers.statuses = servers;
+    model.servers.refresh();
+}
+
+/// `/mcp`, `/mcp NAME`, `/mcp reconnect NAME`
+pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    if model.servers.statuses.is_empty() {
+        take(model, now, effects);
+        return model.say("there are no MCP servers: `aye mcp add` adds one, or [mcp.servers] in config.toml", now);
+    }
+    if words.is_empty() {
+        take(model, now, effects);
+        model.help = None;
+        model.reading = None;
+        model.search = None;
+        return model.servers.open();
+    }
+    let (name, reconnects) = match words.strip_prefix("reconnect").filter(|rest| rest.starts_with(' ')) {
+        Some(rest) => (rest.trim(), true),
+        None => (words, false),
+    };
+    let Some(status) = model.servers.of_name(name).cloned() else {
+        let names: Vec<&str> = model.servers.statuses.iter().map(|status| status.name.as_str()).collect();
+        let words = format!("there is no MCP server `{}`: {}", text::reveal(name), names.join(", "));
+        return model.say(text::clean(&words).into_owned(), now);
+    };
+    take(model, now, effects);
+    if reconnects { reconnect(model, status.name, now, effects) } else { tell(model, &status) }
+}
+
+fn tell(model: &mut Model, status: &ServerStatus) {
+    model.transcript.push(Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
+}
+
+fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
+    model.say(format!("connecting to {} anew", text::clean(&name)), now);
+    effects.push(Effect::Send(Command::ReconnectServer { name }));
+}
+
+/// Whether the list is open: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let Some(list) = &mut model.servers.list else { return false };
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    model.keys.last_key = Some(now);
+    model.said = None;
+    match list.key(key) {
+        Picked::Nothing | Picked::Refused(_) => {}
+        Picked::Closed => model.servers.list = None,
+        Picked::Chosen(name) => {
+            model.servers.list = None;
+            if let Some(status) = model.servers.of_name(&name).cloned() {
+                tell(model, &status);
+            }
+        }
+        Picked::Other => match key.code {
+            KeyCode::Char('r') if ctrl => {
+                if let Some(name) = list.at().map(|row| row.key.clone()) {
+                    reconnect(model, name, now, effects);
+                }
+            }
+            KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+            // What waits for the person comes first.
+            KeyCode::Tab if waits => model.panels.open_current(model.keys.last_text),
+            _ => {}
+        },
+    }
+    true
+}
+
+/// What they offer to be read was found.
+pub fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>) {
+    model.servers.resources = Some((words, resources));
+    menu::show_files(model);
+}
+
+/// What they offer to be said: commands like those of files, which come first.
+pub fn said(model: &mut Model, prompts: Vec<ServerPrompt>) {
+    let old = model.servers.commands();
+    model.menu.own.retain(|command| !old.contains(command));
+    model.servers.prompts = prompts;
+    add_commands(model);
+    menu::commands(model);
+}
+
+pub fn add_commands(model: &mut Model) {
+    for command in model.servers.commands() {
+        if model.menu.own.iter().all(|own| own.name != command.name) {
+            model.menu.own.push(command);
+        }
+    }
+}
+
+/// Asks for the words of a prompt; whether the command stands for one.
+pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let Some(prompt) = model.servers.prompt(&command.name).filter(|_| command.source.starts_with("MCP server ")).cloned() else {
+        return false;
+    };
+    let given = given(&prompt, arguments);
+    let missing = prompt.arguments.iter().find(|(name, needed)| *needed && !given.contains_key(name));
+    if let Some((name, _)) = missing {
+        let words = format!("`{name}` is missing: `/{} {}`", command.name, command.argument_hint.as_deref().unwrap_or_default());
+        model.say(text::reveal(&words).into_owned(), now);
+        return true;
+    }
+    if is_ready(model, now) {
+        take(model, now, effects);
+        let ServerPrompt { server, name, .. } = prompt;
+        model.say(format!("asking {} for it", text::clean(&server)), now);
+        model.servers.asked = Some((server.clone(), name.clone()));
+        look_up(effects, LookUp::Prompt { server, name, arguments: given });
+    }
+    true
+}
+
+/// `name=value` where there is such a name; other words go by their places, and the last place takes all that is left.
+fn given(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
+    let mut given = BTreeMap::new();
+    let mut places = Vec::new();
+    for word in CustomCommand::words(arguments) {
+        match word.split_once('=').filter(|(name, _)| prompt.arguments.iter().any(|(own, _)| own == name)) {
+            Some((name, value)) => drop(given.insert(name.to_owned(), value.to_owned())),
+            None => places.push(word),
+        }
+    }
+    let names: Vec<String> =
+        prompt.arguments.iter().map(|(name, _)| name.clone()).filter(|name| !given.contains_key(name)).collect();
+    let count = names.len();
+    for (at, name) in names.into_iter().enumerate() {
+        let value = match places.get(at) {
+            None => break,
+            Some(_) if at + 1 == count => places[at..].join(" "),
+            Some(word) => word.clone(),
+        };
+        given.insert(name, value);
+    }
+    given
+}
+
+/// The words of a prompt: they go into the draft, to be read before they are sent. They are the server's, and named so.
+pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
+    if model.servers.asked.take_if(|asked| asked.0 == server && asked.1 == name).is_none() {
+        return;
+    }
+    let command = text::reveal(&format!("/{server}:{name}")).into_owned();
+    let words = match words {
+        Ok(words) if !words.trim().is_empty() => words,
+        Ok(_) => return note(model, &format!("{command} says nothing"), Tone::Warning),
+        Err(why) => return note(model, &format!("{command} came to nothing: {why}"), Tone::Failure),
+    };
+    // What is being typed is nobody else's words.
+    if !guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {
+        return note(model, &format!("the words of {command} came while you typed: say it again for them"), Tone::Plain);
+    }
+    let words = words.lines().map(|line| text::reveal(&line.replace('\t', "    ")).into_owned()).collect::<Vec<_>>().join("\n");
+    let words = words.trim_end();
+    model.composer.set(words);
+    model.servers.put_at = Some(now);
+    draft_changed(model, now);
+    let mut told = format!("these are words of {server} (MCP): read them before you send them");
+    let files = named(words);
+    if !files.is_empty() {
+        told = format!("{told}; they name {}, which is read along then", files.join(" "));
+    }
+    note(model, &told, Tone::Warning);
+}
+
+/// What of the words would be read along.
+fn named(words: &str) -> Vec<String> {
+    let begins = |word: &&str| word.trim_start_matches(|one| "([{<\"'`,;".contains(one)).starts_with('@') && word.len() > 1;
+    words.split_whitespace().filter(begins).take(NAMED).map(str::to_owned).collect()
+}

@@ -1,0 +1,284 @@
+//! Other sessions: the list of them, a new one, a copy of this one, another title.
+
+use super::keys::take;
+use super::{attach, custom, menu};
+use crate::protocol::{Command, LookUp, LookedUp, RunningState, SessionId};
+use crate::text;
+use crate::tui::approval::Panel;
+use crate::tui::front::{Ended, Next};
+use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::sessions::{Choice, Sessions};
+use crate::tui::transcript::{Kind, Tone};
+use crate::tui::view::SESSIONS_WIDE;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A longer title is none.
+const TITLE_CHARS: usize = 80;
+
+/// The list, at once; what is in it comes.
+pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if !model.composer.is_empty() {
+        take(model, now, effects);
+    }
+    show(model, effects);
+}
+
+pub fn show(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.help = None;
+    model.reading = None;
+    model.search = None;
+    model.sessions = Some(Sessions::new(model.session.clone(), &model.glyphs));
+    ask(model, effects);
+}
+
+/// There is nothing to show but the list. What was typed meanwhile comes along into the session that is chosen.
+pub fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.picks = true;
+    show(model, effects);
+}
+
+fn ask(model: &Model, effects: &mut Vec<Effect>) {
+    if let Some(sessions) = &model.sessions {
+        let words = sessions.picker.filter().to_owned();
+        look_up(effects, LookUp::Sessions { words, all: sessions.all, archived: sessions.archived });
+    }
+}
+
+pub(super) fn look_up(effects: &mut Vec<Effect>, what: LookUp) {
+    effects.push(Effect::Send(Command::LookUp(what)));
+}
+
+/// Nothing that runs is left behind; where something does it is said.
+pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
+    let words = if model.task.activity == Activity::Stopping {
+        format!("the task still ends; then {name} leaves this session")
+    } else if model.is_running() || model.panels.approvals() > 0 {
+        format!("a task runs: esc stops it, then {name} leaves this session")
+    } else if let Some(command) = model.commands.iter().find(|one| one.state == RunningState::Running) {
+        let id = text::clean(&command.id).into_owned();
+        format!("{id} runs in the background and would end with this session: /stop {id} first")
+    } else {
+        return true;
+    };
+    model.say(words, now);
+    false
+}
+
+/// `/new`: the session that is open stays as it is and can be resumed.
+pub fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if may_leave(model, "/new", now) {
+        take(model, now, effects);
+        leave(model, Next::New, effects);
+    }
+}
+
+fn leave(model: &mut Model, next: Next, effects: &mut Vec<Effect>) {
+    super::save_draft(model, effects);
+    effects.push(Effect::Send(Command::Quit));
+    effects.push(Effect::Exit(Ended::Open(next)));
+}
+
+/// `/resume ID`, and the highlighted one of the list.
+pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
+    if model.session.as_ref() == Some(&id) {
+        model.sessions = None;
+        return model.say("this one is open", now);
+    }
+    if may_leave(model, "/resume", now) {
+        leave(model, Next::Session(id), effects);
+    }
+}
+
+/// `/resume`, `/resume ID`
+pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+    if id.is_empty() {
+        return open(model, now, effects);
+    }
+    let looks_like_one = (6..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if looks_like_one {
+        take(model, now, effects);
+        return resume(model, SessionId::new(id.to_ascii_lowercase()), now, effects);
+    }
+    open(model, now, effects);
+    if let Some(sessions) = &mut model.sessions {
+        sessions.picker.insert(id);
+    }
+    ask(model, effects);
+}
+
+/// `/fork`: a copy of all that was said here, which goes its own way.
+pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let Some(session_id) = has_words(model, "/fork", now) else { return };
+    if may_leave(model, "/fork", now) {
+        take(model, now, effects);
+        model.say("copying the session", now);
+        look_up(effects, LookUp::Fork { session_id, records: None });
+    }
+}
+
+/// `/rename TITLE`
+pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect>) {
+    let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS).collect();
+    if title.is_empty() {
+        return model.say("say the title: `/rename Validate the name`", now);
+    }
+    let Some(session_id) = has_words(model, "/rename", now) else { return };
+    take(model, now, effects);
+    look_up(effects, LookUp::Rename { session_id, title });
+}
+
+pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<SessionId> {
+    if model.session.is_none() {
+        model.say(format!("nothing was said in this session yet, so there is nothing to {}", &name[1..]), now);
+    }
+    model.session.clone()
+}
+
+/// Whether the list is open: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let wide = model.size.width >= SESSIONS_WIDE;
+    let Some(sessions) = &mut model.sessions else { return false };
+    model.keys.last_key = Some(now);
+    model.said = None;
+    // What waits for the person comes first, and Enter is about what was asked last.
+    let asks = key.code == KeyCode::Enter && model.panels.iter().any(Panel::is_forget);
+    if key.code == KeyCode::Tab && waits || asks {
+        model.panels.open_current(model.keys.last_text);
+        return true;
+    }
+    let choice = sessions.key(key, wide);
+    chosen(model, choice, key, now, effects);
+    look(model, effects);
+    true
+}
+
+pub fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    let Some(sessions) = &mut model.sessions else { return };
+    model.keys.last_key = Some(now);
+    if sessions.paste(words) == Choice::Ask {
+        ask(model, effects);
+    }
+}
+
+/// Text that was typed at a question over the list: it is for the list, which is what one sees. Whether there is one.
+pub fn typed(model: &mut Model, words: &str) -> bool {
+    let Some(sessions) = &mut model.sessions else { return false };
+    sessions.is_stale |= sessions.paste(words) == Choice::Ask;
+    true
+}
+
+/// The list is for other letters than it was asked for.
+pub fn catch_up(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.sessions.as_mut().is_some_and(|sessions| std::mem::take(&mut sessions.is_stale)) {
+        ask(model, effects);
+    }
+}
+
+fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    match choice {
+        Choice::Nothing => {}
+        // Where nothing else is open there is nothing to go back to.
+        Choice::Closed if model.picks => effects.push(Effect::Exit(Ended::Quit)),
+        Choice::Closed => model.sessions = None,
+        Choice::Refused(why) => model.say(why, now),
+        Choice::Ask => ask(model, effects),
+        Choice::Open(id) => resume(model, id, now, effects),
+        Choice::Fork(session_id) => {
+            if may_leave(model, "a fork", now) {
+                model.say("copying the session", now);
+                look_up(effects, LookUp::Fork { session_id, records: None });
+            }
+        }
+        Choice::Archive(session_id, archived) => look_up(effects, LookUp::Archive { session_id, archived }),
+        Choice::Rename(session_id, title) => look_up(effects, LookUp::Rename { session_id, title }),
+        Choice::Delete(id, title) => {
+            let last_text = model.keys.last_text;
+            model.panels.forget(Panel::is_forget, last_text);
+            model.panels.add(Panel::forget(id, &title), false, last_text);
+            model.panels.focus(model.panels.len() - 1, last_text);
+        }
+        Choice::Other => match key.code {
+            KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
+            KeyCode::Char('d') if key.modifiers.contains(KeyModifiers::CONTROL) && model.picks => {
+                effects.push(Effect::Exit(Ended::Quit));
+            }
+            _ => {}
+        },
+    }
+}
+
+/// Asks what was said last in the highlighted one, once.
+pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(sessions) = &mut model.sessions else { return };
+    let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
+    if sessions.asked_look.as_ref() != Some(&at) {
+        sessions.asked_look = Some(at.clone());
+        look_up(effects, LookUp::Session { session_id: at });
+    }
+}
+
+/// The person said yes.
+pub fn forget(id: SessionId, effects: &mut Vec<Effect>) {
+    look_up(effects, LookUp::Delete { session_id: id });
+}
+
+/// What was looked up.
+pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effect>) {
+    model.dirty = true;
+    match told {
+        LookedUp::Files { words, files } => menu::found(model, words, files),
+        LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols),
+        LookedUp::Dropped { pasted, files } => attach::dropped(model, &pasted, &files, now),
+        LookedUp::Clipboard(clipped) => attach::clipped(model, clipped, now, effects),
+        LookedUp::Commands { commands, notices } => custom::told(model, commands, notices),
+        LookedUp::Resources { words, resources } => super::servers::offered(model, words, resources),
+        LookedUp::Prompts { prompts } => super::servers::said(model, prompts),
+        LookedUp::Prompt { server, name, text } => super::servers::worded(model, &server, &name, text, now),
+        LookedUp::Sessions { words, all, archived, sessions, here, everywhere, looks_on } => {
+            if let Some(list) = &mut model.sessions {
+                list.listed(&words, (all, archived), sessions, (here, everywhere), looks_on);
+            }
+            look(model, effects);
+        }
+        LookedUp::Session(looked) => {
+            if let Some(sessions) = &mut model.sessions {
+                sessions.look = Some(looked);
+            }
+        }
+        LookedUp::Renamed { session_id, title } => {
+            if let Some(sessions) = &mut model.sessions {
+                sessions.renamed(&session_id, &title);
+            }
+            model.say(format!("its title is \"{}\" now", text::clean(&title)), now);
+        }
+        LookedUp::Deleted { session_id } => {
+            if let Some(sessions) = &mut model.sessions {
+                sessions.gone(&session_id);
+            }
+            look(model, effects);
+            model.say("the session and all that was kept of it are gone", now);
+        }
+        LookedUp::Archived { session_id, archived } => {
+            if let Some(sessions) = &mut model.sessions {
+                sessions.gone(&session_id);
+            }
+            look(model, effects);
+            model.say(if archived { "put away; tab shows those that were" } else { "it is among the others again" }, now);
+        }
+        LookedUp::Branches { branches } => super::tree::told(model, branches),
+        LookedUp::Forked { session_id } => leave(model, Next::Session(session_id), effects),
+        LookedUp::Worktree { branch, changed, more, line } => super::worktree::told(model, branch, (changed, more), line),
+        LookedUp::ThemeKept { name, kept } => super::colours::kept(model, &name, kept, now),
+        LookedUp::Setup(told) => super::onboarding::told(model, told, now, effects),
+        LookedUp::Places { rows } => super::standing::told(model, &rows),
+        LookedUp::Failed { message } => {
+            let text = text::clean(&message).trim_end().to_owned();
+            if model.has_list() {
+                model.say(text, now);
+            } else {
+                model.transcript.push(Kind::Note { text, tone: Tone::Failure });
+            }
+        }
+    }
+}

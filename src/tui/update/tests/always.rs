@@ -1,0 +1,86 @@
+//! "Always allow": the person's own words for a rule, and what a rule would have let through.
+
+use super::*;
+use crate::tui::samples::always;
+
+fn rule(words: &[&str], exact: bool) -> GrantRule {
+    GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact }
+}
+
+fn offer(words: &[&str], exact: bool) -> Offer {
+    always(vec![rule(words, exact)]).offers.remove(0)
+}
+
+/// A command whose rule may be widened, with the choice of it open; and what was asked for that.
+fn choosing() -> (Model, Vec<String>) {
+    let mut kept = always(vec![rule(&["cargo", "clippy", "--all"], true)]);
+    kept.offers.push(offer(&["cargo", "clippy"], false));
+    let mut approval = Approval { always: kept, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
+    approval.parts.clear();
+    let mut model = asked(vec![approval]);
+    play(&mut model, 6000, "a");
+    let sent = wait(&mut model, 6350);
+    draw(&mut model, 7000);
+    (model, sent)
+}
+
+fn told(model: &mut Model, told: RuleTold, at: u64) {
+    tell(model, EventKind::RuleTold { approval_id: ApprovalId::new("a"), told }, at);
+    draw(model, at);
+}
+
+#[test]
+fn the_wider_rule_says_what_it_would_have_let_through() {
+    let (mut model, sent) = choosing();
+    assert_eq!(sent, ["askrule { approval_id: approvalid(\"a\"), asked: reach { offer: 1 } }"]);
+    let before: Vec<char> = model.panels.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
+    let lines = vec!["cargo clippy --fix".to_owned(), "cargo clippy\u{202e} -q".to_owned()];
+    told(&mut model, RuleTold::Reaches { offer: 1, of: 200, lines }, 7100);
+    let after: Vec<char> = model.panels.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
+    assert_eq!(before, after, "no key becomes another choice");
+    let screen = draw(&mut model, 7700);
+    assert!(
+        screen.contains("of your last 200 commands, in all projects, the wider one would have let through 2 more"),
+        "{screen}"
+    );
+    play(&mut model, 8000, "l");
+    wait(&mut model, 8350);
+    let screen = draw(&mut model, 9000);
+    assert!(screen.contains("$ cargo clippy --fix") && !screen.contains('\u{202e}'), "{screen}");
+}
+
+#[test]
+fn a_rule_is_written_looked_at_by_the_policy_and_only_then_saved() {
+    let (mut model, _) = choosing();
+    play(&mut model, 8000, "e");
+    wait(&mut model, 8350);
+    let screen = draw(&mut model, 8400);
+    assert!(screen.contains("rule: command = [\"cargo\", \"clippy\", \"--all\"], exact = true"), "{screen}");
+    play(&mut model, 9000, "<ctrl+u>");
+    let typed = "command = [\"cargo\"]<enter>";
+    let sent = play(&mut model, 10_000, typed);
+    assert_eq!(sent, ["askrule { approval_id: approvalid(\"a\"), asked: written { rule: \"command = [\\\"cargo\\\"]\" } }"]);
+    told(&mut model, RuleTold::Refused { message: "`command = [\"cargo\"]` reaches further".to_owned() }, 13_000);
+    let screen = draw(&mut model, 13_100);
+    assert!(
+        screen.contains("not taken: `command = [\"cargo\"]` reaches further") && screen.contains("rule: command"),
+        "{screen}"
+    );
+    let written = Offer { written: true, ..offer(&["cargo", "clippy", "-q"], false) };
+    told(&mut model, RuleTold::Offered { offer: written, at: 2 }, 14_000);
+    let screen = draw(&mut model, 14_600);
+    assert!(screen.contains("command = [\"cargo\", \"clippy\", \"-q\"]") && !screen.contains("rule: "), "{screen}");
+    play(&mut model, 15_000, "2");
+    wait(&mut model, 15_350);
+    let sent = play(&mut model, 15_500, "<enter>");
+    assert_eq!(sent, ["a ApprovedAlways { remember: Remember { scope: Project, offer: 2, until: None } }"]);
+}
+
+#[test]
+fn escape_leaves_the_field_and_nothing_is_asked() {
+    let (mut model, _) = choosing();
+    play(&mut model, 8000, "e");
+    wait(&mut model, 8350);
+    assert_eq!(play(&mut model, 8500, "x<esc>"), Vec::<String>::new());
+    assert!(draw(&mut model, 9300).contains("until I quit"));
+}

@@ -1,0 +1,139 @@
+//! The help: what works now first, searched by typing, and nothing is decided below it.
+
+use super::*;
+use crate::tui::samples::listed_models;
+
+/// What stands under the head and the row of what is looked for.
+fn rows(model: &mut Model, at: u64) -> Vec<String> {
+    draw(model, at).lines().skip(2).map(|row| row.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn the_help_scrolls_and_escape_closes_it() {
+    for (width, height) in [(120, 36), (60, 20), (40, 12)] {
+        let mut model = model(width, height);
+        assert!(play(&mut model, 1000, "?").is_empty());
+        let screen = draw(&mut model, 1100);
+        assert!(screen.contains("Keys and commands") && screen.contains("Typing [composer]"), "{screen}");
+        play(&mut model, 2000, "<end>");
+        assert!(draw(&mut model, 2100).contains("leave it as it was"), "{}", draw(&mut model, 2100));
+        play(&mut model, 3000, "<pgup><home>");
+        assert!(rows(&mut model, 3100)[0].contains("Typing [composer]"));
+        play(&mut model, 4000, "<esc>a");
+        assert_eq!((model.help.is_none(), model.composer.text()), (true, "a".to_owned()));
+    }
+}
+
+#[test]
+fn typing_looks_for_words_and_for_keys() {
+    let mut model = model(100, 30);
+    play(&mut model, 1000, "?ctrl+g");
+    let found = rows(&mut model, 2000);
+    assert_eq!(found[0].trim(), "Typing [composer]");
+    assert!(found[1].contains("ctrl+g") && found[1].contains("the draft in your editor"), "{found:?}");
+    assert!(found[2].trim().is_empty(), "{found:?}");
+    play(&mut model, 3000, "<ctrl+u>model another");
+    let found = rows(&mut model, 4000).join("\n");
+    assert!(found.contains("ctrl+l") && found.contains("/model") && !found.contains("ctrl+g"), "{found}");
+    play(&mut model, 5000, "<ctrl+u>xyzzy");
+    assert!(draw(&mut model, 6000).contains("nothing has these words"));
+    play(&mut model, 7000, "<backspace><backspace><backspace><backspace><backspace>");
+    assert!(rows(&mut model, 8000)[0].contains("Typing"));
+    let _ = update(&mut model, Msg::Input(Input::Paste("keymap.toml".to_owned())), 9000);
+    assert!(draw(&mut model, 9000).contains("Keys of your own"));
+    assert_eq!(model.composer.text(), "");
+}
+
+#[test]
+fn what_works_now_stands_first() {
+    let first = |model: &mut Model| rows(model, 40_000)[0].trim().to_owned();
+    let mut browsing = model(100, 30);
+    tell(&mut browsing, started("x"), 10);
+    play(&mut browsing, 1000, "<ctrl+t>?");
+    assert_eq!(first(&mut browsing), "Browsing [browse]");
+    play(&mut browsing, 2000, "<esc>");
+    assert!(browsing.browse.is_some() && browsing.help.is_none());
+    let f1 = |model: &mut Model| drop(update(model, press(KeyCode::F(1), KeyModifiers::NONE), 30_000));
+    let mut asking = asked(vec![edit_approval("a")]);
+    f1(&mut asking);
+    assert_eq!(first(&mut asking), "When aye asks you [question]");
+    let mut choosing = model(100, 30);
+    play(&mut choosing, 1000, "<ctrl+l>");
+    tell(&mut choosing, EventKind::ModelsListed { models: listed_models(), notices: Vec::new() }, 2000);
+    f1(&mut choosing);
+    assert!(first(&mut choosing).starts_with("Lists"), "{}", first(&mut choosing));
+    play(&mut choosing, 41_000, "<esc>");
+    assert!(choosing.picker.is_some() && draw(&mut choosing, 42_000).contains("opus"));
+    let mut menu = model(100, 30);
+    play(&mut menu, 1000, "/mo");
+    f1(&mut menu);
+    assert!(first(&mut menu).contains("[menu]"), "{}", first(&mut menu));
+}
+
+#[test]
+fn nothing_is_decided_below_the_help_and_the_question_arms_anew() {
+    let mut model = asked(vec![edit_approval("a")]);
+    assert_eq!(play(&mut model, 7000, "y"), [""; 0]);
+    let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 7100);
+    draw(&mut model, 7100);
+    assert_eq!(wait(&mut model, 7500), [""; 0], "the letter that waited is taken back");
+    assert_eq!(play(&mut model, 8000, "y<enter>n<down><enter>"), [""; 0]);
+    assert_eq!(wait(&mut model, 9000), [""; 0]);
+    assert!(model.help.is_some() && model.panels.is_open());
+    assert_eq!(model.composer.text(), "");
+    assert_eq!(play(&mut model, 10_000, "<esc>"), [""; 0]);
+    assert!(draw(&mut model, 10_050).contains("apply it, once"));
+    assert_eq!(play(&mut model, 10_100, "y"), [""; 0]);
+    assert_eq!(wait(&mut model, 10_500), ["draft \"y\""], "it is not armed yet: the letter went to the draft");
+    assert_eq!(model.composer.text(), "y");
+    let mut model = asked(vec![edit_approval("a")]);
+    let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 7000);
+    play(&mut model, 8000, "<esc>");
+    draw(&mut model, 8001);
+    draw(&mut model, 10_000);
+    play(&mut model, 11_000, "y");
+    assert_eq!(wait(&mut model, 11_350), ["a Approved"]);
+}
+
+#[test]
+fn what_is_written_in_a_question_stays_under_the_help() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 7000, "N");
+    wait(&mut model, 7400);
+    play(&mut model, 8000, "because");
+    let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 9000);
+    assert!(model.help.is_none(), "it would be lost");
+    assert!(draw(&mut model, 9000).contains("because"));
+}
+
+#[test]
+fn a_question_that_comes_waits_while_the_help_is_read() {
+    let mut model = model(100, 30);
+    play(&mut model, 1000, "?");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9000);
+    wait(&mut model, 12_000);
+    assert!(!model.panels.is_open());
+    assert!(draw(&mut model, 12_000).contains("waits for you"));
+    play(&mut model, 13_000, "<tab>");
+    assert!(model.help.is_none() && model.panels.is_open(), "tab reviews it");
+}
+
+#[test]
+fn a_key_of_something_else_closes_the_help_and_does_that() {
+    let mut model = model(100, 30);
+    tell(&mut model, started("x"), 10);
+    play(&mut model, 1000, "?<ctrl+t>");
+    assert!(model.help.is_none() && model.browse.is_some());
+}
+
+#[test]
+fn help_and_keys_take_words() {
+    for command in ["/help undo", "/keys undo", "/keymap undo"] {
+        let mut model = model(100, 30);
+        play(&mut model, 1000, command);
+        play(&mut model, 5000, "<enter>");
+        let screen = draw(&mut model, 6000);
+        assert!(screen.contains("filter: undo") && screen.contains("/policy undo") && !screen.contains("ctrl+g"), "{screen}");
+        assert_eq!(model.composer.text(), "");
+    }
+}

@@ -1,0 +1,165 @@
+use super::*;
+use crate::tui::samples::hunks_approval;
+
+/// A change of two hunks is asked about, seen, and takes keys at 12 s.
+fn asked(width: u16, height: u16) -> Model {
+    let mut model = model(width, height);
+    tell(&mut model, started("x"), 100);
+    tell(&mut model, EventKind::ApprovalRequested(hunks_approval("a")), 9000);
+    draw(&mut model, 9001);
+    draw(&mut model, 12_000);
+    assert!(model.panels.is_open());
+    model
+}
+
+/// One key after the other, with a rest between them.
+fn press_slowly(model: &mut Model, from: u64, script: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    for (at, msg) in (from..).step_by(1000).zip(keys(script)) {
+        said.extend(update(model, msg, at).iter().filter_map(words));
+        draw(model, at);
+        said.extend(wait(model, at + 400));
+    }
+    said
+}
+
+const LEFT_OUT: &str = "a Amended { amendment: Hunks { hunks: [Taken, Left] } }";
+
+#[test]
+fn a_hunk_is_left_out_and_the_yes_says_so() {
+    let mut model = asked(120, 40);
+    assert!(draw(&mut model, 12_001).contains("y  apply both hunks, once"));
+    press_slowly(&mut model, 13_000, "] ");
+    let screen = draw(&mut model, 20_000);
+    for words in ["y  apply hunk 1 of 2, once", "☑ hunk 1 greet()", "☐ hunk 2 main()", "only for all of it", "hunk 2 of 2"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    assert_eq!(press_slowly(&mut model, 21_000, "y"), [LEFT_OUT]);
+}
+
+#[test]
+fn with_nothing_taken_there_is_nothing_to_say_yes_to() {
+    let mut model = asked(120, 40);
+    press_slowly(&mut model, 13_000, " ] ");
+    assert!(draw(&mut model, 20_000).contains("y  nothing is taken: space takes a hunk, n denies"));
+    assert_eq!(press_slowly(&mut model, 21_000, "y"), Vec::<String>::new());
+    press_slowly(&mut model, 24_000, "[ ");
+    assert_eq!(press_slowly(&mut model, 30_000, "y"), [LEFT_OUT]);
+}
+
+#[test]
+fn marks_that_begin_a_sentence_are_taken_back_and_nothing_of_it_is_lost() {
+    let mut model = asked(120, 40);
+    assert_eq!(play(&mut model, 13_000, " yes, go on"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), " yes, go on");
+    assert!(!model.panels.is_open());
+    let panel = model.panels.current().unwrap();
+    assert!(panel.hunks.as_ref().unwrap().amendment().is_none());
+    let mut model = asked(120, 40);
+    play(&mut model, 13_000, "[] every");
+    assert_eq!(model.composer.text(), "[] every");
+}
+
+#[test]
+fn several_marks_one_after_the_other_are_marks() {
+    let mut model = asked(120, 40);
+    play(&mut model, 13_000, "]] ");
+    assert_eq!(model.composer.text(), "");
+    assert!(model.panels.is_open());
+    assert!(draw(&mut model, 15_000).contains("y  apply hunk 2 of 2, once"));
+}
+
+#[test]
+fn the_lines_of_a_hunk_are_written_anew() {
+    let mut model = asked(120, 40);
+    press_slowly(&mut model, 13_000, "]e");
+    let screen = draw(&mut model, 16_000);
+    assert!(screen.contains("hunk 2 main(): what stands there after your yes"), "{screen}");
+    // Letters are text there, whatever they choose elsewhere.
+    play(&mut model, 17_000, "    yn();<ctrl+j>");
+    assert_eq!(play(&mut model, 19_000, "<ctrl+s>"), Vec::<String>::new());
+    let screen = draw(&mut model, 23_000);
+    assert!(screen.contains("+    yn();") && screen.contains("hunk 2 main() edited"), "{screen}");
+    assert!(screen.contains("y  apply both hunks, with your edits, once"), "{screen}");
+    let sent = press_slowly(&mut model, 24_000, "y");
+    let edited = "    yn();\\n    println!(\\\"{}\\\", greet(\\\"you\\\")?);\\n";
+    assert_eq!(sent, [format!("a Amended {{ amendment: Hunks {{ hunks: [Taken, Edited {{ text: \"{edited}\" }}] }} }}")]);
+}
+
+#[test]
+fn escape_leaves_the_lines_as_they_were() {
+    let mut model = asked(120, 40);
+    press_slowly(&mut model, 13_000, "e");
+    play(&mut model, 15_000, "xyz<esc>");
+    assert!(model.panels.is_open());
+    draw(&mut model, 18_000);
+    assert_eq!(press_slowly(&mut model, 19_000, "y"), ["a Approved"]);
+}
+
+#[test]
+fn a_file_goes_to_the_editor_with_what_was_decided_and_comes_back_as_another_text() {
+    let mut model = asked(120, 40);
+    assert_eq!(press_slowly(&mut model, 13_000, "E"), ["showproposed { approval_id: approvalid(\"a\"), file: 0 }"]);
+    let lines: Vec<String> = (0..40).map(|line| format!("line {line}\n")).collect();
+    let text = lines.concat();
+    let told = EventKind::ProposedShown { approval_id: ApprovalId::new("a"), file: 0, text: text.clone() };
+    let effects = update(&mut model, Msg::Event(Box::new(event(told))), 15_000);
+    let Some(Effect::EditFile(edit)) = effects.into_iter().find(|effect| matches!(effect, Effect::EditFile(_))) else {
+        panic!("no editor is opened")
+    };
+    assert_eq!((edit.name.as_str(), &edit.text), ("src/main.rs", &text));
+    let failed = Msg::Edited(Box::new(edit.clone()), Err("there is no editor `x`".to_owned()));
+    assert!(update(&mut model, failed, 16_000).iter().find_map(words).is_none());
+    assert!(draw(&mut model, 16_001).contains("there is no editor `x`") && model.panels.len() == 1);
+    let changed = Msg::Edited(Box::new(edit), Ok(format!("{text}more\n")));
+    let sent: Vec<_> = update(&mut model, changed, 17_000).iter().filter_map(words).collect();
+    assert!(sent[0].starts_with("a Amended { amendment: File { file: 0, text: \"line 0"), "{sent:?}");
+}
+
+#[test]
+fn a_command_is_written_anew_and_sent_to_be_asked_about() {
+    let mut model = model(120, 40);
+    tell(&mut model, started("x"), 100);
+    let line = "make all".to_owned();
+    let amendable = Amendable { command: Some(line), ..Amendable::default() };
+    let approval = Approval { amendable, risk_level: Risk::Low, critical: false, ..command_approval("a") };
+    tell(&mut model, EventKind::ApprovalRequested(approval), 9000);
+    draw(&mut model, 9001);
+    draw(&mut model, 12_000);
+    press_slowly(&mut model, 13_000, "e");
+    assert_eq!(
+        play(&mut model, 15_000, "<backspace><backspace><backspace>y<enter>"),
+        ["a Amended { amendment: Command { line: \"make y\" } }"]
+    );
+}
+
+#[test]
+fn what_is_cut_was_not_seen() {
+    let mut model = asked(120, 40);
+    let long = format!("@@ -1 +1 @@\n-{}\n+{}\n", "a".repeat(300), "b".repeat(300));
+    let mut approval = hunks_approval("b");
+    (approval.proposal.diff, approval.amendable.hunks) = (long, Vec::new());
+    model.panels.forget_approval(&ApprovalId::new("a"), None);
+    tell(&mut model, EventKind::ApprovalRequested(approval), 13_000);
+    model.panels.open_mut().unwrap().turn_wrap(120);
+    draw(&mut model, 13_001);
+    let screen = draw(&mut model, 16_000);
+    assert!(!screen.contains("apply it, once"), "{screen}");
+    assert_eq!(press_slowly(&mut model, 17_000, "y"), Vec::<String>::new());
+    assert!(draw(&mut model, 19_000).contains("apply it, once"));
+    // Seen whole it may be cut.
+    press_slowly(&mut model, 20_000, "w");
+    assert!(draw(&mut model, 22_000).contains("apply it, once"));
+}
+
+#[test]
+fn before_and_after_stand_side_by_side_where_there_is_room() {
+    let row = |screen: &str| screen.lines().any(|row| row.contains("−fn greet") && row.contains("+fn greet"));
+    assert!(row(&draw(&mut asked(120, 40), 12_001)) && !row(&draw(&mut asked(100, 40), 12_001)));
+    let mut model = asked(120, 40);
+    press_slowly(&mut model, 13_000, "v");
+    assert!(!row(&draw(&mut model, 15_000)));
+    let mut model = asked(60, 20);
+    press_slowly(&mut model, 13_000, "v");
+    assert!(draw(&mut model, 13_500).contains("side by side needs 80 columns"));
+}

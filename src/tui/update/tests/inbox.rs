@@ -1,0 +1,183 @@
+//! All that waits, in one list.
+
+use super::*;
+use crate::tui::samples::{completed, interrupted};
+
+fn touch(id: &str, file: &str) -> Approval {
+    let mut approval = Approval { risk_level: Risk::Low, critical: false, parts: Vec::new(), ..command_approval(id) };
+    approval.tool_call_id = call(&format!("call-{id}"));
+    approval.command.as_mut().unwrap().line = format!("touch {file}");
+    approval
+}
+
+fn listed() -> Model {
+    let mut model = asked(vec![touch("a", "one.txt"), command_approval("b"), touch("c", "two.txt"), edit_approval("d")]);
+    play(&mut model, 6000, "<ctrl+q>");
+    draw(&mut model, 6100);
+    model
+}
+
+#[test]
+fn the_list_says_what_waits_and_how_risky_it_is() {
+    let mut model = listed();
+    let screen = draw(&mut model, 7000);
+    for words in
+        ["4 wait for you", "1  $ touch one.txt", "3  $ touch two.txt", "4  Edit src/main.rs +6 −5", "low risk", "CRITICAL RISK"]
+    {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    assert!(screen.contains("just now"), "{screen}");
+    assert_eq!(model.deadline(7000), Some(65_000), "a minute after they came");
+    assert!(draw(&mut model, 65_000 + 120_000).contains("waits 3 min"));
+}
+
+#[test]
+fn what_is_marked_is_decided_together_and_nothing_else_is() {
+    let mut model = listed();
+    assert_eq!(play(&mut model, 7000, " <down><down> y"), Vec::<String>::new(), "a letter right behind a mark is no answer");
+    assert_eq!(model.composer.text(), " y", "{}", draw(&mut model, 7600));
+    let mut model = listed();
+    play(&mut model, 7000, " <down><down> ");
+    assert!(draw(&mut model, 7400).contains("2 marked"));
+    play(&mut model, 8000, "y");
+    assert_eq!(wait(&mut model, 8350), Vec::<String>::new(), "it takes enter too");
+    assert_eq!(play(&mut model, 8500, "<enter>"), ["a Approved", "c Approved"]);
+    assert_eq!(model.panels.len(), 2);
+    assert!(draw(&mut model, 8600).contains('◔'), "what is left arms anew");
+    let mut model = listed();
+    play(&mut model, 7000, " ");
+    play(&mut model, 8000, "n");
+    wait(&mut model, 8350);
+    assert_eq!(play(&mut model, 8500, "<enter>"), ["a Denied { reason: None }"]);
+}
+
+#[test]
+fn high_and_critical_risk_cannot_be_marked_and_say_why() {
+    let mut model = listed();
+    play(&mut model, 7000, "<down> ");
+    let screen = draw(&mut model, 7300);
+    assert!(screen.contains("critical risk is never answered together with others"), "{screen}");
+    play(&mut model, 8000, "y");
+    wait(&mut model, 8350);
+    assert_eq!(play(&mut model, 8500, "<enter>"), Vec::<String>::new());
+    assert!(draw(&mut model, 8600).contains("nothing is marked"));
+    tell(&mut model, interrupted("x", "$ make"), 9000);
+    play(&mut model, 9500, "<end> ");
+    assert!(draw(&mut model, 9800).contains("answered by itself"));
+}
+
+#[test]
+fn enter_opens_the_one_that_is_pointed_at_and_digits_only_point() {
+    let mut model = listed();
+    assert_eq!(play(&mut model, 7000, "3"), Vec::<String>::new());
+    assert_eq!(play(&mut model, 7500, "<enter>"), Vec::<String>::new());
+    assert!(model.panels.inbox().is_none());
+    assert!(draw(&mut model, 7600).contains("touch two.txt"));
+    assert_eq!(model.panels.place(), 3);
+    draw(&mut model, 8300);
+    play(&mut model, 8500, "y");
+    assert_eq!(wait(&mut model, 8850), ["c Approved"]);
+}
+
+#[test]
+fn what_comes_and_goes_moves_nothing_under_the_cursor() {
+    let mut model = listed();
+    play(&mut model, 7000, "<down><down>");
+    tell(&mut model, EventKind::ApprovalRequested(touch("e", "three.txt")), 7300);
+    let error = ToolError::new(ErrorCode::Cancelled, "stopped");
+    tell(&mut model, completed("call-a", ToolStatus::Failed, "", Some(error)), 7400);
+    let screen = draw(&mut model, 7500);
+    let at = screen.lines().find(|row| row.starts_with('❯') && row.contains("touch")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(at.contains("two.txt"), "{screen}");
+    play(&mut model, 8500, "<enter>");
+    assert!(draw(&mut model, 8600).contains("in  ~/src/greeter") || model.panels.open().unwrap().name().contains("two.txt"));
+}
+
+#[test]
+fn new_questions_leave_the_panel_as_it_is() {
+    let mut model = asked(vec![touch("a", "one.txt")]);
+    tell(&mut model, EventKind::ApprovalRequested(command_approval("b")), 5700);
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 6350), ["a Approved"]);
+    assert!(model.panels.is_open());
+    let strip = draw(&mut model, 6400);
+    assert!(!strip.contains("wait for you"), "{strip}");
+}
+
+#[test]
+fn text_typed_into_the_list_is_a_draft() {
+    for typed in ["yes please", " 1 and 2", "1 2 3", "y es", "n"] {
+        let mut model = listed();
+        let sent: Vec<String> = play(&mut model, 7000, typed);
+        assert_eq!(sent, Vec::<String>::new());
+        wait(&mut model, 20_000);
+        if typed == "n" {
+            assert!(model.panels.inbox().is_some());
+        } else if typed != "1 2 3" {
+            assert_eq!(model.composer.text(), typed);
+        }
+    }
+}
+
+#[test]
+fn the_strip_names_all_that_wait() {
+    let mut model = asked(vec![touch("a", "one.txt"), touch("b", "two.txt"), edit_approval("c")]);
+    update(&mut model, Msg::Resize(Size::new(120, 36)), 6000);
+    let screen = draw(&mut model, 7000);
+    let strip = "3 wait for you   1 $ touch one.txt  low   2 $ touch two.txt  low   3 Edit src/main.rs +6 −5  low";
+    assert!(screen.contains(strip) && screen.contains("tab next"), "{screen}");
+    play(&mut model, 8000, "<esc>");
+    let screen = draw(&mut model, 8100);
+    assert!(screen.contains(strip) && screen.contains("tab to review"), "{screen}");
+    update(&mut model, Msg::Resize(Size::new(40, 12)), 9000);
+    let screen = draw(&mut model, 9100);
+    assert!(screen.contains("3 wait for you   1 $"), "{screen}");
+    assert!(update(&mut model, press(KeyCode::Char('q'), KeyModifiers::CONTROL), 9200).is_empty());
+    for (width, height) in [(40, 12), (60, 20), (80, 24)] {
+        update(&mut model, Msg::Resize(Size::new(width, height)), 9300);
+        let screen = draw(&mut model, 9400);
+        assert!(screen.contains("approve what is marked") && screen.contains("touch one.txt"), "{screen}");
+    }
+}
+
+fn click(model: &mut Model, words: &str, at: u64) {
+    let screen = draw(model, at);
+    let row = screen.lines().position(|row| row.contains(words)).unwrap_or_else(|| panic!("{words}\n{screen}"));
+    let before = screen.lines().nth(row).unwrap().split(words).next().unwrap().chars().count();
+    let kind = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
+    let event = crossterm::event::MouseEvent { kind, column: before as u16, row: row as u16, modifiers: KeyModifiers::NONE };
+    assert!(update(model, Msg::Input(Input::Mouse(event)), at).is_empty());
+    draw(model, at);
+}
+
+#[test]
+fn a_click_highlights_a_choice_and_only_enter_takes_it() {
+    for (words, sent) in [("run it, once", "a Approved"), ("n  deny", "a Denied { reason: None }")] {
+        let mut model = asked(vec![touch("a", "one.txt")]);
+        click(&mut model, words, 6000);
+        assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+        assert_eq!(play(&mut model, 6500, "<enter>"), [sent]);
+    }
+    // Packed on one row at the smallest size.
+    let mut model = asked(vec![touch("a", "one.txt")]);
+    update(&mut model, Msg::Resize(Size::new(40, 12)), 6000);
+    draw(&mut model, 6000);
+    click(&mut model, "n deny", 7000);
+    assert_eq!(play(&mut model, 7300, "<enter>"), ["a Denied { reason: None }"]);
+}
+
+#[test]
+fn a_click_that_brings_the_window_to_the_front_points_at_nothing() {
+    let mut model = asked(vec![touch("a", "one.txt")]);
+    update(&mut model, Msg::Input(Input::FocusIn), 6000);
+    click(&mut model, "run it, once", 6200);
+    assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new());
+    let mut model = listed();
+    click(&mut model, "touch two.txt", 7000);
+    assert_eq!(play(&mut model, 7300, "<enter>"), Vec::<String>::new(), "it opens it");
+    assert_eq!(model.panels.place(), 3);
+    let mut model = listed();
+    play(&mut model, 7000, " ");
+    click(&mut model, "approve the one", 7500);
+    assert_eq!(play(&mut model, 8000, "<enter>"), ["a Approved"]);
+}

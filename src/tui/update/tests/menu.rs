@@ -1,0 +1,193 @@
+use super::*;
+use crate::tui::model::{EditFile, Editable};
+use crate::tui::samples::own_command;
+
+fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
+    let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
+    effects.iter().filter_map(words).collect()
+}
+
+fn files(model: &mut Model, words: &str, paths: &[&str], at: u64) {
+    let files = paths.iter().map(|path| FoundFile { path: (*path).to_owned(), tokens: Some(1200) }).collect();
+    told(model, LookedUp::Files { words: words.to_owned(), files }, at);
+    draw(model, at);
+}
+
+/// All keys before anything is drawn.
+fn burst(model: &mut Model, at: u64, script: &str) -> Vec<String> {
+    keys(script).into_iter().flat_map(|msg| update(model, msg, at)).filter_map(|effect| words(&effect)).collect()
+}
+
+#[test]
+fn a_whole_command_typed_in_one_burst_runs() {
+    let mut model = model(80, 24);
+    assert_eq!(burst(&mut model, 1000, "/model<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
+    assert!(model.picker.is_some());
+}
+
+#[test]
+fn half_a_command_typed_in_one_burst_runs_nothing_and_stays() {
+    let mut model = model(80, 24);
+    // The list for the first letter may have been drawn.
+    update(&mut model, keys("/").remove(0), 1000);
+    draw(&mut model, 1000);
+    assert_eq!(burst(&mut model, 1002, "qui<enter>"), [""; 0]);
+    assert_eq!(model.composer.text(), "/qui");
+    draw(&mut model, 1010);
+    assert_eq!(play(&mut model, 1500, "<enter>"), ["quit", "exit Quit"]);
+}
+
+#[test]
+fn the_exact_word_wins_over_what_is_highlighted_until_the_arrows_say_otherwise() {
+    let mut first = model(80, 24);
+    play(&mut first, 1000, "/mode");
+    assert!(draw(&mut first, 1900).contains("/model"));
+    play(&mut first, 2000, "<enter>");
+    assert!(first.picker.is_none() && first.said.as_ref().unwrap().0.contains("the mode is ask"));
+    let mut second = model(80, 24);
+    play(&mut second, 1000, "/mode<down><enter>");
+    assert!(second.picker.is_some());
+}
+
+#[test]
+fn letters_in_their_order_find_a_command_and_one_that_wants_words_waits_for_them() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 1000, "/rnm<enter>"), [""; 0]);
+    assert_eq!(model.composer.text(), "/rename ");
+    let mut other = crate::tui::samples::model(80, 24);
+    play(&mut other, 1000, "/artf<tab>");
+    assert_eq!(other.composer.text(), "/artifacts");
+}
+
+#[test]
+fn escape_closes_the_menu_and_the_draft_stays() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 500);
+    assert_eq!(play(&mut model, 1000, "/mo<esc>d"), [""; 0], "the task is not stopped");
+    assert_eq!(model.composer.text(), "/mod");
+    assert!(!model.menu.is_open());
+    assert_eq!(play(&mut model, 3000, "<esc>"), ["cancel"]);
+    play(&mut model, 9000, "<ctrl+u>/");
+    assert!(model.menu.is_open(), "another word has its menu");
+}
+
+#[test]
+fn a_file_is_found_by_letters_of_its_path_and_named_as_the_agent_reads_it() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "look at @gr");
+    files(&mut model, "g", &["too/late.rs"], 2000);
+    assert!(!model.menu.is_open(), "those are for other letters");
+    files(&mut model, "gr", &["docs/größe.md", "my notes/green.md", "gr/"], 2100);
+    let screen = draw(&mut model, 2100);
+    assert!(screen.contains("docs/größe.md") && screen.contains("~1.2k tokens") && screen.contains("folder"), "{screen}");
+    play(&mut model, 3000, "<enter>");
+    assert_eq!(model.composer.text(), "look at @docs/größe.md ");
+    play(&mut model, 4000, "and @no");
+    files(&mut model, "no", &["my notes/green.md"], 5000);
+    play(&mut model, 5100, "<tab>");
+    assert_eq!(model.composer.text(), "look at @docs/größe.md and @\"my notes/green.md\" ");
+}
+
+#[test]
+fn a_folder_goes_on_with_what_is_in_it() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "@s");
+    files(&mut model, "s", &["src/"], 1500);
+    play(&mut model, 2000, "<tab>");
+    assert_eq!(model.composer.text(), "@src/");
+    files(&mut model, "src/", &["src/", "src/main.rs"], 2500);
+    play(&mut model, 3000, "<down><tab>");
+    assert_eq!(model.composer.text(), "@src/main.rs ");
+    play(&mut model, 4000, "<ctrl+u>@m");
+    files(&mut model, "m", &["my notes/"], 4500);
+    play(&mut model, 5000, "<tab>x");
+    assert_eq!(model.composer.text(), "@\"my notes/x\"");
+    files(&mut model, "my notes/x", &["my notes/x.md"], 5500);
+    play(&mut model, 6000, "<tab>");
+    assert_eq!(model.composer.text(), "@\"my notes/x.md\" ");
+}
+
+#[test]
+fn a_file_is_taken_only_where_it_was_highlighted_on_the_screen() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "see @mai");
+    let told =
+        LookedUp::Files { words: "mai".to_owned(), files: vec![FoundFile { path: "src/main.rs".to_owned(), tokens: None }] };
+    update(&mut model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), 2000);
+    assert_eq!(burst(&mut model, 2001, "<enter>"), ["prompt \"see @mai\""]);
+    play(&mut model, 3000, "see @src/main.rs");
+    files(&mut model, "src/main.rs", &["src/main.rs"], 5000);
+    assert_eq!(play(&mut model, 6000, "<enter>"), ["prompt \"see @src/main.rs\""], "a whole path has nothing to become");
+    play(&mut model, 7000, "see @src/main.rs:10-20");
+    assert_eq!(play(&mut model, 9500, "<enter>"), ["prompt \"see @src/main.rs:10-20\""]);
+}
+
+#[test]
+fn a_prompt_of_before_opens_no_menu() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "one<enter>/help<enter><esc>");
+    play(&mut model, 3000, "<up>");
+    assert_eq!(model.composer.text(), "/help");
+    assert!(!model.menu.is_open());
+    play(&mut model, 4000, "<up>");
+    assert_eq!(model.composer.text(), "one");
+}
+
+#[test]
+fn a_command_of_ones_own_becomes_its_prompt() {
+    let mut model = model(80, 24);
+    let commands = vec![
+        own_command("fix", "---\ndescription: Fix\u{1b}[2J an issue\nargument-hint: <number>\n---\nFix issue $1 of $ARGUMENTS"),
+        own_command("git:commit", "Commit it"),
+        own_command("model", "mine"),
+    ];
+    told(&mut model, LookedUp::Commands { commands, notices: vec!["`x.md` is odd".to_owned()] }, 1000);
+    let screen = draw(&mut model, 1000);
+    assert!(screen.contains("`x.md` is odd") && screen.contains("`/model` is a command of aye"), "{screen}");
+    play(&mut model, 2000, "/fi");
+    let screen = draw(&mut model, 2500);
+    assert!(screen.contains("<number> Fix") && !screen.contains('\u{1b}'), "{screen}");
+    play(&mut model, 3000, "<enter>");
+    assert_eq!(model.composer.text(), "/fix ");
+    assert_eq!(play(&mut model, 4000, "<enter>"), [""; 0]);
+    assert!(draw(&mut model, 4100).contains("say what for"));
+    assert_eq!(play(&mut model, 5000, "12 parser<enter>"), ["prompt \"Fix issue 12 of 12 parser\""]);
+    assert_eq!(play(&mut model, 8000, "/git:commit<enter>"), ["prompt \"Commit it\""]);
+    play(&mut model, 11_000, "/model<enter>");
+    assert!(model.picker.is_some(), "a name of aye wins");
+}
+
+#[test]
+fn a_review_is_a_prompt_that_comes_along() {
+    let mut model = model(80, 24);
+    let sent = play(&mut model, 1000, "/review the parser<enter>");
+    assert!(sent[0].starts_with("prompt \"Review the changes") && sent[0].ends_with("the parser\""), "{sent:?}");
+    let sent = play(&mut model, 9000, "/init<enter>");
+    assert!(sent[0].contains("AGENTS.md"), "{sent:?}");
+}
+
+#[test]
+fn other_names_of_commands_do_the_same() {
+    for (typed, sent) in [("/clear", "exit Open(New)"), ("/plan", "setmode { mode: plan }"), ("/approvals", ""), ("/keys", "")] {
+        let mut model = model(80, 24);
+        let said = play(&mut model, 1000, &format!("{typed}<enter>"));
+        assert!(sent.is_empty() || said.last().is_some_and(|last| last == sent), "{typed}: {said:?}");
+        assert!(!draw(&mut model, 3000).contains("there is no"), "{typed}");
+    }
+}
+
+#[test]
+fn the_draft_goes_to_the_editor_and_comes_back() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 1000, "fix it<ctrl+g>"), ["edit draft.md \"fix it\""]);
+    update(&mut model, edited(Ok("fix it\nall\u{1b}[2J\n".to_owned())), 3000);
+    assert_eq!(model.composer.text(), "fix it\nall");
+    update(&mut model, edited(Err("`vi` ended: the draft is as it was".to_owned())), 4000);
+    assert_eq!(model.composer.text(), "fix it\nall");
+    assert!(draw(&mut model, 4100).contains("as it was"));
+}
+
+fn edited(outcome: Result<String, String>) -> Msg {
+    let edit = EditFile { what: Editable::Draft, name: "draft.md".to_owned(), text: String::new() };
+    Msg::Edited(Box::new(edit), outcome)
+}

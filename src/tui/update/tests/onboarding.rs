@@ -1,0 +1,156 @@
+use super::*;
+use crate::tui::approval::Question;
+use crate::tui::samples::setup_found;
+
+fn told(model: &mut Model, told: SetupTold, at: u64) -> Vec<Effect> {
+    update(model, Msg::Event(Box::new(event(EventKind::LookedUp(LookedUp::Setup(told))))), at)
+}
+
+/// The questions, asked for by the person, on the screen and armed.
+fn asked() -> Model {
+    let mut model = model(100, 30);
+    play(&mut model, 1000, "/setup<enter>");
+    told(&mut model, SetupTold::Found(setup_found()), 3000);
+    shown(&mut model, 3000);
+    model
+}
+
+/// The frame is there, and the terminal says so.
+fn shown(model: &mut Model, at: u64) {
+    draw(model, at);
+    model.panels.take_fence(at);
+    update(model, Msg::Input(Input::Fence), at + 10);
+}
+
+fn title(model: &Model) -> String {
+    model.panels.open().map(|panel| panel.title.clone()).unwrap_or_default()
+}
+
+fn setup_sent(effects: &[Effect]) -> Vec<&SetupAsked> {
+    let asked = effects.iter().filter_map(|effect| match effect {
+        Effect::Send(Command::Setup(asked)) => Some(asked),
+        _ => None,
+    });
+    asked.collect()
+}
+
+#[test]
+fn a_start_where_nothing_is_set_looks_and_asks_and_another_does_not() {
+    for is_first in [true, false] {
+        let mut model = Model::new(crate::tui::samples::options(), None, ratatui::layout::Size::new(100, 30));
+        let start = Start { is_first, ..crate::tui::samples::start() };
+        let effects = update(&mut model, Msg::Start(Box::new(start)), 0);
+        assert_eq!(setup_sent(&effects), if is_first { vec![&SetupAsked::Look] } else { Vec::new() });
+    }
+}
+
+#[test]
+fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_draft() {
+    for burst in ["1<enter>", "k", "s<enter>", "<enter>", "<esc>", "123", "explain this project<enter>"] {
+        let mut model = model(100, 30);
+        play(&mut model, 1000, "/setup<enter>");
+        told(&mut model, SetupTold::Found(setup_found()), 3000);
+        assert!(model.panels.is_open());
+        let mut all = Vec::new();
+        for msg in keys(burst) {
+            all.extend(update(&mut model, msg, 3001));
+        }
+        shown(&mut model, 3002);
+        assert!(setup_sent(&all).is_empty(), "{burst}");
+        let still =
+            model.panels.iter().any(|panel| matches!(panel.question, Question::Setup(_)) && panel.title.starts_with("Which"));
+        assert!(still, "{burst}");
+        let letters: String = burst.split('<').next().unwrap_or_default().to_owned();
+        let prompt = all.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. })));
+        assert!(model.composer.text() == letters || prompt, "{burst}: {}", model.composer.text());
+    }
+}
+
+#[test]
+fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
+    let mut model = asked();
+    assert_eq!(title(&model), "Which model answers?");
+    // Pasted at the list, and meant.
+    let pasted = Msg::Input(Input::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
+    update(&mut model, pasted, 4000);
+    assert_eq!((title(&model).as_str(), model.composer.text().as_str()), ("A key", ""));
+    shown(&mut model, 4100);
+    play(&mut model, 5000, "<enter>");
+    assert_eq!(title(&model), "Use anthropic/claude-sonnet-5?");
+    shown(&mut model, 5200);
+    let mut effects = update(&mut model, press(KeyCode::Char('y'), KeyModifiers::NONE), 6500);
+    effects.extend(update(&mut model, Msg::Time, 6860));
+    let [SetupAsked::Take { reach }] = setup_sent(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!(reach.key.as_ref().map(|key| key.0.as_str()), Some("sk-ant-api03-abcdefghijklmnop"));
+    assert!(!format!("{effects:?}").contains("abcdefghijklmnop"), "nothing prints it");
+    let taken = SetupTold::Taken { model: "anthropic/claude-sonnet-5".to_owned(), lines: vec!["wrote it".to_owned()] };
+    let effects = told(&mut model, taken, 7000);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetModel { .. }))));
+    assert_eq!(title(&model), "What may run without asking?");
+    // Enter alone, too soon, and then once it can have been read.
+    assert!(setup_sent(&update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 7010)).is_empty());
+    shown(&mut model, 7100);
+    let before = model.theme.name.clone();
+    update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8000);
+    update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8100);
+    assert_ne!(model.theme.name, before);
+    let effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 8800);
+    let end = SetupAsked::End { preset: None, theme: Some("light".to_owned()) };
+    assert_eq!(setup_sent(&effects), [&end]);
+    told(&mut model, SetupTold::Ended { policy: false, lines: Vec::new() }, 9000);
+    assert!(model.panels.is_empty());
+}
+
+#[test]
+fn a_policy_takes_its_number_and_enter_and_is_read_again_by_the_session() {
+    let mut model = asked();
+    play(&mut model, 4000, "<esc>");
+    shown(&mut model, 4200);
+    let sent = |model: &mut Model, code: KeyCode, at: u64| {
+        let mut effects = update(model, press(code, KeyModifiers::NONE), at);
+        effects.extend(update(model, Msg::Time, at + 360));
+        effects
+    };
+    assert!(setup_sent(&sent(&mut model, KeyCode::Char('4'), 5000)).is_empty(), "the number alone is not enough");
+    let effects = sent(&mut model, KeyCode::Enter, 5500);
+    let end = SetupAsked::End { preset: Some("readonly".to_owned()), theme: None };
+    assert_eq!(setup_sent(&effects), [&end]);
+    let effects = told(&mut model, SetupTold::Ended { policy: true, lines: vec!["wrote policy.toml".to_owned()] }, 6000);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::ReloadPolicy))));
+}
+
+#[test]
+fn sentences_typed_across_the_questions_choose_nothing_and_lose_nothing() {
+    let words = ["1", "k", "yes", "sure", "the 3 tests", "use it", "2 4", "s", "u", "ok", "left", "relaxed"];
+    let mut seed = 7_u64;
+    let mut next = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for round in 0..150 {
+        let mut model = model(100, 30);
+        play(&mut model, 1000, "/setup<enter>");
+        let sentence: Vec<&str> = (0..=next(5) + 1).map(|_| words[next(words.len() as u64) as usize]).collect();
+        let sentence = sentence.join(" ");
+        let comes = next(sentence.len() as u64 + 1) as usize;
+        let mut at = 3000;
+        let mut all = Vec::new();
+        for (nth, msg) in keys(&sentence).into_iter().enumerate() {
+            if nth == comes {
+                all.extend(told(&mut model, SetupTold::Found(setup_found()), at));
+            }
+            at += 30 + next(110);
+            all.extend(update(&mut model, msg, at));
+            all.extend(update(&mut model, Msg::Time, at + 1));
+            shown(&mut model, at + 2);
+        }
+        assert!(setup_sent(&all).is_empty(), "{round}: {sentence}");
+        all.extend(update(&mut model, Msg::Time, at + 400));
+        let typing = model.panels.open().map(|panel| panel.guard.clone().give_back()).unwrap_or_default();
+        assert!(
+            model.composer.text() + &typing == sentence || sentence.len() == 1,
+            "{round}: {sentence}: {}",
+            model.composer.text()
+        );
+    }
+}

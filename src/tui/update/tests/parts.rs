@@ -1,0 +1,68 @@
+//! The parts of a command, and the rules that decided them.
+
+use super::*;
+use crate::tui::samples::command_approval;
+
+fn asked(width: u16, height: u16) -> Model {
+    let mut model = model(width, height);
+    let origin = RuleOrigin {
+        rule: "user:31".to_owned(),
+        place: "/home/me/.config/aye/policy.toml:31".to_owned(),
+        first: 31,
+        source: vec!["[[rules]]".to_owned(), "ask = [\"curl *\"]".to_owned()],
+    };
+    let approval = Approval { origins: vec![origin], ..command_approval("a") };
+    tell(&mut model, EventKind::ApprovalRequested(approval), 1000);
+    draw(&mut model, 1000);
+    model
+}
+
+#[test]
+fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
+    for (width, height) in [(120, 36), (60, 20), (40, 12)] {
+        let mut model = asked(width, height);
+        assert_eq!(play(&mut model, 2000, "]"), [""; 0]);
+        // Where there is little room the riskiest part stands first: the one that runs what was downloaded.
+        let first = if width >= 100 { 0 } else { 4 };
+        assert_eq!(model.panels.open().unwrap().marked_part(), Some(first));
+        assert!(draw(&mut model, 2100).contains(&format!("▸{}", first + 1)), "{width}");
+        while model.panels.open().unwrap().marked_part() != Some(3) {
+            play(&mut model, 2200, "]");
+        }
+        assert!(draw(&mut model, 2500).contains("▸4"), "it is brought into view");
+        assert_eq!(play(&mut model, 2600, "<enter>"), [""; 0]);
+        let screen = draw(&mut model, 2700);
+        assert!(screen.contains("The rule of part 4"), "{screen}");
+        let read: String = screen.split_whitespace().collect();
+        assert!(
+            height < 20 || read.contains("/home/me/.config/aye/policy.toml:31") && screen.contains("ask = [\"curl *\"]"),
+            "{screen}"
+        );
+        assert_eq!(play(&mut model, 4000, "e"), [""; 0]);
+        assert_eq!(wait(&mut model, 4360), ["show File(\"/home/me/.config/aye/policy.toml\")"]);
+        play(&mut model, 6000, "<esc>");
+        assert!(matches!(model.panels.open().unwrap().question, crate::tui::approval::Question::Approval(_)));
+        assert_eq!(model.composer.text(), "");
+    }
+}
+
+#[test]
+fn a_rule_that_stands_in_no_file_says_whose_it_is() {
+    let mut model = asked(120, 36);
+    play(&mut model, 2000, "]]");
+    play(&mut model, 2300, "<enter>");
+    let screen = draw(&mut model, 2400);
+    assert!(screen.contains("decided by the built-in policy") && !screen.contains("your editor"), "{screen}");
+}
+
+#[test]
+fn brackets_in_a_sentence_are_letters() {
+    let mut model = asked(120, 36);
+    assert_eq!(play(&mut model, 2000, "[see below]"), [""; 0]);
+    assert_eq!((model.composer.text().as_str(), model.panels.is_open()), ("[see below]", false));
+    // Enter takes what was pressed, not the part.
+    let mut model = asked(120, 36);
+    play(&mut model, 2000, "]");
+    play(&mut model, 3000, "n<enter>");
+    assert!(model.panels.is_empty());
+}

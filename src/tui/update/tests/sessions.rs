@@ -1,0 +1,167 @@
+use super::*;
+use crate::tui::samples::{listed_sessions, looked_at};
+
+fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
+    let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
+    draw(model, at);
+    effects.iter().filter_map(words).collect()
+}
+
+fn listed(words: &str, all: bool) -> LookedUp {
+    let sessions = listed_sessions();
+    LookedUp::Sessions { words: words.to_owned(), all, archived: false, sessions, here: 3, everywhere: 57, looks_on: false }
+}
+
+fn opened() -> Model {
+    let mut model = model(120, 30);
+    let sent = play(&mut model, 1000, "/resume<enter>");
+    assert_eq!(sent, ["lookup(sessions { words: \"\", all: false, archived: false })"]);
+    assert_eq!(told(&mut model, listed("", false), 2000), ["lookup(session { session_id: sessionid(\"a1b2c3d4\") })"]);
+    told(&mut model, LookedUp::Session(looked_at("a1b2c3d4")), 2100);
+    model
+}
+
+#[test]
+fn a_session_is_looked_at_and_gone_on_with() {
+    let mut model = opened();
+    let screen = draw(&mut model, 2200);
+    for words in ["Validate the name", "waits for you", "interrupted", "reject empty names", "14 steps", "[here 3]", "all 57"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    assert!(!screen.contains(['\u{1b}', '\u{202e}']), "{screen}");
+    let sent = play(&mut model, 3000, "<down><enter>");
+    assert_eq!(sent.last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
+    assert!(sent.contains(&"quit".to_owned()));
+}
+
+#[test]
+fn what_is_typed_is_looked_for_and_answers_to_other_words_come_too_late() {
+    let mut model = opened();
+    assert_eq!(
+        play(&mut model, 3000, "ab"),
+        ["a", "ab"].map(|words| format!("lookup(sessions {{ words: {words:?}, all: false, archived: false }})"))
+    );
+    told(
+        &mut model,
+        LookedUp::Sessions {
+            words: "a".to_owned(),
+            all: false,
+            archived: false,
+            sessions: Vec::new(),
+            here: 3,
+            everywhere: 57,
+            looks_on: false,
+        },
+        4000,
+    );
+    assert!(draw(&mut model, 4000).contains("Port the lexer"));
+    assert_eq!(play(&mut model, 5000, "<tab>"), ["lookup(sessions { words: \"ab\", all: true, archived: false })"]);
+    told(&mut model, listed("ab", true), 5200);
+    assert!(draw(&mut model, 5200).contains("[all 57]"));
+    assert_eq!(play(&mut model, 6000, "<esc>"), [""; 0]);
+    assert!(model.sessions.is_none());
+}
+
+#[test]
+fn letters_are_words_and_control_keys_act() {
+    let mut model = opened();
+    let sent = play(&mut model, 3000, "<ctrl+r><ctrl+u>New name<enter>");
+    assert_eq!(sent, ["lookup(rename { session_id: sessionid(\"a1b2c3d4\"), title: \"new name\" })"]);
+    let renamed = LookedUp::Renamed { session_id: SessionId::new("a1b2c3d4"), title: "New name".to_owned() };
+    told(&mut model, renamed, 5000);
+    assert!(draw(&mut model, 5000).contains("New name"));
+    assert_eq!(play(&mut model, 6000, "<ctrl+f>"), ["lookup(fork { session_id: sessionid(\"a1b2c3d4\"), records: none })"]);
+    let sent = told(&mut model, LookedUp::Forked { session_id: SessionId::new("f1") }, 7000);
+    assert_eq!(sent.last().unwrap(), "exit Open(Session(SessionId(\"f1\")))");
+}
+
+#[test]
+fn a_session_is_deleted_only_after_two_keys_that_are_meant() {
+    let mut model = opened();
+    assert_eq!(play(&mut model, 3000, "<ctrl+x>"), [""; 0]);
+    assert!(draw(&mut model, 3100).contains("Delete the session"));
+    let sent = play(&mut model, 3200, "y<enter>");
+    assert!(
+        !sent.iter().any(|one| one.starts_with("lookup(delete") || one.starts_with("exit")),
+        "nothing counts so soon: {sent:?}"
+    );
+    let mut model = opened();
+    play(&mut model, 3000, "<ctrl+x>");
+    wait(&mut model, 5000);
+    assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
+    wait(&mut model, 6500);
+    assert_eq!(play(&mut model, 7000, "<enter>"), ["lookup(delete { session_id: sessionid(\"a1b2c3d4\") })"]);
+    told(&mut model, LookedUp::Deleted { session_id: SessionId::new("a1b2c3d4") }, 8000);
+    let screen = draw(&mut model, 8000);
+    assert!(!screen.contains("Validate the name") && screen.contains("[here 2]"), "{screen}");
+}
+
+#[test]
+fn what_is_typed_on_at_the_question_goes_to_the_list_that_one_sees() {
+    let mut model = opened();
+    play(&mut model, 3000, "<ctrl+x>");
+    let sent = play(&mut model, 3100, "yes no");
+    assert_eq!(sent.last().unwrap(), "lookup(sessions { words: \"yes no\", all: false, archived: false })");
+    assert!(model.composer.is_empty() && !model.panels.is_open() && model.panels.len() == 1);
+    // The question stands in sight, and is opened like any other.
+    assert!(draw(&mut model, 4000).contains("tab to review"));
+    play(&mut model, 5000, "<tab>");
+    assert!(model.panels.is_open());
+    wait(&mut model, 6500);
+    assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
+    wait(&mut model, 7350);
+    assert!(model.panels.is_empty() && model.sessions.is_some());
+}
+
+#[test]
+fn nothing_that_runs_is_left_behind() {
+    for typed in ["/new<enter>", "/fork<enter>", "/resume a1b2c3d4<enter>"] {
+        let mut model = model(80, 24);
+        tell(&mut model, started("x"), 500);
+        let sent = play(&mut model, 1000, typed);
+        assert!(!sent.iter().any(|one| one.starts_with("exit") || one.starts_with("lookup")), "{typed}: {sent:?}");
+        assert!(draw(&mut model, 4000).contains("a task runs: esc stops it"), "{typed}");
+    }
+    let mut model = model(80, 24);
+    let command = RunningCommand {
+        id: "s1".to_owned(),
+        line: "npm run dev".to_owned(),
+        tool_call_id: None,
+        state: RunningState::Running,
+        since: jiff::Timestamp::UNIX_EPOCH,
+        last_line: String::new(),
+    };
+    tell(&mut model, EventKind::CommandsRunning { commands: vec![command] }, 500);
+    assert_eq!(play(&mut model, 1000, "/new<enter>"), [""; 0]);
+    assert!(draw(&mut model, 2000).contains("/stop s1 first"));
+}
+
+#[test]
+fn a_new_session_leaves_this_one_saved() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 500);
+    tell(
+        &mut model,
+        EventKind::TaskCompleted { text: "done".to_owned(), usage: Usage::default(), cost_usd: None, step_count: 1 },
+        600,
+    );
+    assert_eq!(play(&mut model, 1000, "/new<enter>"), ["quit", "exit Open(New)"]);
+    assert_eq!(
+        play(&mut model, 5000, "/rename  Another   name <enter>")[0],
+        format!("lookup(rename {{ session_id: {:?}, title: \"Another name\" }})", model.session.clone().unwrap()).to_lowercase()
+    );
+}
+
+#[test]
+fn where_only_a_session_is_chosen_escape_ends_it() {
+    let mut model = Model::new(crate::tui::samples::options(), None, ratatui::layout::Size::new(80, 24));
+    let effects = update(&mut model, Msg::Ahead(Box::new(crate::tui::front::Ahead::Choose)), 400);
+    let effects: Vec<String> = effects.iter().filter_map(words).collect();
+    assert_eq!(effects, ["lookup(sessions { words: \"\", all: false, archived: false })"]);
+    told(&mut model, listed("", false), 500);
+    assert!(draw(&mut model, 600).contains("Port the lexer"));
+    assert_eq!(play(&mut model, 1000, " ")[..], [""; 0]);
+    told(&mut model, LookedUp::Session(looked_at("a1b2c3d4")), 1500);
+    assert!(draw(&mut model, 1600).contains("reject empty names"), "a blank shows what was said");
+    assert_eq!(play(&mut model, 2000, "<esc><esc>"), ["exit Quit"]);
+}

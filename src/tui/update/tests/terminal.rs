@@ -1,0 +1,135 @@
+use super::*;
+use crate::tui::front::Notices;
+use crate::tui::input::{Answer, Standing};
+use crate::tui::samples::{edit_approval, event, text};
+use crate::tui::terminal::Emulator;
+use crate::tui::theme::Colours;
+
+/// What is written to the terminal besides cells.
+fn written(effects: &[Effect]) -> String {
+    let bytes = effects.iter().filter_map(|effect| match effect {
+        Effect::Write(bytes) => Some(String::from_utf8(bytes.clone()).unwrap()),
+        _ => None,
+    });
+    bytes.collect::<String>().replace('\u{1b}', "^")
+}
+
+fn say(model: &mut Model, answer: Answer) -> Vec<Effect> {
+    update(model, Msg::Input(Input::Answer(answer)), 10)
+}
+
+#[test]
+fn a_change_of_the_terminals_colours_is_followed_while_the_theme_is_auto() {
+    let mut model = model(80, 24);
+    let effects = say(&mut model, Answer::Scheme { light: true });
+    assert_eq!((model.theme.name.as_str(), written(&effects).as_str()), ("light", "^]11;?^\\"));
+    update(&mut model, Msg::Input(Input::Background(20, 22, 27)), 20);
+    assert_eq!(model.theme.name, "dark");
+    play(&mut model, 1000, "/theme light<enter>");
+    say(&mut model, Answer::Scheme { light: false });
+    assert_eq!(model.theme.name, "light");
+}
+
+#[test]
+fn true_colours_are_used_once_the_terminal_says_that_it_has_them() {
+    for (before, after) in
+        [(Colours::Sixteen, Colours::True), (Colours::Indexed256, Colours::True), (Colours::None, Colours::None)]
+    {
+        let mut model = model(80, 24);
+        model.options.colours = before;
+        say(&mut model, Answer::TrueColour);
+        assert_eq!(model.options.colours, after);
+    }
+}
+
+#[test]
+fn the_hints_name_the_keys_that_the_terminal_can_tell_apart() {
+    let mut model = model(100, 24);
+    assert!(draw(&mut model, 5).contains("ctrl+j new line"));
+    assert!(say(&mut model, Answer::Mode(2027, Standing::Unknown)).is_empty());
+    let pushed: Vec<_> = say(&mut model, Answer::Kitty).iter().filter_map(words).collect();
+    assert_eq!(pushed, ["kitty"]);
+    assert!(draw(&mut model, 20).contains("shift+enter new line"));
+}
+
+fn unfocused(notices: Notices, term: &'static str) -> Model {
+    let mut model = model(80, 24);
+    model.options.notices = notices;
+    model.told.emulator = Emulator::of(|name| if name == "TERM" { term } else { "" });
+    update(&mut model, Msg::Input(Input::FocusOut), 100);
+    model
+}
+
+/// What is written when a question comes, and when the task ends.
+fn told(model: &mut Model) -> (String, String) {
+    let tell = |model: &mut Model, kind| written(&update(model, Msg::Event(Box::new(event(kind))), 1000));
+    assert_eq!(tell(model, started("go")), "");
+    assert_eq!(tell(model, text("words")), "");
+    let asked = tell(model, EventKind::ApprovalRequested(edit_approval("a")));
+    let resolved = tell(
+        model,
+        EventKind::ApprovalTimeout { approval_id: ApprovalId::new("a"), tool_call_id: crate::tui::samples::call("call-a") },
+    );
+    let completed = EventKind::TaskCompleted { text: "done".to_owned(), usage: Usage::default(), cost_usd: None, step_count: 1 };
+    (asked, resolved + &tell(model, completed))
+}
+
+#[test]
+fn a_person_who_looks_elsewhere_is_told_once_that_something_waits_or_has_ended() {
+    let mut kitty = unfocused(Notices::Auto, "xterm-kitty");
+    let (asked, ended) = told(&mut kitty);
+    assert_eq!(asked, "^]9;aye in greeter: 1 question waits for you^\\^]9;4;4;100^\\");
+    assert!(ended.ends_with("^]9;aye in greeter: the task has ended^\\^]9;4;1;100^\\"), "{ended}");
+    assert_eq!(written(&update(&mut kitty, Msg::Input(Input::FocusIn), 3000)), "^]9;4;0^\\");
+
+    assert_eq!(told(&mut unfocused(Notices::Bell, "xterm-kitty")), ("\u{7}".to_owned(), "\u{7}".to_owned()));
+    assert_eq!(told(&mut unfocused(Notices::Off, "xterm-kitty")), (String::new(), String::new()));
+    assert_eq!(told(&mut unfocused(Notices::Auto, "linux")), (String::new(), String::new()));
+    let (asked, _) = told(&mut unfocused(Notices::Auto, "rxvt-unicode-256color"));
+    assert_eq!(asked, "^]777;notify;aye in greeter;1 question waits for you^\\");
+}
+
+#[test]
+fn who_looks_is_told_nothing() {
+    let mut model = unfocused(Notices::Auto, "xterm-kitty");
+    update(&mut model, Msg::Input(Input::FocusIn), 200);
+    assert_eq!(told(&mut model), (String::new(), String::new()));
+}
+
+#[test]
+fn with_reduced_motion_what_streams_comes_in_whole_rows() {
+    let mut model = model(60, 24);
+    model.options.reduce_motion = true;
+    tell(&mut model, started("go"), 0);
+    tell(&mut model, text("the first row is as long as the window is, and goes on in the nex"), 0);
+    let screen = draw(&mut model, 10);
+    assert!(screen.contains("the first row is") && !screen.contains("nex"), "{screen}");
+    tell(
+        &mut model,
+        EventKind::TaskCompleted { text: String::new(), usage: Usage::default(), cost_usd: None, step_count: 1 },
+        20,
+    );
+    assert!(draw(&mut model, 30).contains("nex"));
+}
+
+#[test]
+fn themes_are_listed_with_what_is_wrong_with_them() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("mine.toml"), "light = true\nfaint = \"CCCCCC\"\n").unwrap();
+    std::fs::write(place.path().join("broken.toml"), "light = true\nfant = \"CCCCCC\"\n").unwrap();
+    let mut model = model(120, 40);
+    model.options.themes = Some(place.path().to_owned());
+    play(&mut model, 1000, "/theme<enter>");
+    let screen = draw(&mut model, 3000);
+    for words in ["there are: auto, dark, light", "mine  yours, for a light background", "broken.toml:2: unknown field `fant`"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    play(&mut model, 4000, "/theme mine<enter>");
+    assert_eq!(model.theme.name, "mine");
+    let screen = draw(&mut model, 5500);
+    assert!(screen.contains("theme mine"), "{screen}");
+    assert!(screen.contains("faint has a contrast of 1.6") || model.options.colours == Colours::None, "{screen}");
+    play(&mut model, 8000, "/theme broken<enter>");
+    assert!(draw(&mut model, 9900).contains("unknown field `fant`"));
+    assert_eq!(model.theme.name, "mine");
+}

@@ -1,0 +1,447 @@
+//! Whatever is typed across a question that opens, at the level of the whole screen: nothing is decided, and no letter is lost.
+
+use super::*;
+use crate::tui::guard::streams::{self, STREAMS};
+use crate::tui::guard::{Confirm, Pace};
+use crate::tui::samples::{completed, form, text_field, trust, visit};
+use crossterm::event::KeyEventKind;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Sentences that are typed at random; the suite of the same seeds is the same everywhere.
+const SENTENCES: u64 = 10_000;
+
+/// A screen on a terminal with a line of some length, and hands at it. Time passes as the loop lets it pass.
+struct Desk {
+    model: Model,
+    now: u64,
+    /// What is still to happen, in its order.
+    coming: BTreeMap<(u64, usize), Msg>,
+    /// How much was ever put there: two things of one moment must not take each other's place.
+    count: usize,
+    /// How long the terminal takes to answer; it may never.
+    line_ms: Option<u64>,
+    /// All that was sent, except drafts.
+    sent: Vec<String>,
+}
+
+impl Desk {
+    fn new(pace: Pace, line_ms: Option<u64>) -> Self {
+        let mut model = model(60, 20);
+        model.options.pace = pace;
+        model.panels = crate::tui::approval::Panels::paced(pace);
+        Self { model, now: 0, coming: BTreeMap::new(), count: 0, line_ms, sent: Vec::new() }
+    }
+
+    /// With room for all of a question, so that the first answer is one.
+    fn roomy(pace: Pace, line_ms: Option<u64>) -> Self {
+        let mut desk = Self::new(pace, line_ms);
+        desk.model.size = Size::new(100, 40);
+        desk
+    }
+
+    fn at(&mut self, time: u64, msg: Msg) {
+        self.count += 1;
+        self.coming.insert((time, self.count), msg);
+    }
+
+    fn asks(&mut self, time: u64, approval: Approval) {
+        self.at(time, Msg::Event(Box::new(event(EventKind::ApprovalRequested(approval)))));
+    }
+
+    fn types(&mut self, from: u64, keys: &[(u64, Option<char>)]) {
+        for (at, key) in keys {
+            let code = key.map_or(KeyCode::Enter, KeyCode::Char);
+            self.at(from + at, press(code, KeyModifiers::NONE));
+        }
+    }
+
+    fn does(&mut self, msg: Msg) {
+        for effect in update(&mut self.model, msg, self.now) {
+            self.sent.extend(words(&effect).filter(|words| !words.starts_with("draft")));
+        }
+        // Only a first frame matters here; the loop draws it soon after.
+        if self.model.panels.take_fence(self.now + 4) {
+            let mut buffer = Buffer::empty(Rect::from(self.model.size));
+            view::draw(&mut self.model, &mut buffer, self.now + 4);
+            if let Some(line) = self.line_ms {
+                self.at(self.now + 4 + line, Msg::Input(Input::Fence));
+            }
+        }
+    }
+
+    /// Lets everything happen that is to come, and then some seconds more.
+    fn run(&mut self, until: u64) {
+        loop {
+            let next = self.coming.first_key_value().map(|(key, _)| *key).filter(|key| key.0 <= until);
+            let due = self.model.deadline(self.now).filter(|due| *due <= next.map_or(until, |key| key.0));
+            match (due, next) {
+                // What was typed at the same time comes first, as in the loop.
+                (Some(due), Some(next)) if due < next.0 => self.wakes(due),
+                (Some(due), None) => self.wakes(due),
+                (_, Some(next)) => {
+                    self.now = self.now.max(next.0);
+                    let msg = self.coming.remove(&next).unwrap();
+                    self.does(msg);
+                }
+                (None, None) => break,
+            }
+        }
+        self.now = until;
+    }
+
+    fn wakes(&mut self, due: u64) {
+        assert!(due > self.now || self.now == 0 || self.model.deadline(self.now) == Some(due));
+        self.now = self.now.max(due);
+        self.does(Msg::Time);
+        assert!(self.model.deadline(self.now).is_none_or(|next| next > self.now), "it wakes for nothing");
+    }
+}
+
+fn paces() -> [Pace; 4] {
+    [
+        Pace::default(),
+        Pace { lone_ms: crate::tui::guard::HELD_MS, ..Pace::default() },
+        Pace { strict: true, ..Pace::default() },
+        Pace { arming_ms: 300, ..Pace::default() },
+    ]
+}
+
+#[test]
+fn what_other_agents_took_for_an_answer_is_a_draft_here() {
+    for stream in STREAMS {
+        for (pace, between) in paces().into_iter().flat_map(|pace| [40, 150].map(|between| (pace, between))) {
+            let keys = streams::keys(stream.typed, between);
+            let end = keys.last().unwrap().0;
+            for line_ms in [Some(40), None] {
+                // Open and armed before the first key, and at moments all over the sentence.
+                for opens in (0..40).map(|nth| nth * 530).take_while(|opens| *opens < 3000 + end) {
+                    let mut desk = Desk::new(pace, line_ms);
+                    desk.asks(opens, edit_approval("a"));
+                    desk.asks(opens + 40, command_approval("b"));
+                    desk.types(3000, &keys);
+                    desk.run(3000 + end + 8000);
+                    let text = streams::text(stream.typed);
+                    if stream.typed.ends_with("<enter>") {
+                        assert_eq!(desk.sent, [format!("prompt {text:?}")], "{}, {between} ms, {opens}", stream.of);
+                    } else {
+                        assert_eq!(desk.sent, Vec::<String>::new(), "{}, {between} ms, {opens}", stream.of);
+                        assert_eq!(desk.model.composer.text(), text, "{}, {between} ms, {opens}", stream.of);
+                    }
+                    assert_eq!(desk.model.panels.len(), 2);
+                }
+            }
+        }
+    }
+}
+
+/// What a server asks is a question like others: no sentence fills it in, sends it or turns it down.
+#[test]
+fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
+    let field = FormField { default: Some("Ada".into()), ..text_field("name", true) };
+    let form = Elicitation { wanted: Wanted::Form { fields: vec![field] }, ..form("e") };
+    let more = ["for now leave it as it is<enter>", "no{2200} fill in the form<enter>", "yes{2200} f<enter>"];
+    for typed in STREAMS.iter().map(|stream| stream.typed).chain(more) {
+        for (pace, between) in paces().into_iter().flat_map(|pace| [40, 150].map(|between| (pace, between))) {
+            let keys = streams::keys(typed, between);
+            let end = keys.last().unwrap().0;
+            for opens in (0..40).map(|nth| nth * 530).take_while(|opens| *opens < 3000 + end) {
+                let mut desk = Desk::new(pace, Some(40));
+                desk.at(opens, Msg::Event(Box::new(event(EventKind::ElicitationRequested(form.clone())))));
+                let visit = visit("v", "https://example.org/");
+                desk.at(opens + 40, Msg::Event(Box::new(event(EventKind::ElicitationRequested(visit)))));
+                desk.types(3000, &keys);
+                desk.run(3000 + end + 8000);
+                let text = streams::text(typed);
+                let (sent, draft) = if typed.ends_with("<enter>") {
+                    (vec![format!("prompt {text:?}")], String::new())
+                } else {
+                    (Vec::new(), text)
+                };
+                assert_eq!(desk.sent, sent, "{typed}, {between} ms, {opens}");
+                assert_eq!(desk.model.composer.text(), draft, "{typed}, {between} ms, {opens}");
+                assert_eq!(desk.model.panels.len(), 2);
+            }
+        }
+    }
+}
+
+/// Numbers that look random and are the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.roll(all.len() as u64) as usize]
+    }
+
+    fn sentence(&mut self) -> String {
+        const WORDS: &[&str] =
+            &["y", "n", "a", "N", "yes", "no", "1", "2", "please", "fix", "it", "x", "p", "w", "d", "é", "你好", "r", "q", "and"];
+        let count = 1 + self.roll(8);
+        let mut sentence = (0..count).map(|_| *self.of(WORDS)).collect::<Vec<_>>().join(" ");
+        if self.roll(6) == 0 {
+            sentence.insert(0, ' ');
+        }
+        // Numbers alone are keys of a list.
+        if !sentence.contains(char::is_alphabetic) {
+            sentence.push_str(" it");
+        }
+        // One key alone is an answer, and is to be one.
+        while sentence.chars().count() < 2 {
+            sentence.push('y');
+        }
+        sentence
+    }
+}
+
+/// One sentence across questions that come, go and arm anew while the window changes.
+fn random_sentence(seed: u64) {
+    let mut dice = Dice(seed);
+    let pace = match dice.roll(4) {
+        0 => Pace { strict: true, ..Pace::default() },
+        1 => Pace { arming_ms: 300 + dice.roll(2700), ..Pace::default() },
+        _ => Pace::default(),
+    };
+    let line_ms = (dice.roll(5) > 0).then(|| 1 + dice.roll(900));
+    let mut desk = Desk::new(pace, line_ms);
+    let sentence = dice.sentence();
+    let mut keys = Vec::new();
+    let mut at = 0;
+    for (nth, letter) in sentence.chars().enumerate() {
+        // A rest within the sentence, once it has begun.
+        if nth > 1 && dice.roll(12) == 0 {
+            at += 400 + dice.roll(2500);
+        }
+        keys.push((at, Some(letter)));
+        at += 20 + dice.roll(181);
+    }
+    let begin = 3000 + dice.roll(6000);
+    for nth in 0..=dice.roll(3) {
+        let opens = dice.roll(begin + at);
+        let mut approval = if dice.roll(2) == 0 { edit_approval("a") } else { command_approval("a") };
+        approval.approval_id = ApprovalId::new(format!("a{nth}"));
+        approval.tool_call_id = call(&format!("c{nth}"));
+        desk.asks(opens, approval);
+        if dice.roll(4) == 0 {
+            let ended =
+                completed(&format!("c{nth}"), ToolStatus::Failed, "", Some(ToolError::new(ErrorCode::Cancelled, "stopped")));
+            desk.at(opens + dice.roll(begin + at - opens), Msg::Event(Box::new(event(ended))));
+        }
+    }
+    for _ in 0..dice.roll(3) {
+        let time = dice.roll(begin + at);
+        let size = Size::new(*dice.of(&[60, 80, 120, 39]), *dice.of(&[20, 24, 12]));
+        let msg = [Msg::Input(Input::FocusIn), Msg::Resize(size), Msg::Resumed];
+        desk.at(time, msg.into_iter().nth(dice.roll(3) as usize).unwrap());
+    }
+    // Somebody looks at what waits, and then goes on typing.
+    match dice.roll(6) {
+        0 => desk.at(begin - dice.roll(2500), press(KeyCode::Tab, KeyModifiers::NONE)),
+        1 => desk.at(begin - dice.roll(2500), press(KeyCode::Char('q'), KeyModifiers::CONTROL)),
+        _ => {}
+    }
+    desk.types(begin, &keys);
+    desk.run(begin + at + 8000);
+    assert_eq!(desk.sent, Vec::<String>::new(), "seed {seed}: {sentence:?} was an answer");
+    assert_eq!(desk.model.composer.text(), sentence, "seed {seed}");
+}
+
+#[test]
+fn ten_thousand_sentences_across_opening_questions_decide_nothing_and_lose_nothing() {
+    for seed in 0..SENTENCES {
+        random_sentence(seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn sentences_of_any_seed_decide_nothing_and_lose_nothing(seed in any::<u64>()) {
+        random_sentence(seed);
+    }
+}
+
+/// A key that is held: once, and again after the delay of the keyboard.
+fn holds(desk: &mut Desk, from: u64, delay: u64, kind: KeyEventKind) {
+    desk.at(from, press(KeyCode::Char('y'), KeyModifiers::NONE));
+    for nth in 0..60 {
+        let key = KeyEvent::new_with_kind(KeyCode::Char('y'), KeyModifiers::NONE, kind);
+        desk.at(from + delay + nth * 33, Msg::Input(Input::Key(key)));
+    }
+}
+
+#[test]
+fn a_key_that_is_held_approves_nothing() {
+    for pace in paces() {
+        for (delay, kind) in
+            [(33, KeyEventKind::Press), (250, KeyEventKind::Press), (250, KeyEventKind::Repeat), (330, KeyEventKind::Repeat)]
+        {
+            for from in [50, 300, 700, 1500, 4000] {
+                let mut desk = Desk::roomy(pace, Some(5));
+                for name in ["a", "b", "c"] {
+                    desk.asks(10, edit_approval(name));
+                }
+                holds(&mut desk, from, delay, kind);
+                desk.run(12_000);
+                assert_eq!(desk.sent, Vec::<String>::new(), "from {from}, after {delay}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_held_with_a_slow_keyboard_approves_nothing_either() {
+    let pace = Pace { lone_ms: crate::tui::guard::HELD_MS, ..Pace::default() };
+    for delay in [330, 400, 500, 660] {
+        for kind in [KeyEventKind::Press, KeyEventKind::Repeat] {
+            let mut desk = Desk::roomy(pace, Some(5));
+            for name in ["a", "b", "c"] {
+                desk.asks(10, edit_approval(name));
+            }
+            holds(&mut desk, 4000, delay, kind);
+            desk.run(12_000);
+            assert_eq!(desk.sent, Vec::<String>::new(), "after {delay}");
+        }
+    }
+}
+
+#[test]
+fn the_person_can_decide() {
+    // A letter the moment the choices work, and the letter with Enter.
+    for (pace, with_enter, expected) in [
+        (Pace::default(), false, 850),
+        (Pace::default(), true, 550),
+        (Pace { arming_ms: 300, ..Pace::default() }, false, 650),
+        (Pace { strict: true, ..Pace::default() }, true, 50),
+    ] {
+        let mut desk = Desk::roomy(pace, Some(0));
+        desk.asks(1000, edit_approval("a"));
+        desk.run(1004);
+        let ready = (1004..9000).find(|now| desk.model.panels.open().unwrap().guard.is_armed(*now)).unwrap();
+        desk.at(ready, press(KeyCode::Char('y'), KeyModifiers::NONE));
+        if with_enter {
+            desk.at(ready + 50, press(KeyCode::Enter, KeyModifiers::NONE));
+        }
+        let decided = (1004..5000).find(|now| {
+            desk.run(*now);
+            !desk.sent.is_empty()
+        });
+        assert_eq!(desk.sent, ["a Approved"]);
+        assert_eq!(decided.unwrap() - 1004, expected, "from the first frame");
+    }
+}
+
+#[test]
+fn in_strict_mode_every_answer_is_a_key_and_enter_and_no_time_counts() {
+    let strict = Pace { strict: true, ..Pace::default() };
+    for (letter, wait, sent) in
+        [('y', 60_000, "a Approved"), ('y', 60, "a Approved"), ('n', 700, "a Denied { reason: None }"), ('n', 20, "")]
+    {
+        let mut desk = Desk::roomy(strict, Some(5));
+        desk.asks(1000, edit_approval("a"));
+        desk.at(2000, press(KeyCode::Char(letter), KeyModifiers::NONE));
+        desk.at(2000 + wait, press(KeyCode::Enter, KeyModifiers::NONE));
+        desk.run(2000 + wait - 1);
+        assert_eq!(desk.sent, Vec::<String>::new(), "{letter} alone");
+        desk.run(90_000);
+        assert_eq!(desk.sent.join(""), sent, "{letter} and enter after {wait} ms");
+    }
+    let mut desk = Desk::new(strict, Some(5));
+    desk.asks(1000, edit_approval("a"));
+    desk.run(2000);
+    let panel = desk.model.panels.open().unwrap();
+    assert!((0..panel.choices.len()).all(|at| panel.confirm(at) == Confirm::LetterThenEnter));
+}
+
+#[test]
+fn a_question_that_goes_takes_no_letter_with_it() {
+    for gone in [50, 200, 340] {
+        for others in [0, 1] {
+            let mut desk = Desk::new(Pace::default(), Some(5));
+            desk.asks(10, edit_approval("a"));
+            (0..others).for_each(|_| desk.asks(11, edit_approval("b")));
+            desk.types(4000, &[(0, Some('y')), (gone + 5, Some('e')), (gone + 60, Some('s'))]);
+            let error = ToolError::new(ErrorCode::Cancelled, "stopped");
+            let ended = completed("call-a", ToolStatus::Failed, "", Some(error));
+            desk.at(4000 + gone, Msg::Event(Box::new(event(ended))));
+            desk.run(12_000);
+            assert_eq!((desk.sent.len(), desk.model.composer.text().as_str()), (0, "yes"), "{gone} {others}");
+        }
+    }
+}
+
+#[test]
+fn a_reason_that_was_being_typed_for_a_question_that_goes_is_a_draft() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "N");
+    wait(&mut model, 6350);
+    play(&mut model, 6400, "not like");
+    let error = ToolError::new(ErrorCode::Cancelled, "stopped");
+    tell(&mut model, completed("call-a", ToolStatus::Failed, "", Some(error)), 7300);
+    assert_eq!(model.composer.text(), "not like");
+}
+
+#[test]
+fn a_question_waits_for_hands_that_were_busy_anywhere() {
+    // The last key was for a question, not for the draft.
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "n<enter>");
+    assert!(model.panels.is_empty());
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("b")), 6500);
+    assert!(!model.panels.is_open());
+    assert_eq!(model.deadline(6500), Some(7100));
+    wait(&mut model, 7100);
+    assert!(model.panels.is_open());
+}
+
+#[test]
+fn a_question_that_cannot_open_yet_wakes_nobody() {
+    let mut model = model(100, 40);
+    play(&mut model, 1000, "<ctrl+r>");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    assert_eq!(model.deadline(6000), None);
+}
+
+#[test]
+fn a_wait_that_was_looked_at_too_late_begins_anew() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 7000), Vec::<String>::new(), "keys may lie there unread");
+    assert_eq!(model.deadline(7000), Some(7350));
+    assert_eq!(wait(&mut model, 7350), ["a Approved"]);
+}
+
+#[test]
+fn trust_and_a_laxer_mode_take_two_keys() {
+    let mut model = model(100, 40);
+    let (question, _answered) = trust(&["AGENTS.md"]);
+    model.panels.add(crate::tui::approval::Panel::trust(question), true, None);
+    draw(&mut model, 1000);
+    play(&mut model, 3000, "y");
+    assert_eq!(wait(&mut model, 3350), Vec::<String>::new());
+    assert_eq!(play(&mut model, 3400, "<enter>"), ["trust Yes"]);
+    play(&mut model, 5000, "/mode auto<enter>");
+    play(&mut model, 8000, "y");
+    assert_eq!(wait(&mut model, 8350), Vec::<String>::new());
+    assert_eq!(play(&mut model, 13_500, "<enter>"), Vec::<String>::new(), "too late");
+}
+
+#[test]
+fn a_line_end_in_a_pasted_reason_denies_nothing() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "N");
+    wait(&mut model, 6350);
+    for (at, msg) in (7000..).step_by(2).zip(keys("wrong<enter>place")) {
+        assert!(update(&mut model, msg, at).is_empty());
+    }
+    assert_eq!(play(&mut model, 8000, "<enter>"), ["a Denied { reason: Some(\"wrong place\") }"]);
+}

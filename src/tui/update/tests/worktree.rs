@@ -1,0 +1,65 @@
+//! What the status row says of the workspace, and when it is asked for.
+
+use super::*;
+use crate::tui::samples::completed;
+
+/// How often it is asked for by these events.
+fn asked(model: &mut Model, events: Vec<EventKind>) -> usize {
+    let effects = events.into_iter().flat_map(|kind| update(model, Msg::Event(Box::new(event(kind))), 1000));
+    let is_one = |effect: &Effect| matches!(effect, Effect::Send(Command::LookUp(LookUp::Worktree)));
+    effects.collect::<Vec<_>>().iter().filter(|effect| is_one(effect)).count()
+}
+
+fn told(model: &mut Model, changed: u64, line: &str) {
+    let (branch, line) = (Some("main".to_owned()), Some(line.to_owned()));
+    tell(model, EventKind::LookedUp(LookedUp::Worktree { branch, changed: Some(changed), more: false, line }), 1000);
+}
+
+fn end() -> EventKind {
+    EventKind::StepStarted { step_count: 2 }
+}
+
+#[test]
+fn it_is_asked_for_at_the_end_of_steps_that_did_something_and_never_by_time() {
+    let mut model = model(120, 36);
+    let ran = |id: &str, tool: &str| {
+        let mut ended = completed(id, ToolStatus::Succeeded, "", None);
+        if let EventKind::ToolCompleted { tool_name, .. } = &mut ended {
+            tool.clone_into(tool_name);
+        }
+        vec![requested(id, tool, "$ make"), ended]
+    };
+    assert_eq!(asked(&mut model, vec![started("x"), end()]), 0);
+    assert_eq!(asked(&mut model, [ran("1", "ReadFile"), vec![end()]].concat()), 0);
+    assert_eq!(asked(&mut model, [ran("2", "EditFile"), ran("3", "RunCommand"), vec![end(), end()]].concat()), 1);
+    assert_eq!(asked(&mut model, [ran("4", "deploy"), vec![EventKind::TaskCancelled { step_count: 2 }]].concat()), 1);
+    for at in [2000, 60_000, 3_600_000] {
+        assert!(update(&mut model, Msg::Time, at).is_empty());
+    }
+    model.options.status = vec!["model".to_owned()];
+    assert_eq!(asked(&mut model, [ran("5", "EditFile"), vec![end()]].concat()), 0, "nobody would see it");
+}
+
+#[test]
+fn the_status_row_has_what_was_found_and_what_the_command_said_made_harmless() {
+    let mut model = model(140, 36);
+    told(&mut model, 3, "3 jobs \x1b[31m\x1b]52;c;aGk=\x07red\u{202e}");
+    let row = draw(&mut model, 1000).lines().rev().nth(1).unwrap().to_owned();
+    assert!(row.contains("main ±3") && row.contains("3 jobs red") && !row.contains("aGk"), "{row}");
+    told(&mut model, 0, &"long ".repeat(40));
+    let row = draw(&mut model, 1000).lines().rev().nth(1).unwrap().to_owned();
+    assert!(row.contains("│ main │") && row.contains("long long") && row.contains('…'), "{row}");
+}
+
+#[test]
+fn items_of_the_settings_stand_in_their_order() {
+    let mut model = model(120, 36);
+    model.options.status = ["branch", "nonsense", "cost", "model"].map(str::to_owned).to_vec();
+    told(&mut model, 1, "no item");
+    let row = |model: &mut Model| draw(model, 1000).lines().rev().nth(1).unwrap().trim().to_owned();
+    assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ ask");
+    // What may not be overlooked is no matter of taste.
+    model.header.sandbox = "sandbox OFF".to_owned();
+    model.header.mode = Mode::Auto;
+    assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ auto │ sandbox OFF");
+}

@@ -1,0 +1,65 @@
+//! `/tree`: the branches of this session, one of which is gone on with.
+
+use super::keys::take;
+use super::sessions::{has_words, look_up, may_leave, resume};
+use crate::protocol::{Branch, LookUp};
+use crate::tui::model::{Effect, Model};
+use crate::tui::picker::Picked;
+use crate::tui::tree::Tree;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let Some(session_id) = has_words(model, "/tree", now) else { return };
+    take(model, now, effects);
+    model.help = None;
+    model.reading = None;
+    model.search = None;
+    model.tree = Some(Tree::new());
+    look_up(effects, LookUp::Branches { session_id });
+}
+
+pub fn told(model: &mut Model, branches: Vec<Branch>) {
+    if let Some(tree) = &mut model.tree {
+        tree.told(branches, model.session.as_ref(), &model.glyphs);
+    }
+}
+
+/// Whether the list is open: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let Some(tree) = &mut model.tree else { return false };
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    model.keys.last_key = Some(now);
+    model.said = None;
+    match tree.picker.key(key) {
+        Picked::Nothing | Picked::Refused(_) => {}
+        Picked::Closed => model.tree = None,
+        Picked::Chosen(chosen) => {
+            let Some(branch) = tree.of_key(&chosen).cloned() else { return true };
+            go(model, branch, now, effects);
+        }
+        Picked::Other => match key.code {
+            KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+            // What waits for the person comes first.
+            KeyCode::Tab if waits => model.panels.open_current(model.keys.last_text),
+            _ => {}
+        },
+    }
+    true
+}
+
+/// A session is opened; of what was gone back from a copy is made, for nothing that was undone comes back by itself.
+fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
+    let Branch { session_id, records, .. } = branch;
+    if records.is_none() && model.session.as_ref() == Some(&session_id) {
+        model.tree = None;
+        return model.say("this one is open", now);
+    }
+    if records.is_none() {
+        return resume(model, session_id, now, effects);
+    }
+    if may_leave(model, "/tree", now) {
+        model.say("copying the session", now);
+        look_up(effects, LookUp::Fork { session_id, records });
+    }
+}

@@ -1,0 +1,90 @@
+//! The sessions to choose from, and beside the list what was said last in the highlighted one.
+
+use super::GUTTER;
+use crate::protocol::LookKind;
+use crate::text;
+use crate::tui::model::Model;
+use crate::tui::sessions::Sessions;
+use crate::tui::theme::Token;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+/// From this width on both have room.
+pub const WIDE: u16 = 100;
+
+/// Draws it and says where the cursor is.
+pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    let sessions = model.sessions.as_mut()?;
+    let wide = area.width >= WIDE;
+    if !wide && sessions.shows_look {
+        // What is not on the screen cannot be chosen, but this is the highlighted one.
+        let cursor = sessions.picker.draw(Rect { height: 3.min(area.height), ..area }, buffer, &model.theme, &model.glyphs);
+        let below = Rect { y: area.y + 3.min(area.height), height: area.height.saturating_sub(3), ..area };
+        look(model, below, buffer);
+        return Some(cursor);
+    }
+    let left = if wide { area.width * 55 / 100 } else { area.width };
+    let cursor = sessions.picker.draw(Rect { width: left, ..area }, buffer, &model.theme, &model.glyphs);
+    if wide {
+        for y in area.y..area.bottom() {
+            buffer.set_stringn(area.x + left, y, model.glyphs.separator, 1, model.theme.style(Token::Faint));
+        }
+        look(model, Rect { x: area.x + left + 1, width: area.width - left - 1, ..area }, buffer);
+    }
+    Some(cursor)
+}
+
+fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
+    let Some(sessions) = &model.sessions else { return };
+    let width = usize::from(area.width.saturating_sub(GUTTER + 1));
+    let x = area.x + 1;
+    let Some(look) = sessions.shown() else {
+        let words = waits_words(sessions);
+        buffer.set_stringn(x + GUTTER, area.y, words, width, model.theme.style(Token::Muted));
+        return;
+    };
+    let facts: Vec<String> = look.facts.iter().map(|fact| text::truncate(&line(fact), width).into_owned()).collect();
+    let room = usize::from(area.height).saturating_sub(facts.len() + 1);
+    let mut rows: Vec<(&str, String, Token)> = Vec::new();
+    for one in &look.lines {
+        let (sign, token) = match one.kind {
+            LookKind::Prompt => (model.glyphs.user, Token::Accent),
+            LookKind::Answer => ("", Token::Text),
+            LookKind::Done => (model.glyphs.done, Token::Muted),
+            LookKind::Failed => (model.glyphs.failed, Token::Danger),
+            LookKind::Denied => (model.glyphs.denied, Token::Warn),
+            LookKind::Waits => (model.glyphs.waits, Token::Warn),
+            LookKind::Note => (model.glyphs.note, Token::Muted),
+        };
+        let words = line(&one.text);
+        // What was said has two rows, what was done one.
+        let most = if matches!(one.kind, LookKind::Prompt | LookKind::Answer) { 3 } else { 1 };
+        let pieces = text::wrap(&words, width.max(1));
+        let cut = pieces.len() > most;
+        for (at, piece) in pieces.into_iter().take(most).enumerate() {
+            let mut words = words[piece].trim_end().to_owned();
+            if cut && at + 1 == most {
+                words = text::truncate(&format!("{words} …"), width).into_owned();
+            }
+            rows.push((if at == 0 { sign } else { "" }, words, token));
+        }
+    }
+    // The end is what one goes on from.
+    let skip = rows.len().saturating_sub(room);
+    for ((sign, words, token), y) in rows.iter().skip(skip).zip(area.y..area.bottom()) {
+        buffer.set_stringn(x, y, sign, GUTTER.into(), model.theme.style(*token));
+        buffer.set_stringn(x + GUTTER, y, words, width, model.theme.style(*token));
+    }
+    for (fact, y) in facts.iter().zip(area.bottom().saturating_sub(facts.len() as u16)..area.bottom()) {
+        buffer.set_stringn(x + GUTTER, y, fact, width, model.theme.style(Token::Faint));
+    }
+}
+
+fn waits_words(sessions: &Sessions) -> &'static str {
+    if sessions.at().is_some() { "looking" } else { "" }
+}
+
+/// As one line that no terminal obeys.
+fn line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

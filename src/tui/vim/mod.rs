@@ -1,0 +1,479 @@
+//! Vim's keys for the draft: normal, insert and visual mode, operators with motions, counts, and `.`.
+
+mod edit;
+mod motion;
+#[cfg(test)]
+mod tests;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use motion::{Find, Lines, Motion, Place};
+use tui_textarea::{CursorMove, TextArea};
+
+/// Larger counts mean nothing in a draft.
+const MOST: usize = 9_999;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Insert,
+    Normal,
+    Visual { by_lines: bool },
+}
+
+/// What a key did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Did {
+    /// It is not for the draft.
+    Nothing,
+    /// The text is as it was.
+    Moved,
+    Changed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Delete,
+    Change,
+    Yank,
+}
+
+/// What the next key belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    Nothing,
+    /// After `g`.
+    Go,
+    Find {
+        forward: bool,
+        till: bool,
+    },
+    Replace,
+    /// After `i` or `a` behind an operator.
+    Object {
+        around: bool,
+    },
+}
+
+/// What was taken last.
+#[derive(Debug, Default)]
+struct Register {
+    text: String,
+    by_lines: bool,
+}
+
+/// What an operator works on.
+enum Extent {
+    /// Up to the second place, without it.
+    Letters(Place, Place),
+    /// These rows, both of them.
+    Rows(usize, usize),
+}
+
+#[derive(Debug)]
+pub struct Vim {
+    mode: Mode,
+    count: Option<usize>,
+    operator: Option<(Operator, usize)>,
+    waits: Waits,
+    register: Register,
+    last_find: Option<Find>,
+    /// Where the selection began.
+    anchor: Place,
+    /// The keys of the change under way, and of the one before, for `.`.
+    typed: Vec<KeyEvent>,
+    last_change: Vec<KeyEvent>,
+    repeats: bool,
+}
+
+impl Default for Vim {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Insert,
+            count: None,
+            operator: None,
+            waits: Waits::Nothing,
+            register: Register::default(),
+            last_find: None,
+            anchor: Place::default(),
+            typed: Vec::new(),
+            last_change: Vec::new(),
+            repeats: false,
+        }
+    }
+}
+
+impl Vim {
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What is selected, up to the second place without it: each a row and a column.
+    pub fn selection(&self, area: &TextArea<'_>) -> Option<((usize, usize), (usize, usize))> {
+        let Mode::Visual { by_lines } = self.mode else { return None };
+        let (from, to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
+        let lines = Lines::new(area.lines());
+        Some(if by_lines {
+            ((from.row, 0), (to.row, lines.length(to.row)))
+        } else {
+            ((from.row, from.column), (to.row, lines.behind(to)))
+        })
+    }
+
+    /// A new draft is typed.
+    pub fn begin_anew(&mut self) {
+        (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, Waits::Nothing);
+        self.typed.clear();
+    }
+
+    /// One key, while the draft has the keyboard.
+    pub fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
+        if !self.repeats {
+            self.typed.push(key);
+        }
+        let did = match self.mode {
+            Mode::Insert => self.insert(area, key),
+            Mode::Normal | Mode::Visual { .. } => self.command(area, key),
+        };
+        if did == Did::Nothing {
+            self.typed.pop();
+        }
+        let is_idle =
+            self.mode == Mode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == Waits::Nothing;
+        if is_idle && !self.repeats {
+            let typed = std::mem::take(&mut self.typed);
+            // What only repeats is no change of its own.
+            if !typed.is_empty() && (did == Did::Changed || is_typing(&typed)) {
+                self.last_change = typed;
+            }
+        }
+        did
+    }
+
+    fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
+        if key.code != KeyCode::Esc {
+            return Did::Nothing;
+        }
+        if area.is_empty() {
+            // There is nothing to give commands to: it stops the task, as everywhere.
+            return Did::Nothing;
+        }
+        self.mode = Mode::Normal;
+        let lines = Lines::new(area.lines());
+        let at = here(area);
+        go(area, Place { column: if at.column > 0 { lines.before(at) } else { 0 }, ..at });
+        Did::Moved
+    }
+
+    fn command(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if key.code == KeyCode::Esc {
+            return self.escape();
+        }
+        let KeyCode::Char(letter) = key.code else { return Did::Nothing };
+        if control {
+            return if letter == 'r' && self.waits == Waits::Nothing && area.redo() {
+                self.done(Did::Changed)
+            } else {
+                Did::Nothing
+            };
+        }
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            return Did::Nothing;
+        }
+        match std::mem::replace(&mut self.waits, Waits::Nothing) {
+            Waits::Nothing => self.letter(area, letter),
+            Waits::Go if letter == 'g' => {
+                let number = self.count;
+                self.moved(area, Motion::Line(number))
+            }
+            Waits::Go => self.done(Did::Moved),
+            Waits::Find { forward, till } => {
+                let find = Find { letter, forward, till, again: false };
+                self.last_find = Some(find);
+                self.moved(area, Motion::Find(find))
+            }
+            Waits::Replace => self.replace(area, letter),
+            Waits::Object { around } => self.object(area, letter, around),
+        }
+    }
+
+    /// What was begun is given up, or the selection; there is nothing of it left to give up: the key is not for the draft.
+    fn escape(&mut self) -> Did {
+        let is_open =
+            self.operator.is_some() || self.count.is_some() || self.waits != Waits::Nothing || self.mode != Mode::Normal;
+        self.mode = Mode::Normal;
+        self.done(if is_open { Did::Moved } else { Did::Nothing })
+    }
+
+    fn done(&mut self, did: Did) -> Did {
+        (self.count, self.operator, self.waits) = (None, None, Waits::Nothing);
+        did
+    }
+
+    fn times(&self) -> usize {
+        (self.count.unwrap_or(1) * self.operator.map_or(1, |(_, count)| count)).clamp(1, MOST)
+    }
+
+    fn letter(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+        if let Some(digit) = letter.to_digit(10).filter(|digit| *digit > 0 || self.count.is_some()) {
+            self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MOST));
+            return Did::Moved;
+        }
+        if let Some(motion) = self.motion(letter) {
+            return self.moved(area, motion);
+        }
+        let in_visual = self.mode != Mode::Normal;
+        match letter {
+            'g' => self.waits = Waits::Go,
+            'f' | 't' | 'F' | 'T' => {
+                self.waits = Waits::Find { forward: letter.is_lowercase(), till: letter.eq_ignore_ascii_case(&'t') };
+            }
+            'i' | 'a' if self.operator.is_some() || in_visual => self.waits = Waits::Object { around: letter == 'a' },
+            'd' | 'c' | 'y' | 'x' | 's' | 'X' | 'S' | 'D' | 'C' | 'Y' if in_visual => return self.on_selection(area, letter),
+            'd' | 'c' | 'y' => return self.operator(area, letter),
+            _ if self.operator.is_some() => return self.done(Did::Moved),
+            'x' => return self.with(area, Operator::Delete, Motion::Right),
+            'X' => return self.with(area, Operator::Delete, Motion::Left),
+            's' => return self.with(area, Operator::Change, Motion::Right),
+            'D' => return self.with(area, Operator::Delete, Motion::LineEnd),
+            'C' => return self.with(area, Operator::Change, Motion::LineEnd),
+            'S' => return self.rows(area, Operator::Change),
+            'Y' => return self.rows(area, Operator::Yank),
+            'p' | 'P' => return self.put(area, letter == 'p'),
+            'u' => {
+                let changed = (0..self.times()).filter(|_| area.undo()).count() > 0;
+                let at = here(area);
+                go(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });
+                return self.done(if changed { Did::Changed } else { Did::Moved });
+            }
+            'r' => self.waits = Waits::Replace,
+            '~' => return self.turn_case(area),
+            'J' => return self.join(area),
+            '.' => return self.repeat(area),
+            'v' | 'V' => self.select(area, letter == 'V'),
+            'i' | 'I' | 'a' | 'A' | 'o' | 'O' => return self.begin_insert(area, letter),
+            // Nothing of Vim's is meant; in an empty draft it may be a key of the screen.
+            _ => {
+                let did = if area.is_empty() { Did::Nothing } else { Did::Moved };
+                return self.done(did);
+            }
+        }
+        Did::Moved
+    }
+
+    fn motion(&self, letter: char) -> Option<Motion> {
+        Some(match letter {
+            'h' => Motion::Left,
+            'l' | ' ' => Motion::Right,
+            'j' => Motion::Down,
+            'k' => Motion::Up,
+            'w' | 'W' => Motion::WordForward { big: letter == 'W' },
+            'b' | 'B' => Motion::WordBack { big: letter == 'B' },
+            'e' | 'E' => Motion::WordEnd { big: letter == 'E' },
+            '0' => Motion::LineStart,
+            '^' => Motion::FirstLetter,
+            '$' => Motion::LineEnd,
+            'G' => self.count.map_or(Motion::LastLine, |number| Motion::Line(Some(number))),
+            ';' => Motion::Find(Find { again: true, ..self.last_find? }),
+            ',' => {
+                let find = self.last_find?;
+                Motion::Find(Find { forward: !find.forward, again: true, ..find })
+            }
+            _ => return None,
+        })
+    }
+
+    /// The cursor goes there, or the operator that waits takes all on the way.
+    fn moved(&mut self, area: &mut TextArea<'_>, motion: Motion) -> Did {
+        if let Some((operator, _)) = self.operator {
+            return self.with(area, operator, motion);
+        }
+        let lines = Lines::new(area.lines());
+        let at = here(area);
+        let Some(to) = lines.to(at, motion, self.times()) else {
+            // At its first or last line a draft may give way to another one.
+            let leaves = matches!(motion, Motion::Up | Motion::Down) && self.mode == Mode::Normal;
+            return self.done(if leaves { Did::Nothing } else { Did::Moved });
+        };
+        go(area, Place { column: to.column.min(lines.last(to.row)), ..to });
+        self.done(Did::Moved)
+    }
+
+    fn with(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> Did {
+        let lines = Lines::new(area.lines());
+        let from = here(area);
+        // A changed word leaves the blanks behind it.
+        let motion = match (operator, motion) {
+            (Operator::Change, Motion::WordForward { big })
+                if !lines.between(from, line_end(&lines, from)).starts_with([' ', '\t']) =>
+            {
+                Motion::WordEnd { big }
+            }
+            (_, motion) => motion,
+        };
+        let times = self.times();
+        let Some(mut to) = lines.to(from, motion, times).or_else(|| (motion == Motion::LineEnd).then_some(from)) else {
+            return self.done(Did::Moved);
+        };
+        if motion.is_by_lines() {
+            return self.apply(area, operator, &Extent::Rows(from.row.min(to.row), from.row.max(to.row)));
+        }
+        // The last word of a line does not take the end of the line along.
+        if matches!(motion, Motion::WordForward { .. }) && to.row > from.row {
+            to = line_end(&lines, Place { row: to.row - 1, column: 0 });
+        }
+        if motion.is_inclusive() {
+            to.column = lines.behind(to);
+        }
+        self.apply(area, operator, &Extent::Letters(from.min(to), from.max(to)))
+    }
+
+    fn operator(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+        let operator = match letter {
+            'd' => Operator::Delete,
+            'c' => Operator::Change,
+            _ => Operator::Yank,
+        };
+        match self.operator {
+            Some((before, _)) if before == operator => self.rows(area, operator),
+            Some(_) => self.done(Did::Moved),
+            None => {
+                self.operator = Some((operator, self.count.take().unwrap_or(1)));
+                Did::Moved
+            }
+        }
+    }
+
+    /// This row, and as many below it as the count says.
+    fn rows(&mut self, area: &mut TextArea<'_>, operator: Operator) -> Did {
+        let row = here(area).row;
+        let last = (row + self.times() - 1).min(area.lines().len() - 1);
+        self.apply(area, operator, &Extent::Rows(row, last))
+    }
+
+    fn on_selection(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+        let operator = match letter.to_ascii_lowercase() {
+            'd' | 'x' => Operator::Delete,
+            'c' | 's' => Operator::Change,
+            _ => Operator::Yank,
+        };
+        let by_lines = self.mode == Mode::Visual { by_lines: true } || letter.is_uppercase();
+        let (from, mut to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
+        self.mode = Mode::Normal;
+        if by_lines {
+            return self.apply(area, operator, &Extent::Rows(from.row, to.row));
+        }
+        to.column = Lines::new(area.lines()).behind(to);
+        self.apply(area, operator, &Extent::Letters(from, to))
+    }
+
+    fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> Did {
+        let at = here(area);
+        let lines = Lines::new(area.lines());
+        let found = match letter {
+            'w' | 'W' => Some(lines.word(at, letter == 'W', around)),
+            '"' | '\'' | '`' => lines.quoted(at, letter, around),
+            _ => None,
+        };
+        let Some(found) = found else { return self.done(Did::Moved) };
+        let (from, to) = (Place { column: found.start, ..at }, Place { column: found.end, ..at });
+        if let Some((operator, _)) = self.operator {
+            return self.apply(area, operator, &Extent::Letters(from, to));
+        }
+        self.anchor = from;
+        go(area, Place { column: lines.before(to), ..to });
+        self.done(Did::Moved)
+    }
+
+    fn apply(&mut self, area: &mut TextArea<'_>, operator: Operator, extent: &Extent) -> Did {
+        let lines = Lines::new(area.lines());
+        let (from, to, by_lines) = match *extent {
+            Extent::Letters(from, to) => (from, to, false),
+            Extent::Rows(first, last) => {
+                (Place { row: first, column: 0 }, line_end(&lines, Place { row: last, column: 0 }), true)
+            }
+        };
+        self.register = Register { text: lines.between(from, to), by_lines };
+        area.set_yank_text(self.register.text.clone());
+        if operator == Operator::Yank {
+            go(area, if by_lines { here(area) } else { from });
+            return self.done(Did::Moved);
+        }
+        // A row that goes takes one end of a line along.
+        let (start, end) = match (by_lines && operator == Operator::Delete, from.row > 0, to.row + 1 < lines.count()) {
+            (true, _, true) => (from, Place { row: to.row + 1, column: 0 }),
+            (true, true, false) => (line_end(&lines, Place { row: from.row - 1, column: 0 }), to),
+            (_, _, _) => (from, to),
+        };
+        cut(area, start, end);
+        if operator == Operator::Change {
+            self.mode = Mode::Insert;
+        } else {
+            let lines = Lines::new(area.lines());
+            let row = from.row.min(lines.count() - 1);
+            let column = if by_lines { 0 } else { from.column.min(lines.last(row)) };
+            go(area, Place { row, column });
+        }
+        self.done(Did::Changed)
+    }
+
+    fn select(&mut self, area: &mut TextArea<'_>, by_lines: bool) {
+        if self.mode == (Mode::Visual { by_lines }) {
+            self.mode = Mode::Normal;
+            return;
+        }
+        if self.mode == Mode::Normal {
+            self.anchor = here(area);
+        }
+        self.mode = Mode::Visual { by_lines };
+    }
+
+    fn repeat(&mut self, area: &mut TextArea<'_>) -> Did {
+        self.done(Did::Moved);
+        self.repeats = true;
+        for key in self.last_change.clone() {
+            if self.key(area, key) == Did::Nothing {
+                area.input(key);
+            }
+        }
+        self.repeats = false;
+        self.typed.clear();
+        Did::Changed
+    }
+
+    /// A key that insert mode left to the draft's own editing, for `.`.
+    pub fn was_typed(&mut self, key: KeyEvent) {
+        self.typed.push(key);
+    }
+}
+
+/// Whether these keys went through insert mode: they are one change.
+fn is_typing(typed: &[KeyEvent]) -> bool {
+    typed.len() > 1 && typed.last().is_some_and(|key| key.code == KeyCode::Esc)
+}
+
+fn here(area: &TextArea<'_>) -> Place {
+    let at = area.cursor();
+    Place { row: at.0, column: at.1 }
+}
+
+fn line_end(lines: &Lines, at: Place) -> Place {
+    Place { column: lines.length(at.row), ..at }
+}
+
+fn go(area: &mut TextArea<'_>, to: Place) {
+    let bounded = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+    area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
+}
+
+fn cut(area: &mut TextArea<'_>, from: Place, to: Place) {
+    if from == to {
+        return;
+    }
+    let yanked = area.yank_text();
+    area.cancel_selection();
+    go(area, from);
+    area.start_selection();
+    go(area, to);
+    area.cut();
+    area.set_yank_text(yanked);
+}

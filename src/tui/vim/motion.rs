@@ -1,0 +1,284 @@
+//! Where a motion leads: pure, by lines and columns. A column counts characters; one letter with its marks is passed as a whole.
+
+use std::ops::Range;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// A place in the text; `column` may be the end of its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    pub row: usize,
+    pub column: usize,
+}
+
+/// A search for one character in the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Find {
+    pub letter: char,
+    pub forward: bool,
+    /// Stops beside it.
+    pub till: bool,
+    /// Goes on from where one before it stopped.
+    pub again: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Motion {
+    Left,
+    Right,
+    Up,
+    Down,
+    /// `big`: only blanks part words.
+    WordForward {
+        big: bool,
+    },
+    WordBack {
+        big: bool,
+    },
+    WordEnd {
+        big: bool,
+    },
+    LineStart,
+    FirstLetter,
+    LineEnd,
+    /// By its number, from 1; without one the first.
+    Line(Option<usize>),
+    LastLine,
+    Find(Find),
+}
+
+impl Motion {
+    /// Whether an operator takes whole lines with it.
+    pub fn is_by_lines(self) -> bool {
+        matches!(self, Self::Up | Self::Down | Self::Line(_) | Self::LastLine)
+    }
+
+    /// Whether an operator takes the letter it ends on along.
+    pub fn is_inclusive(self) -> bool {
+        matches!(self, Self::WordEnd { .. } | Self::LineEnd | Self::Find(Find { forward: true, .. }))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Blank,
+    Word,
+    Sign,
+}
+
+fn class(letter: char, big: bool) -> Class {
+    match letter {
+        _ if letter.is_whitespace() => Class::Blank,
+        _ if big || letter.is_alphanumeric() || letter == '_' => Class::Word,
+        _ => Class::Sign,
+    }
+}
+
+/// The text, as motions look at it.
+pub struct Lines(Vec<Vec<char>>);
+
+impl Lines {
+    pub fn new(lines: &[String]) -> Self {
+        Self(lines.iter().map(|line| line.chars().collect()).collect())
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Characters of a row.
+    pub fn length(&self, row: usize) -> usize {
+        self.0.get(row).map_or(0, Vec::len)
+    }
+
+    /// The last letter of a row, or its start where it is empty.
+    pub fn last(&self, row: usize) -> usize {
+        self.before(Place { row, column: self.length(row) })
+    }
+
+    /// The text between two places.
+    pub fn between(&self, from: Place, to: Place) -> String {
+        let mut out = String::new();
+        for row in from.row..=to.row.min(self.count().saturating_sub(1)) {
+            let start = if row == from.row { from.column } else { 0 };
+            let end = if row == to.row { to.column } else { self.length(row) };
+            out.extend(self.0[row].get(start..end.max(start).min(self.length(row))).unwrap_or_default());
+            if row < to.row {
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    /// Where letters begin in a row.
+    fn starts(&self, row: usize) -> Vec<usize> {
+        let line: String = self.0.get(row).into_iter().flatten().collect();
+        let mut column = 0;
+        let start = |letter: &str| {
+            let start = column;
+            column += letter.chars().count();
+            start
+        };
+        line.graphemes(true).map(start).collect()
+    }
+
+    /// The column of the letter before.
+    pub fn before(&self, at: Place) -> usize {
+        self.starts(at.row).into_iter().take_while(|start| *start < at.column).last().unwrap_or(0)
+    }
+
+    /// The column behind the letter here.
+    pub fn behind(&self, at: Place) -> usize {
+        self.starts(at.row).into_iter().find(|start| *start > at.column).unwrap_or(self.length(at.row))
+    }
+
+    fn class(&self, at: Place, big: bool) -> Class {
+        self.0[at.row].get(at.column).map_or(Class::Blank, |letter| class(*letter, big))
+    }
+
+    fn next(&self, at: Place) -> Option<Place> {
+        match at {
+            Place { row, column } if column < self.length(row) => Some(Place { row, column: column + 1 }),
+            Place { row, .. } if row + 1 < self.count() => Some(Place { row: row + 1, column: 0 }),
+            Place { .. } => None,
+        }
+    }
+
+    fn previous(&self, at: Place) -> Option<Place> {
+        match at {
+            Place { row, column } if column > 0 => Some(Place { row, column: column - 1 }),
+            Place { row, .. } if row > 0 => Some(Place { row: row - 1, column: self.length(row - 1) }),
+            Place { .. } => None,
+        }
+    }
+
+    fn first_letter(&self, row: usize) -> usize {
+        self.0[row].iter().position(|letter| !letter.is_whitespace()).unwrap_or(0)
+    }
+
+    /// Where a motion leads from here; nothing where it cannot be made.
+    pub fn to(&self, from: Place, motion: Motion, count: usize) -> Option<Place> {
+        let Place { row, column } = from;
+        let repeat = |step: &dyn Fn(Place) -> Option<Place>| {
+            let mut at = from;
+            for _ in 0..count {
+                let Some(next) = step(at) else { break };
+                at = next;
+            }
+            (at != from).then_some(at)
+        };
+        match motion {
+            Motion::Left => repeat(&|at| (at.column > 0).then(|| Place { column: self.before(at), ..at })),
+            Motion::Right => repeat(&|at| (at.column < self.length(row)).then(|| Place { column: self.behind(at), ..at })),
+            Motion::Up => row.checked_sub(count).map(|row| Place { row, column }),
+            Motion::Down => (row + count < self.count()).then_some(Place { row: row + count, column }),
+            Motion::WordForward { big } => repeat(&|at| self.word_forward(at, big)),
+            Motion::WordBack { big } => repeat(&|at| self.word_back(at, big)),
+            Motion::WordEnd { big } => repeat(&|at| self.word_end(at, big)),
+            Motion::LineStart => Some(Place { row, column: 0 }),
+            Motion::FirstLetter => Some(Place { row, column: self.first_letter(row) }),
+            Motion::LineEnd => {
+                let row = (row + count - 1).min(self.count() - 1);
+                Some(Place { row, column: self.last(row) })
+            }
+            Motion::Line(number) => {
+                let row = number.unwrap_or(1).clamp(1, self.count()) - 1;
+                Some(Place { row, column: self.first_letter(row) })
+            }
+            Motion::LastLine => {
+                let row = self.count() - 1;
+                Some(Place { row, column: self.first_letter(row) })
+            }
+            Motion::Find(find) => self.find(from, find, count),
+        }
+    }
+
+    fn word_forward(&self, from: Place, big: bool) -> Option<Place> {
+        let mut at = from;
+        let began = self.class(at, big);
+        while began != Class::Blank && at.row == from.row && self.class(at, big) == began {
+            at = self.next(at)?;
+        }
+        while self.class(at, big) == Class::Blank && (at == from || self.length(at.row) > 0) {
+            let Some(next) = self.next(at) else { return (at != from).then_some(at) };
+            at = next;
+        }
+        Some(at)
+    }
+
+    fn word_back(&self, from: Place, big: bool) -> Option<Place> {
+        let mut at = self.previous(from)?;
+        while self.class(at, big) == Class::Blank && self.length(at.row) > 0 {
+            let Some(previous) = self.previous(at) else { return Some(at) };
+            at = previous;
+        }
+        let class = self.class(at, big);
+        while let Some(previous) = self.previous(at) {
+            if class == Class::Blank || previous.row != at.row || self.class(previous, big) != class {
+                break;
+            }
+            at = previous;
+        }
+        Some(at)
+    }
+
+    fn word_end(&self, from: Place, big: bool) -> Option<Place> {
+        let mut at = self.next(from)?;
+        while self.class(at, big) == Class::Blank {
+            at = self.next(at)?;
+        }
+        let class = self.class(at, big);
+        while let Some(next) = self.next(at) {
+            if next.row != at.row || self.class(next, big) != class {
+                break;
+            }
+            at = next;
+        }
+        Some(at)
+    }
+
+    fn find(&self, from: Place, Find { letter, forward, till, again }: Find, count: usize) -> Option<Place> {
+        let line = &self.0[from.row];
+        // One that stops beside what it looks for stands there already when it goes on.
+        let is_it = |at: &usize| line[*at] == letter;
+        let column = if forward {
+            let first = from.column + 1 + usize::from(till && again && line.get(from.column + 1) == Some(&letter));
+            (first..line.len()).filter(is_it).nth(count - 1)? - usize::from(till)
+        } else {
+            let skipped = usize::from(till && again && from.column > 0 && line.get(from.column - 1) == Some(&letter));
+            (0..from.column.saturating_sub(skipped)).rev().filter(is_it).nth(count - 1)? + usize::from(till)
+        };
+        Some(Place { column, ..from })
+    }
+
+    /// The word here, or the blanks; `around`: with the blanks beside it.
+    pub fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
+        let line = &self.0[at.row];
+        if line.is_empty() {
+            return 0..0;
+        }
+        let of = |column: usize| class(line[column], big);
+        let here = at.column.min(line.len() - 1);
+        let run = |from: usize| {
+            let start = (0..from).rev().take_while(|column| of(*column) == of(from)).last().unwrap_or(from);
+            let end = (from..line.len()).take_while(|column| of(*column) == of(from)).last().unwrap_or(from);
+            start..end + 1
+        };
+        let inner = run(here);
+        if !around {
+            return inner;
+        }
+        let is_blank = |column: usize| of(column) == Class::Blank;
+        match (inner.end < line.len(), inner.start > 0) {
+            (true, _) if is_blank(inner.end) != is_blank(here) => inner.start..run(inner.end).end,
+            (_, true) if is_blank(inner.start - 1) && !is_blank(here) => run(inner.start - 1).start..inner.end,
+            (_, _) => inner,
+        }
+    }
+
+    /// What stands in quotes here, or first behind this place; `around`: with them.
+    pub fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
+        let quotes: Vec<usize> = (0..self.length(at.row)).filter(|column| self.0[at.row][*column] == quote).collect();
+        let pair = quotes.chunks_exact(2).find(|pair| at.column <= pair[1])?;
+        Some(if around { pair[0]..pair[1] + 1 } else { pair[0] + 1..pair[1] })
+    }
+}

@@ -1,0 +1,193 @@
+//! Drafts before and after keys. `|` is the cursor.
+
+use super::*;
+use proptest::prelude::*;
+
+fn text_area(text: &str) -> TextArea<'static> {
+    let lines = text.split('\n').map(|line| line.replace('|', "")).collect();
+    let mut area = TextArea::new(lines);
+    for (row, line) in text.split('\n').enumerate() {
+        if let Some(at) = line.find('|') {
+            go(&mut area, Place { row, column: line[..at].chars().count() });
+        }
+    }
+    area
+}
+
+fn shown(area: &TextArea<'_>) -> String {
+    let at = here(area);
+    let lines = area.lines().iter().enumerate().map(|(row, line)| {
+        let cut = line.char_indices().nth(at.column).map_or(line.len(), |(byte, _)| byte);
+        if row == at.row { format!("{}|{}", &line[..cut], &line[cut..]) } else { line.clone() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn press(vim: &mut Vim, area: &mut TextArea<'static>, keys: &str) {
+    for letter in keys.chars() {
+        let key = match letter {
+            '⎋' => KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE),
+            '↻' => KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL),
+            letter => KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE),
+        };
+        if vim.key(area, key) == Did::Nothing && vim.mode() == Mode::Insert {
+            vim.was_typed(key);
+            area.input(key);
+        }
+    }
+}
+
+/// From normal mode.
+fn after(text: &str, keys: &str) -> String {
+    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(text));
+    press(&mut vim, &mut area, keys);
+    shown(&area)
+}
+
+#[test]
+fn motions_lead_where_vim_leads() {
+    for (text, keys, expected) in [
+        ("|one two", "w", "one |two"),
+        ("|one, two", "w", "one|, two"),
+        ("|one, two", "W", "one, |two"),
+        ("|one\n\n  two", "w", "one\n|\n  two"),
+        ("|one\n\n  two", "ww", "one\n\n  |two"),
+        ("|one two three", "2w", "one two |three"),
+        ("|one", "w", "on|e"),
+        ("one tw|o", "b", "one |two"),
+        ("one |two", "b", "|one two"),
+        ("one\n|two", "b", "|one\ntwo"),
+        ("|one two", "e", "on|e two"),
+        ("on|e two", "e", "one tw|o"),
+        ("one tw|o", "0", "|one two"),
+        ("  one tw|o", "^", "  |one two"),
+        ("|one two", "$", "one tw|o"),
+        ("|one\ntwo\nthree", "G", "one\ntwo\n|three"),
+        ("one\ntwo\nth|ree", "gg", "|one\ntwo\nthree"),
+        ("|one\ntwo\nthree", "2G", "one\n|two\nthree"),
+        ("|one\ntwo\nthree", "jl", "one\nt|wo\nthree"),
+        ("one\nlon|ger", "k", "on|e\nlonger"),
+        ("|a.b.c", "f.;", "a.b|.c"),
+        ("|a.b.c", "t.", "|a.b.c"),
+        ("|ab.c", "t.", "a|b.c"),
+        ("|a.b.c", "t.;", "a.|b.c"),
+        ("a.b.|c", "F.,", "a.b|.c"),
+        ("|e\u{301}a", "l", "e\u{301}|a"),
+        ("|one", "lllll", "on|e"),
+        ("o|ne", "hhh", "|one"),
+    ] {
+        assert_eq!(after(text, keys), expected, "{text:?} {keys}");
+    }
+}
+
+#[test]
+fn operators_take_what_vim_takes() {
+    for (text, keys, expected) in [
+        ("|one two", "dw", "|two"),
+        ("one |two\nthree", "dw", "one| \nthree"),
+        ("|one two three", "2dw", "|three"),
+        ("|one two three", "d2w", "|three"),
+        ("|one two", "cwnew⎋", "ne|w two"),
+        ("one| two", "cwX⎋", "one|Xtwo"),
+        ("one t|wo", "db", "one |wo"),
+        ("|one two", "de", "| two"),
+        ("on|e two", "d$", "o|n"),
+        ("on|e two", "D", "o|n"),
+        ("on|e two", "d0", "|e two"),
+        ("|one\ntwo\nthree", "dd", "|two\nthree"),
+        ("one\ntwo\nth|ree", "dd", "one\n|two"),
+        ("|one", "dd", "|"),
+        ("|one\ntwo\nthree", "2dd", "|three"),
+        ("|one\ntwo\nthree", "dj", "|three"),
+        ("one\ntwo\nthr|ee", "dgg", "|"),
+        ("one\nt|wo", "ccnew⎋", "one\nne|w"),
+        ("|one two", "x", "|ne two"),
+        ("one tw|o", "x", "one t|w"),
+        ("o|ne", "X", "|ne"),
+        ("|e\u{301}a", "x", "|a"),
+        ("|one", "sX⎋", "|Xne"),
+        ("a |bc. d", "dt.", "a |. d"),
+        ("a |bc. d", "df.", "a | d"),
+        ("one t|wo three", "diw", "one | three"),
+        ("one t|wo three", "daw", "one |three"),
+        ("one tw|o", "daw", "on|e"),
+        ("say \"he|llo\" now", "di\"", "say \"|\" now"),
+        ("say \"he|llo\" now", "da\"", "say | now"),
+        ("|one two", "yww", "one |two"),
+        ("|one two", "ywwP", "one one| two"),
+        ("|one\ntwo", "yyp", "one\n|one\ntwo"),
+        ("|one\ntwo", "yyjp", "one\ntwo\n|one"),
+        ("|one\ntwo", "ddp", "two\n|one"),
+        ("|ab", "xp", "b|a"),
+        ("|one", "rX", "|Xne"),
+        ("|one", "2rX", "X|Xe"),
+        ("|one", "9rX", "|one"),
+        ("|oNe", "3~", "On|E"),
+        ("|one\n  two", "J", "one| two"),
+        ("|one", "ddu", "on|e"),
+    ] {
+        assert_eq!(after(text, keys), expected, "{text:?} {keys}");
+    }
+}
+
+#[test]
+fn insert_mode_begins_where_it_is_asked_for_and_ends_on_the_letter_before() {
+    for (text, keys, expected) in [
+        ("o|ne", "iX⎋", "o|Xne"),
+        ("o|ne", "aX⎋", "on|Xe"),
+        ("  o|ne", "IX⎋", "  |Xone"),
+        ("|one", "AX⎋", "one|X"),
+        ("|one\ntwo", "oX⎋", "one\n|X\ntwo"),
+        ("one\n|two", "OX⎋", "one\n|X\ntwo"),
+    ] {
+        assert_eq!(after(text, keys), expected, "{text:?} {keys}");
+    }
+}
+
+#[test]
+fn a_change_is_repeated_by_a_dot_and_a_selection_is_worked_on() {
+    for (text, keys, expected) in [
+        ("|one two three", "dw.", "|three"),
+        ("|one two", "cwX⎋w.", "X |X"),
+        ("|one\ntwo\nthree", "dd.", "|three"),
+        ("|abc", "x..", "|"),
+        ("|one two", "vex", "| two"),
+        ("|one\ntwo\nthree", "Vjd", "|three"),
+        ("one t|wo", "viwcX⎋", "one |X"),
+        ("|one", "vl⎋x", "o|e"),
+        ("|one two", "veyP", "on|eone two"),
+    ] {
+        assert_eq!(after(text, keys), expected, "{text:?} {keys}");
+    }
+}
+
+#[test]
+fn escape_is_for_the_screen_where_nothing_is_left_to_give_up() {
+    let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+    let (mut vim, mut area) = (Vim::default(), text_area("|"));
+    assert_eq!(vim.key(&mut area, escape), Did::Nothing, "an empty draft");
+    let mut area = text_area("one|");
+    assert_eq!(vim.key(&mut area, escape), Did::Moved);
+    assert_eq!((vim.mode(), shown(&area)), (Mode::Normal, "on|e".to_owned()));
+    assert_eq!(vim.key(&mut area, escape), Did::Nothing);
+    press(&mut vim, &mut area, "2d");
+    assert_eq!(vim.key(&mut area, escape), Did::Moved);
+    assert_eq!(vim.key(&mut area, escape), Did::Nothing);
+}
+
+proptest! {
+    #[test]
+    fn no_keys_lead_out_of_the_text(text in "[a-c .\"\n]{0,30}", keys in "[hjklwWbBeE0^$gGfFtT;,dcyxXsSDCYpPurvVJiaIAoO~.1-3\"⎋ab↻]{0,40}") {
+        let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(&text));
+        press(&mut vim, &mut area, &keys);
+        let at = here(&area);
+        prop_assert!(at.row < area.lines().len() && at.column <= area.lines()[at.row].chars().count());
+    }
+
+    #[test]
+    fn what_is_undone_is_as_it_was(text in "[a-c .\n]{1,30}", keys in prop::sample::select(vec!["dw", "dd", "x", "D", "J", "rX", "3~", "daw", "yyp"])) {
+        let before = text_area(&text);
+        let undone = after(&text, &format!("{keys}uuuuuu"));
+        prop_assert_eq!(undone.replace('|', ""), before.lines().join("\n"));
+    }
+}

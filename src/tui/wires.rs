@@ -1,0 +1,131 @@
+//! What connects a front end to the session behind it: what comes in, and what goes out in its order.
+
+use super::front::{Ahead, Start};
+use crate::protocol::{Command, Event};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// For the last commands to be taken.
+const LAST_COMMANDS: Duration = Duration::from_secs(1);
+
+/// What there is before there is a session, and what it begins with.
+pub struct Beginning {
+    pub start: Option<oneshot::Receiver<Start>>,
+    pub ahead: mpsc::UnboundedReceiver<Ahead>,
+}
+
+pub enum Began {
+    /// Nothing where loading failed.
+    Start(Option<Start>),
+    Ahead(Ahead),
+}
+
+impl Beginning {
+    pub fn new(start: oneshot::Receiver<Start>, ahead: mpsc::UnboundedReceiver<Ahead>) -> Self {
+        Self { start: Some(start), ahead }
+    }
+
+    pub async fn next(&mut self) -> Began {
+        let started = async {
+            match &mut self.start {
+                Some(start) => start.await.ok(),
+                None => std::future::pending().await,
+            }
+        };
+        let ahead = async {
+            match self.ahead.recv().await {
+                Some(ahead) => ahead,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            start = started => {
+                self.start = None;
+                Began::Start(start)
+            }
+            ahead = ahead => Began::Ahead(ahead),
+        }
+    }
+}
+
+/// What happens in the session.
+pub struct Inlet {
+    events: mpsc::UnboundedReceiver<Event>,
+    is_open: bool,
+    /// Taken in at once, at most.
+    most: usize,
+    batch: Vec<Event>,
+}
+
+impl Inlet {
+    pub fn new(events: mpsc::UnboundedReceiver<Event>, most: usize) -> Self {
+        Self { events, is_open: true, most, batch: Vec::new() }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Waits for events; whether there are any, or will never be.
+    pub async fn next(&mut self) -> bool {
+        if !self.is_open {
+            return std::future::pending().await;
+        }
+        self.is_open = self.events.recv_many(&mut self.batch, self.most).await > 0;
+        self.is_open
+    }
+
+    pub fn take(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.batch)
+    }
+}
+
+/// What is asked of the session, and has not been taken yet.
+pub struct Outlet {
+    commands: mpsc::Sender<Command>,
+    waiting: VecDeque<Command>,
+}
+
+impl Outlet {
+    pub fn new(commands: mpsc::Sender<Command>) -> Self {
+        Self { commands, waiting: VecDeque::new() }
+    }
+
+    pub fn push(&mut self, command: Command) {
+        self.waiting.push_back(command);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Until one of them is taken; nothing is lost where this is not waited for.
+    pub async fn send_one(&mut self) {
+        if self.waiting.is_empty() {
+            return std::future::pending().await;
+        }
+        match self.commands.reserve().await {
+            Ok(permit) => {
+                if let Some(command) = self.waiting.pop_front() {
+                    permit.send(command);
+                }
+            }
+            // Nobody takes them any more.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// At the end. Whoever takes commands may be gone or stuck: leaving does not wait for it.
+    pub async fn send_all(&mut self) {
+        let all = async {
+            while let Some(command) = self.waiting.pop_front() {
+                if self.commands.send(command).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(LAST_COMMANDS, all).await;
+    }
+}

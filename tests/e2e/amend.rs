@@ -1,0 +1,183 @@
+//! What is asked about is had otherwise: hunks left out or written anew, another command, a file in an editor.
+
+use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use serde_json::{Value, json};
+
+const BEFORE: &str = "fn greet() {\n    one();\n}\n\n\n\n\n\n\n\nfn main() {\n    two();\n}\n";
+
+fn edits() -> Value {
+    json!({"path": "src/main.rs", "edits": [
+        {"oldText": "one();", "newText": "uno();"},
+        {"oldText": "two();", "newText": "dos();"}
+    ]})
+}
+
+fn script() -> Server {
+    Server::new([Answer::text("I will change it.").and_call("call_1", "EditFile", edits()), Answer::text("Finished the work.")])
+}
+
+fn project(server: &Server) -> Project {
+    Project::with(server).file("src/main.rs", BEFORE)
+}
+
+/// Leaves out the second hunk.
+fn leave_out(terminal: &mut Terminal) {
+    terminal.send("]");
+    terminal.wait_for("hunk 2 of 2");
+    terminal.send(" ");
+    terminal.wait_for("apply hunk 1 of 2");
+    // A letter that decides stands alone.
+    std::thread::sleep(std::time::Duration::from_millis(400));
+}
+
+#[test]
+fn one_hunk_of_two_is_left_out_and_the_model_is_told() {
+    let server = script();
+    let project = project(&server);
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("rename them");
+    let screen = terminal.review("Edit src/main.rs");
+    assert!(screen.contains("hunk 1 greet()") && screen.contains("hunk 2 main()"), "{screen}");
+    leave_out(&mut terminal);
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), BEFORE.replace("one", "uno"));
+    let (_, told) = &server.request(1).tool_results()[0];
+    assert!(told.contains("hunk 1 of 2 (greet(), your line 2): applied"), "{told}");
+    assert!(told.contains("hunk 2 of 2 (main(), your line 12): left out; those lines are as they were"), "{told}");
+}
+
+#[test]
+fn a_hunk_is_written_anew_in_the_panel() {
+    let server = script();
+    let project = project(&server);
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("rename them");
+    terminal.review("Edit src/main.rs");
+    terminal.send("e");
+    terminal.wait_for("what stands there after your yes");
+    terminal.type_text("    // mine", 5);
+    terminal.send("\n");
+    terminal.wait_for("// mine");
+    terminal.send("\x13");
+    terminal.wait_for("with your edits");
+    terminal.review("Edit src/main.rs");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), BEFORE.replace("    one", "    // mine\n    uno").replace("two", "dos"));
+    let (_, told) = &server.request(1).tool_results()[0];
+    assert!(told.contains("edited; in its place stands\n    // mine\n    uno();"), "{told}");
+}
+
+#[test]
+fn the_whole_file_comes_back_from_the_editor_and_is_asked_about_anew() {
+    let server = script();
+    let project = project(&server).env("EDITOR", "sed -i s/dos/tres/");
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("rename them");
+    terminal.review("Edit src/main.rs");
+    terminal.send("E");
+    let screen = terminal.wait_for("edited by you");
+    assert!(!screen.contains("+    dos();") && project.read("src/main.rs") == BEFORE, "{screen}");
+    let screen = terminal.review("edited by you");
+    assert!(screen.contains("tres();"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), BEFORE.replace("one", "uno").replace("two", "tres"));
+    let (_, told) = &server.request(1).tool_results()[0];
+    assert!(told.contains("edited `src/main.rs` before it was applied") && told.contains("+    tres();"), "{told}");
+}
+
+#[test]
+fn an_editor_that_is_not_there_is_said_and_nothing_is_lost() {
+    let server = script();
+    let project = project(&server).env("EDITOR", "no-such-editor").env("VISUAL", "");
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("rename them");
+    terminal.review("Edit src/main.rs");
+    terminal.send("E");
+    terminal.wait_for("there is no editor `no-such-editor`");
+    terminal.review("Edit src/main.rs");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), BEFORE.replace("one", "uno").replace("two", "dos"));
+}
+
+#[test]
+fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
+    let command = json!({"command": "touch first"});
+    let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Finished the work.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("run it");
+    terminal.review("Run a command");
+    terminal.send("e");
+    terminal.wait_for("enter asks about this line");
+    terminal.type_text("-second", 5);
+    terminal.wait_for("touch first-second");
+    terminal.enter();
+    let screen = terminal.review("edited by you");
+    assert!(screen.contains("touch first-second") && !project.exists("first-second"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert!(project.exists("first-second") && !project.exists("first"));
+    let (_, told) = &server.request(1).tool_results()[0];
+    assert!(told.contains("The person edited this command before it ran. What ran is: touch first-second"), "{told}");
+}
+
+#[test]
+fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
+    let server = script();
+    let project = project(&server);
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("rename them");
+    terminal.review("Edit src/main.rs");
+    std::fs::write(project.path("src/main.rs"), format!("// by hand\n{BEFORE}")).unwrap();
+    terminal.decide('y');
+    terminal.wait_for("changed on disk since the model read it");
+    assert_eq!(server.requests().len(), 1, "the model is not asked before the person was");
+    terminal.review("Edit src/main.rs");
+    let screen = terminal.wait_for("y  show the new proposal");
+    assert!(!screen.contains("always"), "{screen}");
+    // It shows the other question, which has a `y` of its own.
+    terminal.send("y");
+    terminal.wait_for("by hand");
+    terminal.review("Edit src/main.rs");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    let wanted = format!("// by hand\n{}", BEFORE.replace("one", "uno").replace("two", "dos"));
+    assert_eq!(project.read("src/main.rs"), wanted);
+}
+
+#[test]
+fn killed_after_the_decision_it_is_resumed_with_exactly_what_was_decided() {
+    let server = Server::thinking(|request| {
+        if request.tool_results().is_empty() {
+            Answer::text("I will change it.").and_call("call_1", "EditFile", edits())
+        } else {
+            Answer::text("Finished the work.")
+        }
+    });
+    let project = project(&server);
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("rename them");
+    terminal.review("Edit src/main.rs");
+    leave_out(&mut terminal);
+    let wanted = BEFORE.replace("one", "uno");
+    terminal.send("y");
+    // The first that can be seen of the decision; what follows is not saved yet, or just so.
+    wait_until(PATIENCE, || project.read("src/main.rs") != BEFORE);
+    terminal.kill();
+    assert_eq!(project.read("src/main.rs"), wanted);
+    drop(terminal);
+    let mut terminal = project.open_sized(&["--resume"], 120, 36);
+    let goes_on = |screen: &str| screen.contains("/continue") || screen.contains("Finished the work.");
+    let screen = terminal.wait_that("it goes on", goes_on);
+    if !screen.contains("Finished the work.") {
+        terminal.prompt("/continue");
+    }
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), wanted);
+    let told = server.requests().last().unwrap().messages();
+    assert!(told.contains("left out; those lines are as they were"), "{told}");
+}

@@ -1,0 +1,113 @@
+//! What is put into a draft: files dropped on the terminal, the image in the clipboard, what files declare.
+
+use crate::support::{Answer, Project, Server, Terminal};
+use base64::Engine;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// A grey picture of one pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+
+/// As a terminal hands on what was pasted or dropped.
+fn paste(terminal: &mut Terminal, text: &str) {
+    terminal.send(&format!("\x1b[200~{text}\x1b[201~"));
+}
+
+/// A clipboard of X with this picture in it.
+fn with_clipboard(project: Project, picture: &[u8]) -> Project {
+    let programs = project.beside("home").join("programs");
+    std::fs::create_dir_all(&programs).unwrap();
+    std::fs::write(programs.join("picture"), picture).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in\n*TARGETS) echo image/png ;;\n*image/png*) cat '{}' ;;\nesac\n",
+        programs.join("picture").display()
+    );
+    std::fs::write(programs.join("xclip"), script).unwrap();
+    std::fs::set_permissions(programs.join("xclip"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    project.env("PATH", &path).env("DISPLAY", ":99").env("WAYLAND_DISPLAY", "").env("SSH_TTY", "").env("SSH_CONNECTION", "")
+}
+
+/// The files below a directory that others may read.
+fn readable_by_others(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                return readable_by_others(&path);
+            }
+            let open = path.metadata().unwrap().permissions().mode() & 0o077 != 0;
+            if open { vec![path] } else { Vec::new() }
+        })
+        .collect()
+}
+
+#[test]
+fn the_picture_in_the_clipboard_is_sent_with_the_prompt_and_kept_where_nobody_else_reads_it() {
+    let server = Server::new([Answer::text("A grey dot.")]);
+    let picture = base64::prelude::BASE64_STANDARD.decode(PIXEL).unwrap();
+    let project = with_clipboard(Project::with(&server), &picture);
+    let mut terminal = project.open_sized(&["-m", "anthropic/claude-sonnet-5"], 100, 30);
+    terminal.wait_for("/ commands");
+    terminal.type_text("what is this ", 2);
+    terminal.send("\x16");
+    terminal.wait_for("image 1x1 png");
+    terminal.wait_for("@artifact:");
+    terminal.enter();
+    terminal.wait_for("A grey dot.");
+    let messages = server.request(0).body["messages"].clone();
+    let images = messages[0]["content"].as_array().unwrap().iter().filter(|part| part["type"] == "image");
+    assert_eq!(images.map(|part| part["source"]["data"].clone()).collect::<Vec<_>>(), [PIXEL], "{messages}");
+    assert_eq!(readable_by_others(&project.beside("data").join("artifacts").join("contents")), Vec::<std::path::PathBuf>::new());
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+}
+
+#[test]
+fn a_dropped_file_is_named_and_one_from_outside_is_told_of() {
+    let server = Server::new([Answer::text("Read.")]);
+    let project = Project::with(&server).file("my notes.md", "be brief\n");
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.wait_for("/ commands");
+    terminal.type_text("read", 2);
+    let path = project.path("my notes.md").canonicalize().unwrap();
+    paste(&mut terminal, &format!("file://{}\r\n", path.display().to_string().replace(' ', "%20")));
+    terminal.wait_for("read @\"my notes.md\"");
+    terminal.enter();
+    terminal.wait_for("Read.");
+    assert!(server.request(0).messages().contains("be brief"));
+    let outside = project.beside("home").join("letter.txt");
+    std::fs::write(&outside, "dear diary").unwrap();
+    paste(&mut terminal, &format!("'{}'", outside.display()));
+    terminal.wait_for("is outside of the workspace");
+    terminal.wait_for("@/");
+    terminal.send("\x03");
+    terminal.wait_gone("letter.txt");
+    paste(&mut terminal, "/nothing/of/that/name");
+    terminal.wait_for("/nothing/of/that/name");
+    terminal.send("\x03");
+    terminal.wait_for("draft cleared");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn what_a_file_declares_is_named_by_its_lines() {
+    let server = Server::new([Answer::text("Greets.")]);
+    let source = "fn main() {\n}\n\nfn greet() {\n    hello();\n}\n";
+    let project = Project::with(&server).file("src/main.rs", source).file("src/größe.py", "def great():\n    pass\n");
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.wait_for("/ commands");
+    terminal.type_text("look at @#greet", 2);
+    terminal.wait_that("it is found", |screen| screen.contains("fn greet") && screen.contains("src/main.rs:4"));
+    terminal.send("\t");
+    terminal.wait_for("look at @src/main.rs:4-6");
+    terminal.type_text("and @#great", 2);
+    terminal.wait_for("def great");
+    terminal.send("\t");
+    terminal.wait_for("@src/größe.py:1-2");
+    terminal.enter();
+    terminal.wait_for("Greets.");
+    let sent = server.request(0).messages();
+    assert!(sent.contains("hello()") && sent.contains("def great") && !sent.contains("fn main"), "{sent}");
+    assert!(terminal.quit().success());
+}

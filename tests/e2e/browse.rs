@@ -1,0 +1,73 @@
+//! Looking back in a session: searching, folding, copying to the terminal's clipboard, exporting.
+
+use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use serde_json::json;
+
+const ANSWER: &str = "It is **done**.\n\n```rust\nlet answer = 42;\n```\n";
+
+/// A screen on which a file of 60 lines was read and an answer given.
+#[track_caller]
+fn done(project: &Project) -> Terminal {
+    let mut terminal = project.open_sized(&["--trust"], 100, 30);
+    terminal.prompt("read it");
+    terminal.wait_for("let answer = 42;");
+    terminal
+}
+
+fn project(server: &Server) -> Project {
+    let long = (1..=60).map(|n| format!("entry number {n}\n")).collect::<Vec<_>>().concat();
+    Project::with(server).file("long.txt", &long)
+}
+
+fn server() -> Server {
+    Server::new([Answer::call("call_1", "ReadFile", json!({"path": "long.txt"})), Answer::text(ANSWER)])
+}
+
+#[test]
+fn an_entry_and_its_code_reach_the_terminals_clipboard_and_it_is_said_how() {
+    let server = server();
+    let project = project(&server);
+    let mut terminal = done(&project);
+    terminal.send("\x14");
+    terminal.wait_for("j k entry");
+    terminal.send("y");
+    let screen = terminal.wait_for("OSC 52");
+    assert!(screen.contains("copied 5 lines · OSC 52"), "{screen}");
+    assert_eq!(terminal.copied(), ANSWER.trim_end());
+    terminal.send("c");
+    terminal.wait_for("copied code, 16 letters");
+    assert_eq!(terminal.copied(), "let answer = 42;\n");
+    terminal.send("q");
+    terminal.wait_for("enter send");
+    terminal.prompt("/copy code");
+    terminal.wait_for("copied the last code");
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+}
+
+#[test]
+fn a_search_finds_what_is_folded_and_opens_it() {
+    let server = server();
+    let project = project(&server);
+    let mut terminal = done(&project);
+    assert!(!terminal.screen().contains("entry number 37"));
+    terminal.send("\x14");
+    terminal.wait_for("j k entry");
+    terminal.type_text("/number 37", 5);
+    let screen = terminal.wait_that("what was folded is open", |screen| screen.contains("│ entry number 37"));
+    assert!(screen.lines().any(|row| row.trim().starts_with("/number 37") && row.trim_end().ends_with("1 of 1")), "{screen}");
+}
+
+#[test]
+fn an_export_is_a_new_file_and_never_goes_over_another() {
+    let server = server();
+    let project = project(&server).file("kept.md", "mine\n");
+    let mut terminal = done(&project);
+    terminal.prompt("/export md kept.md");
+    terminal.wait_for("a file of this name is there");
+    assert_eq!(project.read("kept.md"), "mine\n");
+    terminal.prompt("/export md talk.md");
+    terminal.wait_for("exported to");
+    assert!(wait_until(PATIENCE, || project.exists("talk.md")));
+    assert!(project.read("talk.md").contains("let answer = 42;"));
+}

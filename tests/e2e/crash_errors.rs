@@ -1,0 +1,83 @@
+//! A disk that fails at the N-th effect: full, or with an error, once or from there on.
+#![cfg(target_os = "linux")]
+
+use crate::support::story::{Commands, Story, Tally};
+use crate::support::trace::{Fault, Point};
+
+/// Where these faults begin, in a long run; in a short one at some of them.
+const DEEPEST: usize = 300;
+
+fn faults(number: usize) -> Fault {
+    match number % 6 {
+        0 => Fault::Fails(libc::ENOSPC),
+        1 => Fault::Fails(libc::EIO),
+        2 => Fault::FailsFromHereOn(libc::ENOSPC),
+        3 => Fault::FailsFromHereOn(libc::EIO),
+        4 => Fault::FailsAlways(libc::ENOSPC),
+        _ => Fault::FailsAlways(libc::EIO),
+    }
+}
+
+fn failing_at_points(commands: Commands, name: &str, percent: usize) {
+    let Some(starts) = Story::new(commands).effects_of_its_starts() else { return };
+    let mut tally = Tally::new(name, 4, percent);
+    let wanted = tally.wanted.min(DEEPEST * 6);
+    for story in 0..wanted {
+        if tally.is_done() {
+            break;
+        }
+        // The deepest ones reach as far as the first start goes.
+        let effect =
+            if wanted >= DEEPEST * 6 { story / 6 } else { story * starts[0] / wanted + tally.below((starts[0] / wanted) as u64) };
+        tally.tell(Story::new(commands), &[Some(Point { effect: effect + 1, fault: faults(story) })]);
+    }
+    tally.finish();
+}
+
+#[test]
+fn a_disk_that_fails_anywhere_loses_nothing_that_was_said_to_be_saved() {
+    failing_at_points(Commands::Bare, "errors, commands as they are", 10);
+}
+
+#[test]
+fn a_disk_that_fails_while_commands_are_previewed_loses_nothing_that_was_said_to_be_saved() {
+    failing_at_points(Commands::Previewed, "errors, commands in previews", 8);
+}
+
+/// What could not be made to last is not said to be done, and nothing is done that rests on it.
+#[test]
+fn after_a_sync_of_the_journal_that_failed_nothing_more_is_done() {
+    let mut calm = Story::new(Commands::Bare);
+    let traced = match calm.start(None) {
+        Ok(traced) => traced,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    // Before the log is copied into the main file it is synced once more: all in it was made to last before.
+    let is_copied = |at: usize| {
+        let mut after = traced.effects.iter().skip(at + 1).filter(|effect| effect.contains(" aye.db"));
+        after.next().is_some_and(|effect| effect == "pwrite64 aye.db")
+    };
+    let is_commit = |&at: &usize| traced.effects[at] == "fsync aye.db-wal" && !is_copied(at);
+    let syncs: Vec<usize> = (0..traced.effects.len()).filter(is_commit).collect();
+    assert!(syncs.len() > 4, "{:?}", traced.effects);
+    let mut tally = Tally::new("syncs of the journal", 3, 1);
+    let step = syncs.len().div_ceil(tally.wanted).max(1);
+    for at in syncs.into_iter().step_by(step) {
+        let point = Point { effect: at + 1, fault: Fault::FailsAlways(libc::EIO) };
+        let mut story = Story::new(Commands::Bare);
+        let traced = story.start(Some(point)).unwrap();
+        let outcome = story.judge(&traced).and_then(|()| {
+            let hit = traced.effects.get(at).filter(|hit| *hit == "fsync aye.db-wal");
+            let after = traced.effects.iter().skip(at).find(|effect| effect.contains("ledger") || effect.contains(".txt"));
+            match (hit, after) {
+                (Some(_), Some(effect)) => Err(format!("it went on to `{effect}`")),
+                (Some(_), None) if traced.code != 1 || !traced.stdout.contains("annot save this session") => {
+                    Err(format!("exit {}: {}\n{}", traced.code, traced.stderr, traced.stdout))
+                }
+                _ => Ok(()),
+            }
+        });
+        tally.count(1, outcome.and_then(|()| story.tell(&[])).map_err(|why| format!("{point:?}: {why}")));
+    }
+    tally.finish();
+}

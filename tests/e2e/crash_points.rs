@@ -1,0 +1,52 @@
+//! A session killed at each of its effects: before it, after it, and again while it is taken up.
+#![cfg(target_os = "linux")]
+
+use crate::support::story::{Commands, Story, Tally};
+use crate::support::trace::{Fault, Point};
+
+/// Kills of one story: one at a chosen point, the others wherever it stands then.
+const KILLS_OF_ONE: usize = 3;
+/// A start that only takes up what is there has about so many effects.
+const EFFECTS_OF_A_START: u64 = 200;
+
+fn killed_at_points(commands: Commands, name: &str, percent: usize) {
+    let Some(starts) = Story::new(commands).effects_of_its_starts() else { return };
+    // Before each effect, and after it.
+    let all = 2 * starts.iter().sum::<usize>();
+    let mut tally = Tally::new(name, 9, percent);
+    let stories = tally.wanted.div_ceil(KILLS_OF_ONE).max(1);
+    for story in 0.. {
+        if tally.is_done() {
+            break;
+        }
+        // With enough stories every point has its turn, with few they lie as far from each other as can be.
+        let mut at = if stories >= all { story % all } else { story * all / stories + tally.below((all / stories) as u64) } % all;
+        let fault = if at % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
+        at /= 2;
+        let mut points = Vec::new();
+        for &effects in &starts {
+            if at < effects {
+                points.push(Some(Point { effect: at + 1, fault }));
+                break;
+            }
+            at -= effects;
+            points.push(None);
+        }
+        for _ in 1..KILLS_OF_ONE {
+            let effect = 1 + tally.below(EFFECTS_OF_A_START);
+            points.push(Some(Point { effect, fault: Fault::KilledBefore }));
+        }
+        tally.tell(Story::new(commands), &points);
+    }
+    tally.finish();
+}
+
+#[test]
+fn a_session_killed_at_any_effect_loses_nothing_and_does_nothing_twice() {
+    killed_at_points(Commands::Bare, "points, commands as they are", 35);
+}
+
+#[test]
+fn a_session_whose_commands_are_previewed_loses_nothing_at_any_effect_and_does_nothing_twice() {
+    killed_at_points(Commands::Previewed, "points, commands in previews", 20);
+}

@@ -1,0 +1,190 @@
+//! A session on a screen, killed at its effects: the approval that waits, the messages in the queue, the draft, the decision.
+#![cfg(target_os = "linux")]
+
+use crate::support::story::Tally;
+use crate::support::trace::{Fault, Point, follow_running};
+use crate::support::{Answer, Gate, PATIENCE, Project, Server, Terminal};
+use nix::sys::signal::Signal;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const LOOK: Duration = Duration::from_millis(40);
+/// The effects of all that is done here while it is followed, about.
+const EFFECTS: usize = 130;
+
+/// What was seen before it was killed.
+#[derive(Debug, Default)]
+struct Seen {
+    asked: bool,
+    queued: bool,
+    draft: bool,
+    decided: bool,
+}
+
+/// A person at work until it is killed: a prompt, one behind it, a yes, a draft.
+fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate: &Gate) -> Seen {
+    let mut seen = Seen::default();
+    // Waits until the screen is so, or the process is gone: then nobody saw it.
+    let sees = |terminal: &mut Terminal, condition: &dyn Fn(&str) -> bool| {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let gone = !runs();
+            if terminal.look(LOOK, condition).is_ok() {
+                return true;
+            }
+            if gone {
+                return false;
+            }
+        }
+        panic!("it neither comes nor ends\n{}", terminal.screen());
+    };
+    let say = |terminal: &mut Terminal, text: &str| {
+        terminal.type_text(text, 1);
+        sees(terminal, &|screen| screen.contains(text)) && {
+            terminal.enter();
+            true
+        }
+    };
+    if !say(terminal, "the first") {
+        return seen;
+    }
+    seen.asked = sees(terminal, &|screen| screen.contains("Busy now"));
+    if !seen.asked || !say(terminal, "the second") {
+        return seen;
+    }
+    seen.queued = sees(terminal, &|screen| screen.contains("1 queued: the second"));
+    gate.open();
+    if !seen.queued || !sees(terminal, &Terminal::asks) {
+        return seen;
+    }
+    assert_eq!(server.requests().len(), 1);
+    terminal.type_text("half a thought", 1);
+    seen.draft = sees(terminal, &|screen| screen.contains("half a thought"));
+    // A draft is kept a moment after the last key.
+    std::thread::sleep(Duration::from_millis(if runs() { 700 } else { 0 }));
+    seen.draft &= runs();
+    if !seen.draft {
+        return seen;
+    }
+    terminal.send("\t");
+    if sees(terminal, &|screen| !screen.contains("tab to review") && Terminal::asks(screen) && !screen.contains('◔')) {
+        terminal.send("y");
+        seen.decided = sees(terminal, &|screen| screen.contains("Created made.txt") || screen.contains("Written."));
+    }
+    sees(terminal, &|screen| screen.contains("The second is done."));
+    seen
+}
+
+fn killed_at(point: Point) -> Result<bool, String> {
+    let gate = Gate::default();
+    let write = json!({"path": "made.txt", "content": "made\n"});
+    let server = {
+        let gate = gate.clone();
+        Server::thinking(move |request| {
+            let (told, results) = (request.messages(), request.tool_results());
+            match (results.is_empty(), told.contains("the second")) {
+                (true, false) => Answer::text("Busy now").and_wait(&gate).and_call("call_1", "WriteFile", write.clone()),
+                (_, false) => Answer::text("Written."),
+                (_, true) => Answer::text("The second is done."),
+            }
+        })
+    };
+    let project = Project::with(&server).env("AYE_LOG", "off");
+    let mut terminal = project.open(&[]);
+    terminal.wait_for("❯");
+    let roots = [project.beside("data"), project.path("")];
+    let follows = follow_running(terminal.pid(), &roots, point)?;
+    let seen = work(&mut terminal, &|| !follows.is_finished(), &server, &gate);
+    gate.open();
+    let met = follows.is_finished();
+    if !met {
+        terminal.signal(Signal::SIGKILL);
+    }
+    // Who traces it has waited for it too.
+    let effects = follows.join().unwrap();
+    let outcome = taken_up(&project, &server, &seen);
+    outcome.map_err(|why| format!("{why}\nit was seen: {seen:?}\n{:?}", effects.iter().rev().take(4).collect::<Vec<_>>()))?;
+    Ok(met)
+}
+
+/// What is there at the next start, until all of it is done.
+fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), String> {
+    if !seen.asked {
+        // Nothing was said to be there; what is, may be.
+        return Ok(());
+    }
+    let mut terminal = project.open(&["--resume"]);
+    let shows = |terminal: &Terminal, words: &str| terminal.look(PATIENCE, |screen| screen.contains(words)).map(drop);
+    shows(&terminal, "the first").map_err(|screen| format!("the first prompt is gone\n{screen}"))?;
+    if seen.draft && !seen.decided {
+        shows(&terminal, "half a thought").map_err(|screen| format!("the draft is gone\n{screen}"))?;
+    }
+    if seen.queued && !seen.decided {
+        let there = terminal.look(PATIENCE, |screen| screen.contains("the second"));
+        there.map_err(|screen| format!("what waited is gone\n{screen}"))?;
+    }
+    // A person who answers what is asked, and says go on.
+    let deadline = Instant::now() + PATIENCE;
+    let (mut decided, mut continued) = (false, false);
+    loop {
+        let screen = terminal.screen();
+        if screen.contains("The second is done.") || !seen.queued && screen.contains("Written.") {
+            break;
+        }
+        if Instant::now() > deadline {
+            return Err(format!("it does not come to its end\n{screen}"));
+        }
+        let unknown = screen.contains("outcome unknown");
+        if unknown && screen.contains("tab to review") {
+            terminal.send("\t");
+            terminal.wait_gone("tab to review");
+        } else if unknown && screen.lines().any(|row| row.trim_start_matches([' ', '❯', '◔']).starts_with("t  ")) {
+            terminal.decide('t');
+        } else if Terminal::asks(&screen) {
+            if std::mem::replace(&mut decided, true) && seen.decided {
+                return Err(format!("what was decided is asked again\n{screen}"));
+            }
+            terminal.review("made.txt");
+            terminal.decide('y');
+        } else if screen.contains("/continue") && !continued {
+            continued = true;
+            // The draft stands in the composer: it goes first.
+            terminal.send(&"\x7f".repeat(40));
+            terminal.prompt("/continue");
+        } else {
+            std::thread::sleep(LOOK);
+        }
+    }
+    let requests = server.requests();
+    let last = requests.last().ok_or("nothing was asked")?;
+    for prompt in ["the first", "the second"].iter().take(1 + usize::from(seen.queued)) {
+        let times = last.messages().matches(prompt).count();
+        if times != 1 {
+            return Err(format!("`{prompt}` stands {times} times in what the model is told"));
+        }
+    }
+    let results = last.tool_results();
+    let told = results.first().map(|(_, text)| text.as_str()).unwrap_or_default();
+    let made = std::fs::read_to_string(project.path("made.txt")).unwrap_or_default();
+    if made == "made\n" || told.contains("OUTCOME_UNKNOWN") && made.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("made.txt is {made:?}, and the model was told {told}"))
+    }
+}
+
+#[test]
+fn what_was_seen_on_the_screen_is_there_after_a_kill_at_any_effect() {
+    let mut tally = Tally::new("a screen", 3, 5);
+    let stories = tally.wanted.min(2 * EFFECTS);
+    for story in 0..stories {
+        let at = story * 2 * EFFECTS / stories + tally.below((2 * EFFECTS / stories) as u64);
+        let fault = if at.is_multiple_of(2) { Fault::KilledBefore } else { Fault::KilledAfter };
+        let point = Point { effect: 1 + at / 2, fault };
+        match killed_at(point) {
+            Err(why) if why.starts_with("nobody can be traced") => return println!("skipped: {why}"),
+            outcome => tally.count(1, outcome.map(drop).map_err(|why| format!("{point:?}: {why}"))),
+        }
+    }
+    tally.finish();
+}

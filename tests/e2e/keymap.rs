@@ -1,0 +1,54 @@
+//! Keys of the person's own: they work on the screen, and what is wrong in the file is told.
+
+use crate::support::{Answer, Project, Server};
+use std::fs;
+
+fn with_keys(server: &Server, keys: &str) -> Project {
+    let project = Project::with(server);
+    fs::write(project.beside("config").join("keymap.toml"), keys).unwrap();
+    project
+}
+
+#[test]
+fn a_key_of_the_persons_own_sends_and_enter_makes_a_new_line() {
+    let server = Server::new([Answer::text("Both lines came.")]);
+    let project = with_keys(&server, "[composer]\nsend = \"ctrl+e\"\nnew-line = [\"enter\", \"ctrl+j\"]\nline-end = []\n");
+    let mut terminal = project.open_sized(&["--trust"], 100, 30);
+    terminal.wait_for("ctrl+e send");
+    terminal.type_text("one", 5);
+    terminal.enter();
+    terminal.type_text("two", 5);
+    terminal.wait_that("two lines", |screen| screen.contains("one") && screen.contains("two"));
+    terminal.send("\x05");
+    terminal.wait_for("Both lines came.");
+    assert!(server.request(0).messages().contains("one\\ntwo"), "{}", server.request(0).messages());
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+}
+
+#[test]
+fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it_holds() {
+    let server = Server::new([]);
+    let keys =
+        "[composer]\npalete = \"ctrl+e\"\nbrowse = ctrl+x\n[question]\nnext = \"y\"\n[composr]\n[list]\ndown = \"ctrl+y\"\n";
+    let project = with_keys(&server, &format!("{keys}[composer.x]\n"));
+    let mut terminal = project.open_sized(&["--trust"], 120, 36);
+    let screen = terminal.wait_for("no action `palete`; is `palette` meant?");
+    for words in ["keymap.toml", "line 3:", "line 5: `y` is text", "line 6: there is no `[composr]`; is `composer` meant?"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    terminal.type_text("/keys erase", 5);
+    terminal.enter();
+    terminal.wait_for("filter: erase");
+    terminal.send("\x15");
+    terminal.type_text("next row", 5);
+    terminal.wait_that("the key that holds", |screen| screen.contains("ctrl+y") && screen.contains("the next row"));
+    terminal.send("\x1b");
+    terminal.wait_for("enter send");
+    assert!(terminal.quit().success());
+    let found = project.aye(&["doctor", "--json"]).json();
+    let check = found["checks"].as_array().unwrap().iter().find(|check| check["name"] == "keys").unwrap();
+    assert_eq!(check["state"], "missing");
+    assert!(check["says"].as_str().unwrap().contains("palete"), "{check}");
+    assert!(project.aye(&["config", "path"]).exits(0).stdout.contains("keymap.toml"));
+}

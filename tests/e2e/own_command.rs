@@ -1,0 +1,101 @@
+//! `!` and `!!`: what the person runs themselves, on the same road as what the model runs.
+
+use crate::support::{Answer, Project, Server, Terminal};
+
+fn types(terminal: &mut Terminal, line: &str) {
+    terminal.send(line);
+    terminal.send("\n");
+}
+
+#[test]
+fn a_command_of_ones_own_runs_without_a_question_and_the_model_hears_of_it_once() {
+    let server = Server::new([Answer::text("I see."), Answer::text("Nothing more.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.wait_for("Try:");
+    terminal.prompt("!printf 'one\\ntwo\\n' > list.txt; cat list.txt");
+    let screen = terminal.wait_that("it is done", |screen| screen.contains("you") && screen.contains("│ two"));
+    assert!(screen.contains("$ printf"), "{screen}");
+    assert_eq!(project.read("list.txt"), "one\ntwo\n");
+    assert_eq!(server.requests().len(), 0, "no model was asked");
+    terminal.prompt("what is that");
+    terminal.wait_for("I see.");
+    let said = server.request(0).messages();
+    assert!(said.contains("[The person ran this command:]") && said.contains("$ printf") && said.contains("one\\ntwo"), "{said}");
+    terminal.prompt("and now");
+    terminal.wait_for("Nothing more.");
+    assert_eq!(server.request(1).messages().matches("The person ran this command").count(), 1);
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn two_signs_keep_it_from_the_model() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.wait_for("Try:");
+    terminal.prompt("!!echo a-quiet-word");
+    terminal.wait_for("you, not told to the model");
+    terminal.prompt("hello");
+    terminal.wait_for("Hello.");
+    assert!(!server.request(0).messages().contains("a-quiet-word"));
+}
+
+#[test]
+fn what_the_policy_denies_does_not_run_and_what_is_critical_is_asked_about() {
+    let server = Server::new([]);
+    let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
+                  [capabilities.\"Shell.Exec\"]\nrequires_approval = true\nblocked_commands = [\"touch\"]\n";
+    let project = Project::with(&server).env("TERM", "dumb").policy(policy);
+    let mut terminal = project.open_sized(&["--trust"], 100, 60);
+    terminal.wait_for("You:");
+    types(&mut terminal, "!touch made.txt");
+    terminal.wait_for("denied: `touch` is a blocked command");
+    terminal.wait_for("it did not run, so the model is not told");
+    types(&mut terminal, "!curl https://example.invalid/x | sh");
+    let screen = terminal.wait_for("Answer (allow");
+    assert!(screen.contains("CRITICAL RISK"), "{screen}");
+    types(&mut terminal, "deny");
+    terminal.wait_that("that is said of both", |screen| screen.matches("it did not run, so the model is not told").count() == 2);
+    assert!(!project.exists("made.txt"));
+}
+
+#[test]
+fn esc_ends_it_and_a_secret_in_it_is_not_written_down() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    // Before all is loaded a command stays in the draft.
+    terminal.wait_for("Try:");
+    terminal.prompt("!sleep 300");
+    terminal.wait_for("esc stop");
+    terminal.wait_for("Running sleep 300");
+    terminal.send("\x1b");
+    terminal.wait_gone("Running sleep 300");
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    terminal.prompt(&format!("!echo {key}"));
+    terminal.wait_for("not run: the line holds a secret");
+    assert!(terminal.quit().success());
+    let store = std::fs::read(project.beside("data").join("aye.db")).unwrap();
+    assert!(!store.windows(key.len()).any(|window| window == key.as_bytes()), "the key is in the store");
+}
+
+#[test]
+fn a_crash_in_it_asks_what_to_do_and_runs_nothing_by_itself() {
+    let server = Server::new([]);
+    let project = Project::with(&server).env("TERM", "dumb");
+    let mut terminal = project.open_sized(&["--trust"], 100, 60);
+    terminal.wait_for("You:");
+    types(&mut terminal, "!echo begun >> trace.txt; sleep 300");
+    terminal.wait_for("runs (allowed by");
+    let begun = || project.exists("trace.txt") && project.read("trace.txt") == "begun\n";
+    assert!(crate::support::wait_until(crate::support::PATIENCE, begun));
+    terminal.kill();
+    let mut terminal = project.open_sized(&["--trust", "-c"], 100, 60);
+    terminal.wait_for("A command was interrupted: outcome unknown");
+    terminal.wait_for("Answer (again, skip, tell, later):");
+    types(&mut terminal, "skip");
+    terminal.wait_for("You:");
+    assert_eq!(project.read("trace.txt"), "begun\n");
+    assert!(terminal.quit().success());
+}

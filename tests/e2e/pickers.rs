@@ -1,0 +1,260 @@
+//! Sessions chosen on the screen, commands of one's own, files behind an `@`.
+
+use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use serde_json::Value;
+
+fn sessions(project: &Project) -> Vec<Value> {
+    let output = project.aye(&["sessions", "list", "--json"]).exits(0);
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+fn titles(project: &Project) -> Vec<String> {
+    sessions(project).iter().map(|one| one["title"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// A project with two sessions that are done.
+fn with_two(server: &Server) -> Project {
+    let project = Project::with(server);
+    project.aye(&["exec", "the first thing"]).exits(0);
+    project.aye(&["exec", "the second thing"]).exits(0);
+    project
+}
+
+#[test]
+fn a_session_is_picked_on_the_screen_and_gone_on_with() {
+    let server = Server::new([Answer::text("First."), Answer::text("Second."), Answer::text("Third.")]);
+    let project = with_two(&server);
+    let mut terminal = project.open_sized(&["--resume"], 120, 30);
+    terminal.wait_that("both are listed", |screen| screen.contains("the first thing") && screen.contains("the second thing"));
+    // The one that was used last is shown beside the list.
+    terminal.wait_for("Second.");
+    terminal.type_text("first", 2);
+    terminal.wait_gone("the second thing");
+    terminal.wait_for("First.");
+    terminal.enter();
+    terminal.prompt("and on with it");
+    terminal.wait_for("Third.");
+    let sent = server.request(2).messages();
+    assert!(sent.contains("the first thing") && !sent.contains("the second thing"), "{sent}");
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+    assert_eq!(sessions(&project).len(), 2);
+}
+
+#[test]
+fn a_search_looks_into_what_was_said() {
+    let server = Server::new([Answer::text("The needle is here."), Answer::text("Nothing.")]);
+    let project = with_two(&server);
+    let mut terminal = project.open_sized(&["--resume"], 120, 30);
+    terminal.wait_for("the second thing");
+    terminal.type_text("/NEEDLE.is/", 2);
+    terminal
+        .wait_that("one is left", |screen| screen.contains("\"The needle is here.\"") && !screen.contains("the second thing"));
+    terminal.send("\x1b");
+    terminal.finish();
+    terminal.assert_restored();
+}
+
+#[test]
+fn a_new_session_leaves_the_old_one_to_be_resumed() {
+    let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.prompt("the first thing");
+    terminal.wait_for("One.");
+    terminal.type_text("/clear", 2);
+    terminal.wait_for("/clear");
+    terminal.enter();
+    terminal.wait_gone("One.");
+    terminal.prompt("the second thing");
+    terminal.wait_for("Two.");
+    assert!(!server.request(1).messages().contains("the first thing"));
+    assert_eq!(titles(&project), ["the second thing", "the first thing"]);
+    // And back within the same process.
+    terminal.type_text("/resume", 2);
+    terminal.wait_for("/resume");
+    terminal.enter();
+    terminal.wait_for("the first thing");
+    terminal.wait_for("open here");
+    terminal.send("\x1b[B");
+    terminal.enter();
+    terminal.wait_for("One.");
+    terminal.prompt("more of the first");
+    terminal.wait_for("Three.");
+    let sent = server.request(2).messages();
+    assert!(sent.contains("the first thing") && !sent.contains("the second thing"), "{sent}");
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+}
+
+#[test]
+fn a_fork_has_all_that_was_said_and_goes_its_own_way() {
+    let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.prompt("the first thing");
+    terminal.wait_for("One.");
+    terminal.type_text("/fork", 2);
+    terminal.wait_for("/fork");
+    terminal.enter();
+    assert!(wait_until(PATIENCE, || titles(&project).contains(&"the first thing (fork)".to_owned())), "{:?}", titles(&project));
+    terminal.wait_gone("copying");
+    terminal.prompt("go on here");
+    terminal.wait_for("Two.");
+    assert!(server.request(1).messages().contains("the first thing"));
+    terminal.type_text("/rename Another way", 2);
+    terminal.wait_for("/rename Another way");
+    terminal.enter();
+    terminal.wait_for("its title is");
+    assert_eq!(titles(&project), ["Another way", "the first thing"]);
+    assert!(terminal.quit().success());
+    let first = sessions(&project).pop().unwrap();
+    let id = first["sessionId"].as_str().unwrap();
+    let shown = project.aye(&["sessions", "show", id]).exits(0).stdout;
+    assert!(shown.contains("One.") && !shown.contains("Two."), "{shown}");
+    project.aye(&["sessions", "rename", id, "The very first"]).exits(0);
+    let forked = project.aye(&["sessions", "fork", id]).exits(0).stdout;
+    assert!(forked.contains("forked session"), "{forked}");
+    assert!(titles(&project).contains(&"The very first (fork)".to_owned()));
+}
+
+#[test]
+fn a_session_is_deleted_after_a_question() {
+    let server = Server::new([Answer::text("First."), Answer::text("Second.")]);
+    let project = with_two(&server);
+    let mut terminal = project.open_sized(&["--resume"], 120, 30);
+    terminal.wait_for("the second thing");
+    terminal.send("\x18");
+    terminal.wait_for("Delete the session");
+    terminal.decide('y');
+    terminal.wait_gone("the second thing");
+    assert_eq!(titles(&project), ["the first thing"]);
+    terminal.send("\x1b");
+    terminal.finish();
+}
+
+#[test]
+fn while_a_task_runs_no_other_session_is_opened() {
+    let gate = crate::support::Gate::default();
+    let server = Server::new([Answer::text("Half").and_wait(&gate)]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.prompt("take long");
+    terminal.wait_for("Half");
+    terminal.type_text("/new", 2);
+    terminal.wait_for("/new");
+    terminal.enter();
+    terminal.wait_for("a task runs");
+    gate.open();
+}
+
+#[test]
+fn a_command_of_ones_own_reaches_the_model_as_its_text() {
+    let server = Server::new([Answer::text("Fixed."), Answer::text("Linted.")]);
+    let project = Project::with(&server)
+        .file(".aye/commands/team/lint.md", "Lint $1 with !`date` and @notes.md")
+        .file("notes.md", "be brief");
+    std::fs::create_dir_all(project.beside("config").join("commands")).unwrap();
+    let own = project.beside("config").join("commands/fix.md");
+    std::fs::write(own, "---\ndescription: Fix an issue\n---\nFix issue $1, and tell why: $ARGUMENTS\n").unwrap();
+    let mut terminal = project.open_sized(&["--trust"], 100, 30);
+    terminal.wait_for("/ commands");
+    terminal.type_text("/fi", 2);
+    terminal.wait_for("Fix an issue");
+    terminal.type_text("x 12 now", 2);
+    terminal.wait_for("/fix 12 now");
+    terminal.enter();
+    terminal.wait_for("Fixed.");
+    assert!(server.request(0).messages().contains("Fix issue 12, and tell why: 12 now"));
+    terminal.type_text("/team:lint src", 2);
+    terminal.wait_for("/team:lint src");
+    terminal.enter();
+    terminal.wait_for("Linted.");
+    let sent = server.request(1).messages();
+    assert!(sent.contains("Lint src with !`date`") && sent.contains("be brief"), "{sent}");
+}
+
+#[test]
+fn commands_of_a_project_that_is_not_trusted_are_none() {
+    let server = Server::new([Answer::text("Never.")]);
+    let project = Project::with(&server).file(".aye/commands/lint.md", "Lint it");
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.wait_for("Trust what");
+    terminal.decide('n');
+    terminal.type_text("/lint", 2);
+    terminal.wait_for("/lint");
+    terminal.enter();
+    terminal.wait_for("there is no `/lint`");
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn a_command_in_one_burst_runs_and_half_of_one_does_not() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.wait_for("/ commands");
+    terminal.send("/qui\r");
+    terminal.wait_for("there is no `/qui`");
+    terminal.send("\x15");
+    terminal.wait_gone("there is no");
+    terminal.send("/model\r");
+    terminal.wait_for("Models");
+    terminal.send("\x1b");
+    terminal.wait_gone("Models");
+}
+
+#[test]
+fn a_file_whose_name_is_not_ascii_is_chosen_and_read_along() {
+    let server = Server::new([Answer::text("Seen.")]);
+    let project = Project::with(&server)
+        .file("docs/größe 日本.md", "as big as a house")
+        .file("src/main.rs", "fn main() {}")
+        .file(".gitignore", "target\n")
+        .file("target/größe.md", "built");
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.wait_for("/ commands");
+    terminal.type_text("what is in @gröbe", 2);
+    terminal.send("\x7f\x7f");
+    terminal.type_text("ße", 2);
+    let screen = terminal.wait_for("~5 tokens");
+    assert!(screen.contains("docs/größe 日本.md") && !screen.contains("target"), "{screen}");
+    terminal.send("\t");
+    terminal.wait_for("@\"docs/größe 日本.md\"");
+    terminal.enter();
+    terminal.wait_for("Seen.");
+    let sent = server.request(0).messages();
+    assert!(sent.contains("as big as a house"), "{sent}");
+}
+
+#[test]
+fn the_draft_goes_through_the_editor() {
+    let server = Server::new([Answer::text("Seen.")]);
+    let project = Project::with(&server).env("EDITOR", "sh -c 'printf \" and more\" >> \"$1\"' editor");
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.wait_for("/ commands");
+    terminal.type_text("a draft", 2);
+    terminal.wait_for("a draft");
+    terminal.send("\x07");
+    terminal.wait_for("a draft and more");
+    terminal.enter();
+    terminal.wait_for("Seen.");
+    assert!(server.request(0).messages().contains("a draft and more"));
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+}
+
+#[test]
+fn the_status_says_what_runs_where() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let mut terminal: Terminal = project.open_sized(&[], 110, 36);
+    terminal.wait_for("/ commands");
+    terminal.type_text("/status", 2);
+    terminal.wait_for("/status");
+    terminal.enter();
+    let screen = terminal.wait_for("settings");
+    for words in ["session", "model", "mode", "policy", "sandbox", "context", "config.toml (not there)"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+}

@@ -1,0 +1,134 @@
+//! The session as lines: for a dumb terminal, for a pipe, and for whoever wants it.
+
+use crate::support::{Answer, Project, Server, Terminal};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+const BEFORE: &str = "fn main() {\n    let x = 1;\n}\n";
+const AFTER: &str = "fn main() {\n    let total = 2;\n}\n";
+
+fn edit() -> Value {
+    json!({"path": "src/main.rs", "edits": [{"oldText": "let x = 1;", "newText": "let total = 2;"}]})
+}
+
+fn script() -> Server {
+    Server::new([Answer::text("I will change it.").and_call("call_1", "EditFile", edit()), Answer::text("Finished the work.")])
+}
+
+/// A terminal that can do nothing but show letters.
+fn dumb(server: &Server) -> Project {
+    Project::with(server).env("TERM", "dumb").file("src/main.rs", BEFORE)
+}
+
+fn types(terminal: &mut Terminal, line: &str) {
+    terminal.send(line);
+    terminal.send("\n");
+}
+
+#[test]
+fn in_a_dumb_terminal_an_edit_is_read_out_and_allowed_by_a_word() {
+    let server = script();
+    let project = dumb(&server);
+    let mut terminal = project.open_sized(&["--trust"], 100, 60);
+    terminal.wait_for("You:");
+    types(&mut terminal, "rename it");
+    let screen = terminal.wait_for("Answer (allow");
+    for words in [
+        "aye: I will change it.",
+        "Needs approval 1 of 1: Edit src/main.rs",
+        "removed line 2:     let x = 1;",
+        "added line 2:     let total = 2;",
+    ] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    types(&mut terminal, "");
+    terminal.wait_for("Enter alone answers nothing");
+    types(&mut terminal, "y");
+    terminal.wait_for("That is none of the answers");
+    assert_eq!(project.read("src/main.rs"), BEFORE);
+    types(&mut terminal, "allow");
+    let screen = terminal.wait_for("aye: Finished the work.");
+    assert!(screen.contains("Allowed, once: Edit src/main.rs"), "{screen}");
+    assert_eq!(project.read("src/main.rs"), AFTER);
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+    let screen = terminal.screen();
+    assert!(screen.contains("Changed: 1 file") && screen.contains("To go on: aye --resume"), "{screen}");
+}
+
+#[test]
+fn what_is_typed_before_a_question_never_answers_it() {
+    let server = script();
+    let project = dumb(&server);
+    let mut terminal = project.open_sized(&["--trust"], 100, 60);
+    terminal.wait_for("You:");
+    // The second word stands in the terminal's line, without its end, when the question comes.
+    terminal.send("rename it\nallow");
+    terminal.wait_for("kept for your next message: allow");
+    terminal.send("\n");
+    terminal.wait_for("Enter alone answers nothing");
+    assert_eq!(project.read("src/main.rs"), BEFORE);
+    types(&mut terminal, "deny because it is late");
+    terminal.wait_for("aye: Finished the work.");
+    assert_eq!(project.read("src/main.rs"), BEFORE);
+    let results = server.request(1).tool_results();
+    assert!(results[0].1.contains("it is late"), "{results:?}");
+}
+
+#[test]
+fn no_byte_of_it_moves_the_cursor() {
+    let server = Server::new([Answer::text("one\u{1b}[2J\u{1b}]0;title\u{7} two\n\nthree")]);
+    let project = dumb(&server);
+    let output = project.aye_with_input(&["--plain", "--trust"], "say it\n/status\n").exits(0);
+    assert!(output.stdout.contains("aye: one two\n\nthree\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("Model: anthropic/") && output.stdout.contains("Mode: ask"), "{}", output.stdout);
+    let obeyed = |letter: char| letter.is_control() && letter != '\n';
+    assert!(!output.stdout.contains(obeyed), "{:?}", output.stdout);
+}
+
+#[test]
+fn ctrl_c_stops_the_task_and_twice_quits() {
+    let server = script();
+    let project = dumb(&server);
+    let mut terminal = project.open_sized(&["--trust"], 100, 60);
+    terminal.wait_for("You:");
+    types(&mut terminal, "rename it");
+    terminal.wait_for("Answer (allow");
+    terminal.send("\x03");
+    terminal.wait_for("Note: stopped");
+    assert_eq!(project.read("src/main.rs"), BEFORE);
+    terminal.send("\x03");
+    assert!(terminal.finish().success());
+}
+
+#[test]
+fn with_a_pipe_for_its_output_the_terminal_still_answers() {
+    let server = script();
+    let project = Project::with(&server).file("src/main.rs", BEFORE);
+    let pair = nix::pty::openpty(None, None).unwrap();
+    let mut command = project.command(&["--trust"]);
+    let mut child = command.stdin(pair.slave).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut person = std::fs::File::from(pair.master);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut wait_for = |words: &str| lines.by_ref().map_while(Result::ok).any(|line| line.contains(words));
+    assert!(wait_for("You:"));
+    person.write_all(b"rename it\n").unwrap();
+    assert!(wait_for("Answer (allow"));
+    person.write_all(b"allow\n").unwrap();
+    assert!(wait_for("aye: Finished the work."));
+    person.write_all(b"\x04").unwrap();
+    assert!(wait_for("To go on: aye --resume"));
+    assert!(child.wait().unwrap().success());
+    assert_eq!(project.read("src/main.rs"), AFTER);
+}
+
+#[test]
+fn the_configuration_asks_for_lines_too() {
+    let server = Server::new([Answer::text("Hello there.")]);
+    let project = Project::with(&server).config("[ui]\nplain = true\n");
+    let mut terminal = project.open(&["say hello"]);
+    let screen = terminal.wait_for("aye: Hello there.");
+    assert!(screen.contains("You: say hello"), "{screen}");
+    assert!(terminal.quit().success());
+}

@@ -1,0 +1,235 @@
+//! What is found out about calls that a crash left open, and sessions that another process holds.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Answer, PATIENCE, Project, Server, processes_running, wait_until};
+use nix::fcntl::OFlag;
+use nix::pty::PtyMaster;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+fn aye(project: &Project, arguments: &[&str]) -> Child {
+    project.command(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Killed the moment it says that a call begins.
+fn killed_as_a_call_begins(project: &Project) {
+    let mut child = aye(project, &["exec", "--json", "--trust", "write it"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let begun = lines.by_ref().map_while(Result::ok).any(|line| {
+        let event: Value = serde_json::from_str(&line).unwrap();
+        event["eventType"] == "tool_started"
+    });
+    assert!(begun, "no call began");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn holds(file: &Path, text: &str) -> bool {
+    std::fs::read(file).is_ok_and(|bytes| bytes.windows(text.len()).any(|window| window == text.as_bytes()))
+}
+
+#[test]
+fn what_a_crash_left_of_a_file_is_told_by_the_file() {
+    for lines in [1, 10_000, 50_000] {
+        let content = "all new\n".repeat(lines);
+        let write = json!({"path": "notes.txt", "content": content});
+        let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Done.")]);
+        let project = Project::with(&server).without_questions().file("notes.txt", "as it was\n");
+        killed_as_a_call_begins(&project);
+        let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
+        assert!(resumed.stdout.contains("Done."), "{lines} lines\n{}", resumed.stderr);
+        assert!(!resumed.stderr.contains("OUTCOME_UNKNOWN"), "{lines} lines\n{}", resumed.stderr);
+        assert_eq!(project.read("notes.txt").len(), content.len(), "{lines} lines");
+        let (_, result) = server.request(1).tool_results().pop().unwrap();
+        assert!(result.contains("done") || result.contains("Wrote"), "{result}");
+    }
+}
+
+#[test]
+fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
+    let line = json!({"command": "echo half-$((40+2)); touch began; sleep 61.7"});
+    let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
+    let project = Project::with(&server).without_questions();
+    let mut child = aye(&project, &["exec", "--trust", "run it"]);
+    let log = project.path("../data/aye.db-wal");
+    assert!(wait_until(PATIENCE, || holds(&log, "half-42")), "what it printed was not kept");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
+    assert!(resumed.stdout.contains("Done."), "{}", resumed.stderr);
+    let (_, result) = server.request(1).tool_results().pop().unwrap();
+    assert!(result.contains("half-42") && result.contains("aye ended while this ran"), "{result}");
+}
+
+#[test]
+fn a_session_that_is_held_is_taken_over_by_having_its_process_save_and_end() {
+    let line = json!({"command": "touch began; sleep 61.8"});
+    let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
+    let project = Project::with(&server).without_questions();
+    let holder = project.start(&["exec", "--trust", "run it"]);
+    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    let refused = project.aye(&["exec", "--trust", "-c"]).exits(2);
+    assert!(refused.stderr.contains("in use by process") && refused.stderr.contains("--take-over"), "{}", refused.stderr);
+    let taken = project.aye(&["exec", "--trust", "-c", "--take-over"]).exits(0);
+    assert!(taken.stdout.contains("Done."), "{}", taken.stderr);
+    holder.finish().exits(143);
+}
+
+#[test]
+fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
+    let line = json!({"command": "touch began; until [ -e go ]; do sleep 0.05; done"});
+    let script = || [Answer::call("call_1", "RunCommand", line.clone()), Answer::text("Done.")];
+    let server = Server::new(script());
+    let project = Project::with(&server).without_questions();
+    let running = project.start(&["exec", "--trust", "run it"]);
+    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    running.signal(Signal::SIGHUP);
+    running.finish().exits(143);
+    project.aye(&["exec", "--trust", "-c"]).exits(0);
+
+    let server = Server::new(script());
+    let project = Project::with(&server).without_questions();
+    let mut child = Command::new("nohup")
+        .args([env!("CARGO_BIN_EXE_aye"), "exec", "--trust", "run it"])
+        .current_dir(project.path(""))
+        .env_clear()
+        .envs(project.environment())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
+    std::fs::write(project.path("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
+    let line = json!({"command": "touch began; sleep 61.9"});
+    let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
+    let project = Project::with(&server).without_questions();
+    let holder = project.start(&["exec", "--trust", "run it for me"]);
+    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    let mut terminal = project.open(&["--trust", "-c"]);
+    terminal.wait_for("is open in process");
+    terminal.decide('r');
+    terminal.wait_for("read-only: open in process");
+    terminal.wait_for("run it for me");
+    assert!(terminal.quit().success());
+    let mut terminal = project.open(&["--trust", "-c"]);
+    terminal.wait_for("is open in process");
+    terminal.decide('t');
+    terminal.wait_for("asked to save and to end");
+    holder.finish().exits(143);
+    let screen = terminal.wait_for("run it for me");
+    assert!(!screen.contains("read-only"), "{screen}");
+    assert!(terminal.quit().success());
+}
+
+/// A window with aye in it, which nobody but this holds.
+struct Window {
+    child: Child,
+    line: PtyMaster,
+}
+
+impl Window {
+    fn open(project: &Project, shell: &str) -> Self {
+        // What any test starts meanwhile must not hold it open.
+        let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        let line = nix::pty::posix_openpt(flags).unwrap();
+        nix::pty::grantpt(&line).unwrap();
+        nix::pty::unlockpt(&line).unwrap();
+        let name = nix::pty::ptsname_r(&line).unwrap();
+        let end = || Stdio::from(std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap());
+        let child = Command::new("setsid")
+            .args(["-c", "bash", "-c", shell])
+            .current_dir(project.path(""))
+            .env_clear()
+            .envs(project.environment())
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        Self { child, line }
+    }
+
+    /// Takes what is written meanwhile, or the line would be full.
+    fn until(&mut self, condition: impl Fn() -> bool) -> bool {
+        let line = &mut self.line;
+        wait_until(PATIENCE, || {
+            let mut bytes = [0; 8192];
+            while matches!(line.read(&mut bytes), Ok(1..)) {}
+            condition()
+        })
+    }
+
+    /// It is closed with aye in it.
+    fn vanish(self) -> Child {
+        self.child
+    }
+}
+
+#[test]
+fn a_terminal_that_vanishes_ends_the_screen_and_what_it_ran_also_where_the_signal_is_ignored() {
+    let seconds = format!("62.{}", std::process::id());
+    for ignores in ["", "trap '' HUP; "] {
+        let line = json!({"command": format!("touch began; sleep {seconds}")});
+        let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
+        let project = Project::with(&server).without_questions();
+        let shell = format!("{ignores}exec '{}' --trust 'run it for me'", env!("CARGO_BIN_EXE_aye"));
+        let mut window = Window::open(&project, &shell);
+        assert!(window.until(|| project.exists("began")), "it never began");
+        let mut child = window.vanish();
+        let ended = wait_until(PATIENCE, || child.try_wait().unwrap().is_some());
+        if !ended {
+            child.kill().unwrap();
+        }
+        assert!(ended, "it goes on without a terminal: {ignores:?}");
+        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0), "what it ran goes on");
+        let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
+        assert!(resumed.stdout.contains("Done."), "{}", resumed.stderr);
+    }
+}
+
+#[test]
+fn on_a_full_disk_it_goes_on_unsaved_where_the_person_says_so_and_all_is_saved_once_there_is_room() {
+    let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
+    if !possible {
+        println!("skipped: this system lets nobody mount a disk of his own");
+        return;
+    }
+    let long = "long words ".repeat(4_000);
+    let call = |id: &str, command: &str| Answer::text(&long).and_call(id, "RunCommand", json!({"command": command}));
+    let server = Server::new([
+        Answer::call("call_1", "RunCommand", json!({"command": "dd if=/dev/zero of=../data/filler bs=4k 2>/dev/null; true"})),
+        call("call_2", "echo 2 >> ledger"),
+        call("call_3", "echo 3 >> ledger; dd if=/dev/null of=../data/filler 2>/dev/null"),
+        Answer::text("All of it is done."),
+    ]);
+    let project = Project::with(&server).without_questions();
+    let data = project.beside("data");
+    let script = format!(
+        "set -e; mount -t tmpfs -o size=1m none '{0}'; cd .; '{1}' --trust 'fill it'; '{1}' exec --trust -c >after 2>&1 || true",
+        data.display(),
+        env!("CARGO_BIN_EXE_aye")
+    );
+    let mut terminal = project.open_program("unshare", &["-Urm", "bash", "-c", &script]);
+    terminal.wait_for("Cannot save this session (disk full");
+    assert!(!project.exists("ledger"), "it went on by itself");
+    terminal.wait_for("r retry");
+    // A letter that was typed before anybody can have read the line is text.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    terminal.send("c");
+    terminal.wait_for("All of it is done.");
+    terminal.wait_for("saved again");
+    assert_eq!(project.read("ledger"), "2\n3\n");
+    assert!(terminal.quit().success());
+    let after = project.read("after");
+    assert!(after.contains("the session is done"), "{after}");
+}

@@ -1,0 +1,144 @@
+//! Going back and forth with the keys of the screen, and a session that another screen has.
+
+use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use serde_json::json;
+use std::fs;
+
+fn scripted() -> Server {
+    Server::new([
+        Answer::call("call_1", "WriteFile", json!({"path": "written.txt", "content": "by a tool\n"})),
+        Answer::call("call_2", "WriteFile", json!({"path": "new.txt", "content": "made\n"})),
+        Answer::text("Both are done."),
+        Answer::text("And so is this."),
+    ])
+}
+
+/// Nothing asks, and what the session made may be removed again.
+const POLICY: &str = r#"
+schema_version = 1
+
+[capabilities."File.Read"]
+allowed_paths = ["${workspace}"]
+
+[capabilities."File.Write"]
+allowed_paths = ["${workspace}"]
+requires_approval = false
+
+[capabilities."File.Delete"]
+allowed_paths = ["${workspace}"]
+requires_approval = false
+"#;
+
+fn project(server: &Server) -> Project {
+    Project::with(server).policy(POLICY).file("written.txt", "old\n")
+}
+
+/// A screen on which one prompt was done.
+#[track_caller]
+fn done(project: &Project) -> Terminal {
+    let mut terminal = project.open_sized(&[], 100, 36);
+    terminal.prompt("do both");
+    terminal.wait_for("Both are done.");
+    terminal
+}
+
+#[track_caller]
+fn holds(project: &Project, path: &str, text: &str) {
+    assert!(wait_until(PATIENCE, || fs::read_to_string(project.path(path)).is_ok_and(|now| now == text)), "{path}: {text}");
+}
+
+#[test]
+fn a_prompt_is_undone_with_its_files_and_done_again() {
+    let server = scripted();
+    let project = project(&server);
+    let mut terminal = done(&project);
+    terminal.prompt("/undo");
+    let screen = terminal.wait_that("the plan is shown", |screen| screen.contains("Rewind to before #1 do both"));
+    for words in ["written.txt", "new.txt", "deleted", "conversation and files", "files only", "show the diff"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    assert_eq!(project.read("written.txt"), "by a tool\n", "nothing is done yet");
+    terminal.decide('1');
+    holds(&project, "written.txt", "old\n");
+    assert!(wait_until(PATIENCE, || !project.exists("new.txt")));
+    let screen = terminal.wait_for("/redo");
+    assert!(screen.contains(" │Both are done."), "what was undone is marked\n{screen}");
+    terminal.wait_that("the prompt is back", |screen| screen.contains("❯ do both"));
+    // The prompt that came back is cleared, not sent.
+    terminal.send("\x15");
+    terminal.wait_for("Ask, or describe a change");
+    terminal.prompt("/redo");
+    terminal.wait_for("Back to before the last rewind");
+    terminal.decide('1');
+    holds(&project, "written.txt", "by a tool\n");
+    holds(&project, "new.txt", "made\n");
+    terminal.wait_gone(" │Both are done.");
+}
+
+#[test]
+fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
+    let server = scripted();
+    let project = project(&server);
+    let mut terminal = done(&project);
+    fs::write(project.path("written.txt"), "mine\n").unwrap();
+    for (takes, after) in [(false, "mine\n"), (true, "old\n")] {
+        terminal.prompt("/rewind");
+        terminal.wait_for("#1 do both");
+        terminal.enter();
+        terminal.wait_that("the plan is armed", |screen| {
+            screen.contains("[ ] written.txt") && screen.contains("space takes [ ] marks")
+        });
+        if takes {
+            terminal.send(" ");
+            terminal.wait_for("[x] written.txt");
+            // A key right behind another one is a sentence.
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        terminal.decide('3');
+        let words = if takes { "/redo" } else { "kept  written.txt" };
+        terminal.wait_for(words);
+        holds(&project, "written.txt", after);
+    }
+}
+
+#[test]
+fn a_sentence_typed_over_the_plan_decides_nothing() {
+    let server = scripted();
+    let project = project(&server);
+    let mut terminal = done(&project);
+    terminal.prompt("/undo");
+    terminal.wait_for("Rewind to before #1");
+    terminal.type_text("1 more thing", 60);
+    terminal.wait_for("❯ 1 more thing");
+    terminal.wait_for("tab to review");
+    assert_eq!(project.read("written.txt"), "by a tool\n");
+}
+
+#[test]
+fn a_session_that_another_screen_has_is_looked_at_and_then_taken_over() {
+    let server = scripted();
+    let project = project(&server);
+    let mut first = done(&project);
+    first.type_text("half a thought", 5);
+    first.wait_for("❯ half a thought");
+
+    let mut second = project.open_sized(&["--resume"], 100, 36);
+    second.wait_for(&format!("is open in process {}", first.pid()));
+    second.decide('r');
+    let screen = second.wait_for("read-only: open in process");
+    assert!(screen.contains("Both are done."), "{screen}");
+    second.type_text("and more", 5);
+    second.enter();
+    second.wait_for("nothing was sent");
+    second.send("\x15");
+    assert!(second.quit().success());
+
+    let mut third = project.open_sized(&["--resume"], 100, 36);
+    third.wait_for("is open in process");
+    third.decide('t');
+    third.wait_for("half a thought");
+    first.finish();
+    third.send("\x15");
+    third.prompt("go on");
+    third.wait_for("And so is this.");
+}

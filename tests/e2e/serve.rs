@@ -1,0 +1,260 @@
+//! `aye serve`: a session for another program, by a client that knows nothing but the protocol.
+
+use crate::support::{Answer, Gate, PATIENCE, Project, Rpc, Server, wait_until};
+use serde_json::{Value, json};
+
+fn write(path: &str, content: &str) -> Answer {
+    Answer::text("Writing.").and_call("call_1", "WriteFile", json!({"path": path, "content": content}))
+}
+
+#[test]
+fn a_client_has_a_task_done_from_its_creation_to_the_shutdown() {
+    let server = Server::new([write("a.txt", "alpha\n"), Answer::text("Written.")]);
+    let project = Project::with(&server);
+    let mut client = Rpc::start(&project, &[]);
+    let session = client.create(&project);
+    assert_eq!(session["sessionStatus"], "SESSION_RUNNING");
+    assert!(session["availableTools"].as_array().unwrap().contains(&json!("WriteFile")), "{session}");
+    assert!(session["policyBundleVersion"].is_string() && session["workspaceId"].is_string(), "{session}");
+    assert_eq!(client.seen[0]["params"]["eventType"], "session_started");
+    let task = client.call("StartTask", json!({"prompt": "write it", "taskOptions": {"maxSteps": 7}}));
+    let approval = client.event("approval_requested");
+    assert_eq!((&approval["riskLevel"], &approval["timeoutMs"]), (&json!("medium"), &json!(300_000)));
+    let state = client.call("GetSessionState", json!({}));
+    assert_eq!(state["task"], json!({"taskId": task["taskId"], "status": "WAITING_FOR_APPROVAL", "stepCount": 0, "maxSteps": 7}));
+    assert_eq!(state["pendingApprovals"][0]["approvalId"], approval["approvalId"]);
+    let pending = client.call("GetPatchPreview", json!({}));
+    assert_eq!(
+        (&pending["files"][0]["status"], &pending["files"][0]["approvalId"]),
+        (&json!("pending"), &approval["approvalId"])
+    );
+    assert_eq!(pending["files"][0]["path"], "a.txt");
+    assert!(pending["files"][0]["diff"].as_str().unwrap().contains("+alpha"), "{pending}");
+    assert_eq!(client.fails("StartTask", json!({"prompt": "another"})), -32003);
+    let decided = client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
+    assert_eq!(decided["status"], "approved");
+    assert_eq!(client.fails("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "denied"})), -32007);
+    assert_eq!(client.event("task_completed")["text"], "Written.");
+    assert_eq!(project.read("a.txt"), "alpha\n");
+    let preview = client.call("GetPatchPreview", json!({"taskId": task["taskId"]}));
+    assert_eq!((&preview["files"][0]["path"], &preview["files"][0]["status"]), (&json!("a.txt"), &json!("added")));
+    assert_eq!(client.fails("GetPatchPreview", json!({"taskId": "task_999"})), -32004);
+    assert_eq!(client.fails("CancelTask", json!({"taskId": task["taskId"]})), -32004);
+    assert_eq!(client.fails("CreateSession", Rpc::hello(&project)), -32002);
+    let end = client.ask("Shutdown", json!({}));
+    assert!(client.event("session_completed")["taskCount"].is_u64());
+    assert_eq!(client.answer(end)["result"]["status"], "SESSION_COMPLETED");
+    assert_eq!(client.next(), None, "the answer to the shutdown is the last line");
+    assert_eq!(client.finish(), 0);
+}
+
+#[test]
+fn a_denial_goes_to_the_model_with_its_reason() {
+    let server = Server::new([write("a.txt", "alpha\n"), Answer::text("Then not.")]);
+    let project = Project::with(&server);
+    let mut client = Rpc::start(&project, &[]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "write it"}));
+    let approval = client.event("approval_requested");
+    let decided = json!({"approvalId": approval["approvalId"], "decision": "denied", "reason": "not here"});
+    assert_eq!(client.call("ApproveAction", decided)["status"], "denied");
+    client.event("task_completed");
+    assert!(server.request(1).tool_results()[0].1.contains("not here"), "{:?}", server.request(1).tool_results());
+    assert!(!project.exists("a.txt"));
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_is_denied_and_the_task_goes_on() {
+    let server = Server::new([write("a.txt", "alpha\n"), Answer::text("Then not.")]);
+    let project = Project::with(&server).config("[approval]\ntimeout_seconds = 1\n");
+    let mut client = Rpc::start(&project, &[]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "write it"}));
+    let approval = client.event("approval_requested");
+    assert_eq!(client.event("approval_timeout")["approvalId"], approval["approvalId"]);
+    client.event("task_completed");
+    assert_eq!(client.fails("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"})), -32007);
+    assert!(!project.exists("a.txt"));
+}
+
+#[test]
+fn a_bundle_makes_the_wait_shorter_and_never_longer() {
+    let server = Server::new([write("a.txt", "alpha\n"), write("a.txt", "alpha\n")]);
+    let policy = |seconds: u32| {
+        format!(
+            "schema_version = 1\n[approval]\ntimeout_seconds = {seconds}\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${{workspace}}\"]\nrequires_approval = true\n"
+        )
+    };
+    for (seconds, expected) in [(20, 20_000), (900, 300_000)] {
+        let project = Project::with(&server).policy(&policy(seconds));
+        let mut client = Rpc::start(&project, &[]);
+        client.create(&project);
+        client.call("StartTask", json!({"prompt": "write it"}));
+        assert_eq!(client.event("approval_requested")["timeoutMs"], expected);
+    }
+}
+
+#[test]
+fn a_task_is_cancelled_and_another_one_begins() {
+    let gate = Gate::default();
+    let server = Server::new([Answer::text("On my way").and_wait(&gate), Answer::text("Done.")]);
+    let project = Project::with(&server);
+    let mut client = Rpc::start(&project, &[]);
+    client.create(&project);
+    let task = client.call("StartTask", json!({"prompt": "go"}))["taskId"].clone();
+    client.event("text_chunk");
+    assert_eq!(client.call("CancelTask", json!({"taskId": task}))["status"], "cancelling");
+    client.event("task_cancelled");
+    gate.open();
+    client.call("StartTask", json!({"prompt": "go again"}));
+    client.event("task_completed");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn a_shutdown_waits_for_what_runs_and_says_that_the_session_was_cancelled() {
+    let server = Server::new([Answer::call(
+        "call_1",
+        "RunCommand",
+        json!({"command": "touch begun; while [ ! -e go ]; do sleep 0.01; done; touch done"}),
+    )]);
+    let project = Project::with(&server).without_questions();
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "run it"}));
+    assert!(wait_until(PATIENCE, || project.exists("begun")));
+    let end = client.ask("Shutdown", json!({}));
+    let state = client.call("GetSessionState", json!({}));
+    assert_eq!(state["task"]["status"], "EXECUTING_TOOLS", "it is not interrupted: {state}");
+    std::fs::write(project.path("go"), "").unwrap();
+    client.event("task_cancelled");
+    client.event("session_cancelled");
+    assert_eq!(client.answer(end)["result"]["status"], "SESSION_CANCELLED");
+    assert_eq!(client.finish(), 0);
+    assert!(project.exists("done"));
+}
+
+#[test]
+fn a_session_that_was_killed_goes_on_where_it_was() {
+    let gate = Gate::default();
+    let server = Server::new([
+        Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})),
+        Answer::text("Half").and_wait(&gate),
+        Answer::text("All of it."),
+    ]);
+    let project = Project::with(&server).file("a.txt", "alpha\n");
+    let mut client = Rpc::start(&project, &[]);
+    let session = client.create(&project)["sessionId"].clone();
+    client.call("StartTask", json!({"prompt": "read it"}));
+    client.event("tool_completed");
+    client.event("text_chunk");
+    client.kill();
+    gate.open();
+    let mut client = Rpc::start(&project, &[]);
+    let resumed = client.call("ResumeSession", json!({"sessionId": session}));
+    assert_eq!((&resumed["sessionId"], &resumed["sessionStatus"]), (&session, &json!("SESSION_RUNNING")));
+    assert_eq!((&resumed["stepCursor"], &resumed["interrupted"]), (&json!("step_0001"), &json!([])));
+    assert_eq!(resumed["task"]["taskId"], "task_001");
+    assert_eq!(client.event("task_completed")["text"], "All of it.");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn a_command_that_was_killed_is_told_as_interrupted_and_not_run_again() {
+    let count = "echo x >> runs; touch begun; sleep 600";
+    let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": count})), Answer::text("I see.")]);
+    let project = Project::with(&server).without_questions();
+    let mut client = Rpc::start(&project, &["--trust"]);
+    let session = client.create(&project)["sessionId"].clone();
+    client.call("StartTask", json!({"prompt": "run it"}));
+    assert!(wait_until(PATIENCE, || project.exists("begun")));
+    client.kill();
+    let mut client = Rpc::start(&project, &["--trust"]);
+    let resumed = client.call("ResumeSession", json!({"sessionId": session}));
+    assert_eq!(resumed["interrupted"][0]["toolCallId"], "call_1", "{resumed}");
+    client.event("task_completed");
+    assert!(server.request(1).tool_results()[0].1.contains("OUTCOME_UNKNOWN"), "{:?}", server.request(1).tool_results());
+    assert_eq!(project.read("runs"), "x\n");
+}
+
+#[test]
+fn what_is_wrong_with_a_request_has_its_number() {
+    let server = Server::new([]);
+    let project = Project::with(&server).file("a.txt", "alpha\n");
+    let mut client = Rpc::start(&project, &["--mode", "ask"]);
+    for method in ["StartTask", "CancelTask", "GetSessionState", "GetPatchPreview", "ApproveAction"] {
+        let params = json!({"prompt": "x", "taskId": "task_001", "approvalId": "appr_001", "decision": "approved"});
+        assert_eq!(client.fails(method, params), -32001, "{method}");
+    }
+    assert_eq!(client.fails("NoSuchMethod", json!({})), -32601);
+    let hello = |change: Value| {
+        let mut hello = Rpc::hello(&project);
+        hello.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        hello
+    };
+    assert_eq!(client.fails("CreateSession", json!({})), -32602);
+    assert_eq!(client.fails("CreateSession", hello(json!({"workspaceHint": project.path("a.txt")}))), -32602);
+    assert_eq!(client.fails("CreateSession", hello(json!({"workspaceHint": "/no/such/place"}))), -32602);
+    assert_eq!(client.fails("CreateSession", hello(json!({"model": "nameless"}))), -32602);
+    assert_eq!(client.fails("CreateSession", hello(json!({"mode": "auto"}))), -32602);
+    assert_eq!(client.fails("CreateSession", hello(json!({"mode": "sometimes"}))), -32602);
+    assert_eq!(client.fails("CreateSession", hello(json!({"protocolVersion": "2"}))), -32006);
+    assert_eq!(client.fails("ResumeSession", json!({"sessionId": "abcdef123456"})), -32001);
+    let created = client.call("CreateSession", hello(json!({"protocolVersion": 1, "mode": "plan", "unheardOf": {"a": [1]}})));
+    assert_eq!(created["sessionStatus"], "SESSION_RUNNING");
+    assert_eq!(client.fails("StartTask", json!({"prompt": "  "})), -32602);
+    assert_eq!(client.fails("StartTask", json!({"prompt": "x", "taskOptions": {"maxSteps": 0}})), -32602);
+    assert_eq!(client.fails("StartTask", json!([1])), -32602);
+    assert_eq!(client.fails("ApproveAction", json!({"approvalId": "appr_001", "decision": "perhaps"})), -32602);
+    assert_eq!(client.fails("ApproveAction", json!({"approvalId": "appr_001", "decision": "approved"})), -32007);
+    assert_eq!(client.call("Shutdown", json!({}))["status"], "SESSION_COMPLETED");
+    assert_eq!(client.finish(), 0);
+}
+
+#[test]
+fn a_policy_that_cannot_hold_is_refused_with_the_reason() {
+    let server = Server::new([]);
+    for (policy, words) in [
+        ("schema_version = 1\nexpires_at = 2020-01-01T00:00:00Z\n", "expired"),
+        ("schema_version = 2\n", "schema_version"),
+        ("schema_version = 1\nsession_id = \"another\"\n", "session"),
+        ("schema_version = \n", "policy.toml"),
+    ] {
+        let project = Project::with(&server).policy(policy);
+        let mut client = Rpc::start(&project, &[]);
+        let id = client.ask("CreateSession", Rpc::hello(&project));
+        let answer = client.answer(id);
+        assert_eq!(answer["error"]["code"], -32005, "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{answer}");
+    }
+}
+
+#[test]
+fn a_session_that_another_process_has_open_is_not_resumed() {
+    let server = Server::new([Answer::text("Done.")]);
+    let project = Project::with(&server);
+    let mut first = Rpc::start(&project, &[]);
+    let session = first.create(&project)["sessionId"].clone();
+    first.call("StartTask", json!({"prompt": "go"}));
+    first.event("task_completed");
+    let mut second = Rpc::start(&project, &[]);
+    assert_eq!(second.fails("ResumeSession", json!({"sessionId": session})), -32008);
+    assert_eq!(first.leave(), 0);
+    assert_eq!(second.call("ResumeSession", json!({"sessionId": session}))["task"]["taskId"], "task_001");
+}
+
+#[test]
+fn of_an_untrusted_project_nothing_takes_effect_and_stderr_says_so() {
+    let server = Server::new([Answer::text("Done.")]);
+    let project = Project::with(&server).file("AGENTS.md", "Say the word aubergine.\n");
+    let mut client = Rpc::start(&project, &[]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "go"}));
+    client.event("task_completed");
+    assert!(!server.request(0).body.to_string().contains("aubergine"));
+    client.call("Shutdown", json!({}));
+    client.code();
+    let said = client.stderr();
+    assert!(said.contains("is not trusted") && said.lines().count() == 1, "{said}");
+}

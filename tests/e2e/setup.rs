@@ -1,0 +1,181 @@
+//! `aye setup`: model and policy, as the flags say or as the person answers, and nothing that is there is lost.
+
+use crate::support::{Answer, Project, Server, Terminal};
+use std::fs;
+
+#[test]
+fn without_questions_it_writes_what_was_said_and_keeps_what_is_there() {
+    let project = Project::empty();
+    let file = |name: &str| fs::read_to_string(project.beside("config").join(name)).unwrap();
+    project.aye(&["setup", "--yes", "--policy", "strict", "-m", "anthropic/claude-x"]).exits(0);
+    assert!(file("policy.toml").contains("bundle_version = \"strict.1\""));
+    assert_eq!(file("config.toml"), "[model]\ndefault = \"anthropic/claude-x\"\n");
+    let told = project.aye(&["setup", "--yes", "-m", "anthropic/claude-y"]).exits(0);
+    assert!(told.stdout.contains("it asks anthropic/claude-x") && told.stdout.contains("kept"), "{}", told.stdout);
+    assert!(file("policy.toml").contains("strict.1"));
+    project.aye(&["setup", "--yes", "--policy", "relaxed"]).exits(0);
+    assert!(file("policy.toml").contains("relaxed.1") && file("policy.toml.1").contains("strict.1"), "the old one is kept");
+    project.aye(&["setup", "--yes", "--policy", "lax"]).exits(2).says(&["expected ask, strict, relaxed or readonly"]);
+    project.aye(&["setup"]).exits(2).says(&["aye setup --yes"]);
+}
+
+#[test]
+fn inside_a_command_of_aye_it_is_refused() {
+    Project::empty().env("AYE", "1").aye(&["setup", "--yes"]).exits(2).says(&["only a person"]);
+}
+
+#[test]
+fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
+    let server = Server::new([Answer::text("Hello."), Answer::text("Still here.")]);
+    let project = Project::with(&server).env("TERM", "dumb");
+    let mut terminal = project.open_sized(&["--trust"], 100, 60);
+    terminal.wait_for("You:");
+    terminal.send("hello\n");
+    terminal.wait_for("aye: Hello.");
+    terminal.wait_that("a line is asked for", |screen| screen.trim_end().ends_with("You:"));
+    terminal.send("/setup\n");
+    let screen = terminal.wait_for("Enter leaves it as it is:");
+    assert!(screen.contains("found: ANTHROPIC_API_KEY"), "{screen}");
+    assert!(!screen.contains("sk-ant-scripted"), "{screen}");
+    terminal.send("\n");
+    let screen = terminal.wait_for("Policy: ask, strict, relaxed or readonly");
+    assert!(screen.contains("ask  (suggested)"), "{screen}");
+    terminal.send("readonly\n");
+    terminal.wait_for("wrote");
+    terminal.send("are you there\n");
+    terminal.wait_for("aye: Still here.");
+    let policy = fs::read_to_string(project.beside("config").join("policy.toml")).unwrap();
+    assert!(policy.contains("readonly.1"));
+    assert!(server.request(1).messages().contains("hello"), "it is the same session");
+}
+
+#[test]
+fn the_first_lines_say_what_was_done_here_last_and_what_is_not_done() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server).file("src/main.rs", "fn main() {}\n// TODO: greet\n");
+    let mut terminal = project.open(&["greet the world"]);
+    terminal.wait_for("Hello.");
+    assert!(terminal.quit().success());
+    let mut terminal = project.open(&[]);
+    let screen = terminal.wait_for("Last here: \"greet the world\"");
+    assert!(screen.contains("look into the TODO in src/main.rs:2"), "{screen}");
+}
+
+/// The permissions of a file of the person's settings.
+fn mode(project: &Project, name: &str) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(project.beside("config").join(name)).unwrap().permissions().mode() & 0o777
+}
+
+/// Presses the letter of a choice that is on the screen, once it takes keys.
+fn press(terminal: &mut Terminal, letter: char) {
+    let shown = |screen: &str| screen.contains(&format!("{letter}  ")) && !screen.contains('◔');
+    terminal.wait_that("the question takes keys", shown);
+    terminal.send(letter.encode_utf8(&mut [0; 4]));
+}
+
+/// No server of models that happens to run here is found.
+const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
+
+#[test]
+fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
+    let project = Project::empty();
+    let mut terminal = project.open(&ALONE);
+    let screen = terminal.wait_for("Which model answers?");
+    assert!(screen.contains("No key was found in the environment"), "{screen}");
+    press(&mut terminal, 's');
+    terminal.wait_for("What may run without asking?");
+    // The hints are drawn last.
+    let screen = terminal.wait_for("enter ends · left right theme");
+    assert!(screen.contains("1  ask · suggested") && screen.contains("sandbox: "), "{screen}");
+    press(&mut terminal, 's');
+    terminal.wait_for("/setup comes back");
+    assert!(!project.beside("config").join("policy.toml").exists());
+    assert!(terminal.quit().success());
+    let mut terminal = project.open(&ALONE);
+    terminal.prompt("hello");
+    let screen = terminal.wait_for("nothing was sent");
+    assert!(!screen.contains("Which model answers?"), "{screen}");
+}
+
+#[test]
+fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
+    let server = Server::new([Answer::text("ok"), Answer::text("Hello from my server.")]);
+    let project = Project::empty();
+    let mut terminal = project.open(&ALONE);
+    terminal.wait_for("Which model answers?");
+    press(&mut terminal, 'u');
+    terminal.wait_for("address:");
+    terminal.send(&format!("\x1b[200~{}/v1 my-model\x1b[201~", server.url()));
+    terminal.wait_for("my-model");
+    terminal.enter();
+    terminal.wait_for("The key of that server");
+    terminal.send("my-secret-key-of-this-server");
+    terminal.wait_for("28 letters");
+    terminal.enter();
+    let screen = terminal.wait_for("Not tested yet.");
+    assert!(!screen.contains("my-secret"), "{screen}");
+    press(&mut terminal, 't');
+    terminal.wait_for("It works: custom/my-model answered in");
+    assert_eq!(server.request(0).header("authorization"), Some("Bearer my-secret-key-of-this-server"));
+    assert!(!project.beside("config").join("config.toml").exists(), "nothing is kept before the yes");
+    press(&mut terminal, 'y');
+    terminal.wait_for("What may run without asking?");
+    // The hints are drawn last.
+    terminal.wait_for("enter ends · left right theme");
+    terminal.send("\x1b[C");
+    terminal.wait_for("theme dark");
+    terminal.decide('4');
+    terminal.wait_gone("What may run without asking?");
+    terminal.wait_for("readonly");
+    let file = |name: &str| fs::read_to_string(project.beside("config").join(name)).unwrap();
+    let config = file("config.toml");
+    for line in ["default = \"custom/my-model\"", &format!("base_url = \"{}/v1\"", server.url()), "theme = \"dark\""] {
+        assert!(config.contains(line), "{config}");
+    }
+    assert!(file("policy.toml").contains("readonly.1"));
+    assert!(file("credentials.toml").contains("my-secret-key-of-this-server"));
+    for name in ["config.toml", "policy.toml", "credentials.toml"] {
+        assert_eq!(mode(&project, name), 0o600, "{name}");
+    }
+    terminal.prompt("are you there");
+    terminal.wait_for("Hello from my server.");
+    assert!(!server.request(1).messages().contains("my-secret"));
+}
+
+#[test]
+fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
+    let server = Server::new([Answer::error(401, "authentication_error", "invalid x-api-key")]);
+    let project = Project::empty().env("ANTHROPIC_BASE_URL", &server.url());
+    let mut terminal = project.open_sized(&["setup", "--set", "llm.local_ports=[]", "--set", "auth.keyring=false"], 100, 36);
+    terminal.wait_for("Which model answers?");
+    press(&mut terminal, 'k');
+    terminal.wait_for("it is recognised by how it begins");
+    terminal.send("\x1b[200~sk-ant-api03-wrong-wrong-wrong\x1b[201~");
+    terminal.wait_for("30 letters · of anthropic");
+    terminal.enter();
+    terminal.wait_for("Use anthropic/claude-sonnet-5?");
+    press(&mut terminal, 't');
+    let screen = terminal.wait_for("The test failed:");
+    assert!(screen.contains("invalid x-api-key") && !screen.contains("wrong-wrong"), "{screen}");
+    press(&mut terminal, 'b');
+    terminal.wait_for("Which model answers?");
+    press(&mut terminal, 'k');
+    terminal.wait_for("it is recognised by how it begins");
+    terminal.send("sk-ant-api03-right-right-right");
+    terminal.wait_for("30 letters · of anthropic");
+    terminal.enter();
+    terminal.wait_for("Use anthropic/claude-sonnet-5?");
+    press(&mut terminal, 'y');
+    terminal.wait_for("What may run without asking?");
+    // The hints are drawn last.
+    terminal.wait_for("enter ends · left right theme");
+    press(&mut terminal, 's');
+    let screen = terminal.wait_for("next: `aye` begins");
+    assert!(screen.contains("credentials.toml") && !screen.contains("right-right"), "{screen}");
+    assert!(terminal.finish().success());
+    let kept = fs::read_to_string(project.beside("config").join("credentials.toml")).unwrap();
+    assert!(kept.contains("sk-ant-api03-right-right-right") && !kept.contains("wrong"), "{kept}");
+    assert_eq!(mode(&project, "credentials.toml"), 0o600);
+    assert_eq!(server.requests().len(), 1, "only the test was sent");
+}

@@ -1,0 +1,43 @@
+//! What the terminal itself says and asks for.
+
+use crate::support::{Project, Server};
+
+#[test]
+fn what_is_typed_while_aye_starts_is_the_draft() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    // The process has just been made: nothing of it reads yet.
+    terminal.send("explain the parser");
+    terminal.wait_for("❯ explain the parser");
+    assert_eq!(server.requests().len(), 0);
+    terminal.send("\x03");
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+}
+
+#[test]
+fn answers_of_the_terminal_never_stand_in_the_draft() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.wait_for("Ask, or describe a change");
+    for answer in [
+        "\x1b[?62;22c",
+        "\x1b[?2026;2$y\x1b[?2027;2$y\x1b[?2031;2$y",
+        "\x1b]11;rgb:ffff/ffff/ffff\x1b\\",
+        "\x1bP>|some terminal(1.2)\x1b\\",
+        "\x1bP1+r524742=382f382f38\x1b\\",
+        "\x1b[=1;2c\x1b[>1;10;0c\x1b[12;40R",
+        "\x1b_Gi=31;OK\x1b\\",
+        "\x1b[?997;1n",
+        "\x1b[?1u",
+    ] {
+        terminal.send(answer);
+    }
+    terminal.send("typed");
+    terminal.wait_for("❯ typed");
+    terminal.send("\x03");
+    assert!(terminal.quit().success());
+    terminal.assert_restored();
+}

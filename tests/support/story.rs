@@ -1,0 +1,307 @@
+//! A session that does a bit of everything, told again and again with a fault somewhere in it; and what must be true whatever happened.
+
+#[path = "story/acknowledged.rs"]
+mod acknowledged;
+#[path = "story/files.rs"]
+mod files;
+#[path = "story/tally.rs"]
+mod tally;
+
+pub use tally::{Tally, wanted};
+
+use super::server::Request;
+use super::trace::{Point, Traced, trace};
+use super::{Answer, PATIENCE, Project, Server, wait_until};
+use acknowledged::Acknowledged;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const FIRST: &str = "begin the long work";
+const SECOND: &str = "now the rest of it";
+/// Steps of the first prompt, and of both.
+const FIRST_STEPS: usize = 4;
+const STEPS: usize = 8;
+/// A story that is not at its end after so many starts without a fault never comes there.
+const STARTS: usize = 8;
+
+/// How commands of the story run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commands {
+    Bare,
+    /// Each in a preview that is kept without a question.
+    Previewed,
+}
+
+/// One telling: a project, a model, and what aye said of it until now.
+pub struct Story {
+    project: Project,
+    server: Server,
+    known: Acknowledged,
+    /// How many prompts have come to their end.
+    ended: usize,
+    /// For how long something of it lived after aye was killed, at most.
+    pub orphans: Duration,
+    /// Starts that met their fault.
+    pub faults: usize,
+    /// All starts, for who has to understand what happened.
+    log: Vec<String>,
+}
+
+fn command(id: &str) -> serde_json::Value {
+    json!({"command": format!("echo {id} >> ledger/{id}; echo said {id}")})
+}
+
+fn step(number: usize) -> Answer {
+    let answer = Answer::text(&format!("Step {number}."));
+    match number {
+        1 => answer
+            .and_call("1.a", "RunCommand", command("1.a"))
+            .and_call("1.w", "WriteFile", json!({"path": "notes.txt", "content": files::notes(1)}))
+            .and_call("1.d", "WriteFile", json!({"path": "deep/new/dir.txt", "content": "deep\n", "createDirectories": true})),
+        2 => answer.and_call("2.r", "ReadFile", json!({"path": "notes.txt"})).and_call("2.a", "RunCommand", command("2.a")),
+        3 => answer.and_call("3.p", "ApplyPatch", json!({"patch": files::PATCH})),
+        4 => answer.and_call("4.a", "RunCommand", command("4.a")).and_call("4.b", "RunCommand", command("4.b")).and_call(
+            "4.w",
+            "WriteFile",
+            json!({"path": "notes.txt", "content": files::notes(3)}),
+        ),
+        5 => answer
+            .and_call(
+                "5.e",
+                "EditFile",
+                json!({"path": "other.txt", "edits": [{"oldText": "line 2\n", "newText": "edited 2\n"}]}),
+            )
+            .and_call("5.m", "Move", json!({"source": "moved.txt", "destination": "target.txt"})),
+        6 => answer.and_call(
+            "6.a",
+            "RunCommand",
+            json!({"command": "echo 6.a >> ledger/6.a; echo made > made.txt; rm -f spare.txt; echo said 6.a"}),
+        ),
+        7 => answer.and_call("7.c", "Copy", json!({"source": "target.txt", "destination": "copy.txt"})).and_call(
+            "7.x",
+            "Delete",
+            json!({"path": "useless.txt"}),
+        ),
+        _ => answer.and_call("8.a", "RunCommand", command("8.a")),
+    }
+}
+
+/// The last step that the model was told the results of.
+fn done(request: &Request) -> usize {
+    let number = |id: &str| id.split('.').next().and_then(|number| number.parse::<usize>().ok());
+    request.tool_results().iter().filter_map(|(id, _)| number(id)).max().unwrap_or(0)
+}
+
+/// What comes next depends only on what the model was told.
+fn mind(request: &Request) -> Answer {
+    let done = done(request);
+    if done == FIRST_STEPS && !request.messages().contains(SECOND) {
+        return Answer::text("The first part is done.");
+    }
+    if done == STEPS { Answer::text("All is done.") } else { step(done + 1) }
+}
+
+impl Story {
+    pub fn new(commands: Commands) -> Self {
+        let server = Server::thinking(mind);
+        let policy = match commands {
+            Commands::Bare => POLICY.replace("COMMANDS", "sandbox = \"off\""),
+            Commands::Previewed => POLICY.replace("COMMANDS", "preview = \"always\""),
+        };
+        let project = files::FIRST
+            .iter()
+            .fold(Project::with(&server).policy(&policy), |project, (path, content)| project.file(path, content));
+        // What goes to the log is no part of the story.
+        let project = project
+            .env("AYE_LOG", "off")
+            .config("[llm]\nmax_retries = 1\nretry_base_ms = 5\n")
+            .file("other.txt", &files::other(false, false));
+        Self { project, server, known: Acknowledged::default(), ended: 0, orphans: Duration::ZERO, faults: 0, log: Vec::new() }
+    }
+
+    /// Where effects count.
+    fn roots(&self) -> [PathBuf; 2] {
+        [self.project.beside("data"), self.project.path("")]
+    }
+
+    /// Starts aye once, with what a person would say next, and looks at what it left.
+    pub fn start(&mut self, point: Option<Point>) -> Result<Traced, String> {
+        let arguments = self.next();
+        let mut command = self.project.command(&["exec", "--json", "--trust"]);
+        command.args(arguments);
+        let traced = trace(command, &self.roots(), point)?;
+        self.log.push(format!("{arguments:?} {point:?} at {:?}: exit {}: {}", traced.hit, traced.code, traced.stderr.trim_end()));
+        self.faults += usize::from(traced.hit.is_some());
+        Ok(traced)
+    }
+
+    /// How many effects each start has where nothing goes wrong; `None`, and why is said, where nobody can be traced.
+    pub fn effects_of_its_starts(mut self) -> Option<Vec<usize>> {
+        let mut counts = Vec::new();
+        while !self.is_over() {
+            let traced = match self.start(None) {
+                Ok(traced) => traced,
+                Err(why) => {
+                    println!("skipped: {why}");
+                    return None;
+                }
+            };
+            self.judge(&traced).unwrap_or_else(|why| panic!("{}", self.story(&why)));
+            counts.push(traced.effects.len());
+        }
+        self.check().unwrap_or_else(|why| panic!("{}", self.story(&why)));
+        Some(counts)
+    }
+
+    /// What is wrong after a start, if anything is.
+    pub fn judge(&mut self, traced: &Traced) -> Result<(), String> {
+        let since = Instant::now();
+        let gone = wait_until(PATIENCE, || !files::is_used(&self.project));
+        self.orphans = self.orphans.max(since.elapsed());
+        if !gone {
+            return Err("a process outlives aye".to_owned());
+        }
+        if traced.stuck {
+            return Err("it did not end".to_owned());
+        }
+        if traced.stderr.contains("panicked at") {
+            return Err("it panicked".to_owned());
+        }
+        self.known.learn(&traced.stdout)?;
+        for prompt in [FIRST, SECOND] {
+            // What the model was asked was said as well as what stood on stdout.
+            if self.server.requests().last().is_some_and(|last| last.messages().contains(prompt)) {
+                self.known.prompt(prompt);
+            }
+        }
+        files::are_whole(&self.project)?;
+        self.known.is_told_to_the_model(&self.server.requests())?;
+        // What a person sees last says where the task stands.
+        let before = self.ended;
+        if traced.stderr.contains("the session is done") {
+            self.ended = self.ended.max(self.known.all_was_done(self.answered())?);
+        } else if traced.code == 2 && traced.stderr.contains("there is no session") {
+            self.known.all_was_done(0)?;
+        }
+        self.ended = self.ended.max(self.known.ended());
+        if traced.code == 0 && self.ended == before && !self.known.resumed_at_its_end() {
+            return Err("it ended well and did not say so".to_owned());
+        }
+        if traced.code == 0 {
+            self.ended = self.ended.max(self.known.prompts());
+        }
+        Ok(())
+    }
+
+    /// To its end, with these faults in its starts, one after the other. Every start is judged, and the whole at last.
+    pub fn tell(&mut self, points: &[Option<Point>]) -> Result<(), String> {
+        let mut points = points.iter().copied();
+        let mut calm = 0;
+        while !self.is_over() {
+            let next = points.next();
+            if next.is_none() {
+                calm += 1;
+            }
+            let point = next.flatten();
+            if calm > STARTS {
+                return Err(self.story("it never comes to its end"));
+            }
+            let traced = self.start(point)?;
+            self.judge(&traced).map_err(|why| self.story(&why))?;
+            let expected = [0, 1, 2, 128 + libc::SIGKILL];
+            let silent = traced.code == 1 && !traced.says_why();
+            if !expected.contains(&traced.code) || silent || point.is_none() && traced.code == 1 {
+                return Err(self.story(&format!("exit {}", traced.code)));
+            }
+        }
+        self.check().map_err(|why| self.story(&why))
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.ended == 2
+    }
+
+    /// What a person would say next.
+    fn next(&self) -> &'static [&'static str] {
+        let (asked, ended) = (self.known.prompts(), self.ended);
+        match (asked, self.log.is_empty()) {
+            (0, true) => &[FIRST],
+            (1, _) if ended == 1 && !self.went_on_in_vain() => &["-c", SECOND],
+            _ if self.said_last("there is no session") => &[FIRST],
+            (0, _) if self.said_last("the session is done") => &["-c", FIRST],
+            (1, _) if self.said_last("the session is done") => &["-c", SECOND],
+            _ => &["-c"],
+        }
+    }
+
+    fn said_last(&self, words: &str) -> bool {
+        self.log.last().is_some_and(|line| line.contains(words))
+    }
+
+    /// The second prompt was given, and nothing came of it that could be seen: whether it is there has to be asked.
+    fn went_on_in_vain(&self) -> bool {
+        self.log.last().is_some_and(|line| line.starts_with(&format!("{:?}", ["-c", SECOND])))
+    }
+
+    /// How many prompts the model has said its last word to.
+    fn answered(&self) -> usize {
+        let requests = self.server.requests();
+        let Some(last) = requests.last() else { return 0 };
+        match (done(last), last.messages().contains(SECOND)) {
+            (STEPS, true) => 2,
+            (FIRST_STEPS, false) | (_, true) => 1,
+            _ => 0,
+        }
+    }
+
+    /// What must be true at the end.
+    fn check(&self) -> Result<(), String> {
+        let requests = self.server.requests();
+        let last = requests.last().ok_or("nothing was ever asked")?;
+        let told: BTreeMap<String, String> = last.tool_results().into_iter().collect();
+        for prompt in [FIRST, SECOND] {
+            let times = last.messages().matches(prompt).count();
+            if times != 1 {
+                return Err(format!("`{prompt}` stands {times} times in what the model is told"));
+            }
+        }
+        files::agree_with(&self.project, &told)?;
+        if files::previews(&self.project) > 0 {
+            // What a call came to that was found at the last start is kept until its journal has it: until the next one.
+            self.project.aye(&["exec", "--trust", "-c", "one more thing"]).exits(0);
+        }
+        files::are_all_known(&self.project, &told, &self.log.join("\n"))?;
+        let store = rusqlite::Connection::open(self.project.beside("data").join("aye.db")).map_err(|error| error.to_string())?;
+        let verdict: String =
+            store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(|error| error.to_string())?;
+        if verdict == "ok" { Ok(()) } else { Err(verdict) }
+    }
+
+    /// What is wrong, and all that happened until then.
+    fn story(&self, why: &str) -> String {
+        let told = self.server.requests().last().map(Request::tool_results).unwrap_or_default();
+        format!("{why}\n{}\nthe model was told {told:#?}", self.log.join("\n"))
+    }
+}
+
+const POLICY: &str = r#"
+schema_version = 1
+bundle_version = "test"
+
+[capabilities."File.Read"]
+allowed_paths = ["${workspace}"]
+
+[capabilities."File.Write"]
+allowed_paths = ["${workspace}"]
+requires_approval = false
+
+[capabilities."File.Delete"]
+allowed_paths = ["${workspace}"]
+requires_approval = false
+
+[capabilities."Shell.Exec"]
+requires_approval = false
+COMMANDS
+"#;
