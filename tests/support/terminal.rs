@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// How long a wait goes on before it is looked whether the process still lives.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long the start of a frame hides what follows, where its end never comes.
+const FRAME: Duration = Duration::from_secs(2);
+
 type Writer = Arc<Mutex<Box<dyn Write + Send>>>;
 
 /// The terminal and the process in it, which is killed when this is dropped.
@@ -39,32 +42,41 @@ struct View {
     ended: AtomicBool,
 }
 
-/// What the terminal answers to what it was asked, and what it was told to copy last, as it was told.
+/// What the terminal has to say, and what it keeps besides the cells.
 #[derive(Default)]
-struct Replies(Vec<u8>, Vec<u8>);
+struct Replies {
+    /// Answers to what it was asked, not sent yet.
+    answers: Vec<u8>,
+    /// What it was told to copy last, as it was told.
+    copied: Vec<u8>,
+    /// What was on the screen when a frame began that has not ended: a person never sees half of one.
+    before: Option<(Instant, String)>,
+}
 
 impl vt100::Callbacks for Replies {
     fn unhandled_csi(&mut self, screen: &mut vt100::Screen, i1: Option<u8>, _: Option<u8>, params: &[&[u16]], c: char) {
         let first = params.first().and_then(|param| param.first()).copied().unwrap_or(0);
         match (i1, first, c) {
-            (None, 5, 'n') => self.0.extend(b"\x1b[0n"),
+            (None, 5, 'n') => self.answers.extend(b"\x1b[0n"),
             (None, 6, 'n') => {
                 let (row, column) = screen.cursor_position();
-                self.0.extend(format!("\x1b[{};{}R", row + 1, column + 1).as_bytes());
+                self.answers.extend(format!("\x1b[{};{}R", row + 1, column + 1).as_bytes());
             }
-            (None, 0, 'c') => self.0.extend(b"\x1b[?62;22c"),
+            (None, 0, 'c') => self.answers.extend(b"\x1b[?62;22c"),
+            (Some(b'?'), 2026, 'h') => self.before = Some((Instant::now(), screen.contents())),
+            (Some(b'?'), 2026, 'l') => self.before = None,
             _ => {}
         }
     }
 
     fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], data: &[u8]) {
-        self.1 = data.to_vec();
+        self.copied = data.to_vec();
     }
 
     fn unhandled_osc(&mut self, _: &mut vt100::Screen, params: &[&[u8]]) {
         match params {
-            [b"10", b"?"] => self.0.extend(b"\x1b]10;rgb:e6e6/e6e6/e6e6\x1b\\"),
-            [b"11", b"?"] => self.0.extend(b"\x1b]11;rgb:1010/1010/1010\x1b\\"),
+            [b"10", b"?"] => self.answers.extend(b"\x1b]10;rgb:e6e6/e6e6/e6e6\x1b\\"),
+            [b"11", b"?"] => self.answers.extend(b"\x1b]11;rgb:1010/1010/1010\x1b\\"),
             _ => {}
         }
     }
@@ -108,12 +120,12 @@ impl Terminal {
 
     /// What the screen shows, one line a row, without trailing blanks.
     pub fn screen(&self) -> String {
-        lock(&self.view.parser).screen().contents()
+        visible(&lock(&self.view.parser))
     }
 
     /// What is in the terminal's clipboard.
     pub fn copied(&self) -> String {
-        let data = lock(&self.view.parser).callbacks().1.clone();
+        let data = lock(&self.view.parser).callbacks().copied.clone();
         let bytes = base64::engine::general_purpose::STANDARD.decode(data).unwrap();
         String::from_utf8(bytes).unwrap()
     }
@@ -153,7 +165,7 @@ impl Terminal {
         let deadline = Instant::now() + patience;
         let mut parser = lock(&self.view.parser);
         loop {
-            let screen = parser.screen().contents();
+            let screen = visible(&parser);
             if condition(&screen) {
                 return Ok(screen);
             }
@@ -291,6 +303,14 @@ impl Drop for Terminal {
     }
 }
 
+/// What a person would see: no frame before it is whole.
+fn visible(parser: &vt100::Parser<Replies>) -> String {
+    match &parser.callbacks().before {
+        Some((since, before)) if since.elapsed() < FRAME => before.clone(),
+        _ => parser.screen().contents(),
+    }
+}
+
 /// The row of a choice: its letter, blanks, words; a sign may stand before it.
 fn row(screen: &str, letter: char) -> Option<&str> {
     let start = format!("{letter}  ");
@@ -314,7 +334,7 @@ fn follow(mut reader: Box<dyn Read + Send>, view: &View, writer: &Writer) {
         let replies = {
             let mut parser = lock(&view.parser);
             parser.process(&bytes[..count]);
-            std::mem::take(&mut parser.callbacks_mut().0)
+            std::mem::take(&mut parser.callbacks_mut().answers)
         };
         view.changed.notify_all();
         if replies.is_empty() {
