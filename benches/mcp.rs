@@ -1,13 +1,14 @@
-//! What a call to an MCP server costs over the own time of the server and its pipes.
+//! What a call of a tool costs over the work itself, side by side: a tool of aye, and a tool of an MCP server.
 //!
-//! `cargo bench --bench mcp --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold. The server
-//! is this program itself, started again, at the other end of real pipes.
+//! `cargo bench --bench mcp --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold. A call is
+//! planned, judged and run as in a session; what the journal adds is measured by `benches/journal.rs`. The server is this program itself,
+//! started again, at the other end of real pipes.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 
-use aye::fuzzing::mcp::{
-    BoxFuture, Launched, Launcher, Reach, RemoteCall, RemoteContext, RemoteServers, ServerProgram, Servers, Spec, Wires,
-};
+use aye::fuzzing::Bench;
+use aye::fuzzing::mcp::{BoxFuture, Launched, Launcher, Reach, RemoteServers, ServerProgram, Servers, Spec, Wires};
+use aye::fuzzing::protocol::ToolStatus;
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::process::Stdio;
@@ -15,7 +16,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
-use tokio_util::sync::CancellationToken;
 
 const SERVER: &str = "--as-server";
 const CALLS: usize = 2_000;
@@ -29,11 +29,14 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         for bytes in TEXTS {
-            let own = bare(bytes).await;
-            let through = through_the_client(bytes).await;
-            row(&format!("the pipes and the server alone, {bytes} bytes"), own, f64::NAN);
-            row(&format!("the same call through the client, {bytes} bytes"), through, f64::NAN);
-            row(&format!("what the client adds, {bytes} bytes"), through - own, 3.0);
+            let (own, through) = (read(bytes), local(bytes).await);
+            row(&format!("a file of {bytes} bytes is read"), own, f64::NAN);
+            row(&format!("ReadFile of {bytes} bytes"), through, f64::NAN);
+            row(&format!("what a local call adds, {bytes} bytes"), through - own, 1.0);
+            let (own, through) = (bare(bytes).await, remote(bytes).await);
+            row(&format!("the server and its pipes alone, {bytes} bytes"), own, f64::NAN);
+            row(&format!("a tool of the server, {bytes} bytes"), through, f64::NAN);
+            row(&format!("what an MCP call adds, {bytes} bytes"), through - own, 3.0);
         }
     });
 }
@@ -117,7 +120,32 @@ impl Launcher for Plain {
     }
 }
 
-async fn through_the_client(bytes: usize) -> f64 {
+/// A workspace with one file of so many bytes, in lines.
+fn workspace(bytes: usize) -> tempfile::TempDir {
+    let workspace = tempfile::tempdir().unwrap();
+    let text = "a line of a file, as long as most of them\n".repeat(bytes / 42 + 1);
+    std::fs::write(workspace.path().join("a.txt"), &text[..bytes]).unwrap();
+    workspace
+}
+
+fn read(bytes: usize) -> f64 {
+    let workspace = workspace(bytes);
+    let path = workspace.path().join("a.txt");
+    let read = || {
+        let began = Instant::now();
+        std::hint::black_box(std::fs::read_to_string(&path).unwrap());
+        began.elapsed()
+    };
+    median((0..CALLS).map(|_| read()).collect())
+}
+
+async fn local(bytes: usize) -> f64 {
+    let workspace = workspace(bytes);
+    let bench = Bench::new(workspace.path(), None);
+    called(&bench, "ReadFile", &json!({"path": "a.txt"})).await
+}
+
+async fn remote(bytes: usize) -> f64 {
     let spec = Spec {
         name: "bench".to_owned(),
         reach: Reach::Program { argv: vec!["bench".to_owned()], environment: Vec::new(), directory: None, network: false },
@@ -129,27 +157,27 @@ async fn through_the_client(bytes: usize) -> f64 {
         call_timeout: Duration::from_secs(10),
         tool_timeouts: Vec::new(),
     };
-    let servers = Servers::new(vec![spec], Wires { launcher: Some(Arc::new(Plain)), ..Wires::default() });
+    let servers = Arc::new(Servers::new(vec![spec], Wires { launcher: Some(Arc::new(Plain)), ..Wires::default() }));
     let mut changed = servers.changed();
     servers.look();
     while servers.tools().is_empty() {
         changed.changed().await.unwrap();
     }
-    let tool = servers.tools()[0].clone();
+    let workspace = workspace(0);
+    let bench = Bench::new(workspace.path(), Some(servers.clone()));
+    let took = called(&bench, "bench/say", &json!({"bytes": bytes})).await;
+    servers.end().await;
+    took
+}
+
+async fn called(bench: &Bench, tool: &str, arguments: &Value) -> f64 {
     let mut times = Vec::new();
     for _ in 0..CALLS {
-        let (output, _unread) = tokio::sync::mpsc::channel(1);
-        let call = RemoteCall {
-            server: tool.server.clone(),
-            tool: tool.name.clone(),
-            fingerprint: tool.fingerprint.clone(),
-            arguments: json!({"bytes": bytes}).as_object().unwrap().clone(),
-        };
-        let context = RemoteContext { output, cancel: CancellationToken::new(), timeout: Duration::from_secs(10) };
+        let arguments = arguments.as_object().unwrap().clone();
         let began = Instant::now();
-        servers.call(call, context).await.unwrap();
+        let result = bench.call(tool, arguments).await.unwrap();
         times.push(began.elapsed());
+        assert_eq!(result.status, ToolStatus::Succeeded, "{result:?}");
     }
-    servers.end().await;
     median(times)
 }

@@ -10,6 +10,8 @@ mod habits;
 mod http;
 mod late;
 mod markers;
+#[cfg(feature = "fuzzing")]
+pub mod measure;
 mod naming;
 mod open;
 mod outcome;

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// A host on a socket, killed with the test.
 struct Host {
@@ -188,24 +188,30 @@ fn a_flood_of_requests_is_answered_in_order_and_held_back_while_nobody_reads() {
     assert!(wait_until(PATIENCE, || child.try_wait().unwrap().is_some()));
 }
 
-#[test]
-fn a_client_that_does_not_read_is_waited_for_and_loses_nothing() {
-    // Far more than a pipe holds and than may wait.
+/// A text far longer than a pipe holds and than may wait, and the answer that says it in many pieces.
+fn long_answer() -> (String, Answer) {
     let long: Vec<String> = (0..400).map(|number| format!("{number} {}", "word ".repeat(4_000))).collect();
     let answer = long.iter().fold(Answer::empty(), |answer, piece| answer.and(piece));
-    let server = Server::new([answer]);
-    let project = Project::with(&server);
-    let mut child = project
-        .command(&["serve", "--stdio"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    (long.concat(), answer)
+}
+
+/// A host that has a task, and whose lines nobody reads yet.
+fn asked_and_unread(project: &Project) -> (Child, ChildStdin, ChildStdout) {
+    let mut command = project.command(&["serve", "--stdio"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let create = json!({"jsonrpc": "2.0", "id": 1, "method": "CreateSession", "params": Rpc::hello(&project)});
+    let create = json!({"jsonrpc": "2.0", "id": 1, "method": "CreateSession", "params": Rpc::hello(project)});
     let start = json!({"jsonrpc": "2.0", "id": 2, "method": "StartTask", "params": {"prompt": "tell me"}});
     writeln!(to, "{create}\n{start}").unwrap();
+    (child, to, from)
+}
+
+#[test]
+fn a_client_that_does_not_read_is_waited_for_and_loses_nothing() {
+    let (long, answer) = long_answer();
+    let server = Server::new([answer]);
+    let project = Project::with(&server);
+    let (mut child, to, from) = asked_and_unread(&project);
     server.request(0);
     let mut text = String::new();
     let mut lines = BufReader::new(from).lines();
@@ -217,36 +223,22 @@ fn a_client_that_does_not_read_is_waited_for_and_loses_nothing() {
             _ => {}
         }
     }
-    assert!(text == long.concat(), "{} bytes of {}", text.len(), long.concat().len());
+    assert!(text == long, "{} bytes of {}", text.len(), long.len());
     drop(to);
     assert!(wait_until(PATIENCE, || child.try_wait().unwrap().is_some()));
 }
 
 #[test]
 fn who_goes_without_reading_leaves_a_session_that_is_saved() {
-    let long: Vec<String> = (0..400).map(|number| format!("{number} {}", "word ".repeat(4_000))).collect();
-    let answer = long.iter().fold(Answer::empty(), |answer, piece| answer.and(piece));
+    let (_, answer) = long_answer();
     let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})), answer]);
     let project = Project::with(&server).file("a.txt", "alpha\n");
-    let mut child = project
-        .command(&["serve", "--stdio"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let create = json!({"jsonrpc": "2.0", "id": 1, "method": "CreateSession", "params": Rpc::hello(&project)});
-    let start = json!({"jsonrpc": "2.0", "id": 2, "method": "StartTask", "params": {"prompt": "tell me"}});
-    writeln!(to, "{create}\n{start}").unwrap();
+    let (mut child, to, from) = asked_and_unread(&project);
     server.request(1);
     drop((to, from));
     assert!(wait_until(PATIENCE, || child.try_wait().unwrap().is_some()), "it ends by itself");
-    let listed = project.aye(&["sessions", "list", "--json"]).exits(0).stdout;
-    let session: Value = serde_json::from_str(&listed)
-        .map(|all: Value| all[0].clone())
-        .unwrap_or_else(|_| serde_json::from_str(listed.lines().next().unwrap()).unwrap());
-    let id = session["sessionId"].as_str().or(session["id"].as_str()).unwrap();
+    let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    let id = listed[0]["sessionId"].as_str().unwrap();
     let exported = project.aye(&["sessions", "export", id]).exits(0).stdout;
     assert!(exported.contains("alpha"), "the call and its outcome were written down");
 }

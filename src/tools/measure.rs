@@ -1,0 +1,117 @@
+//! The tools without a session around them, for `fuzz/` and for `benches/mcp.rs`.
+
+use super::{Commands, Conflict, Found, Holding, Remote, Router, Seen, Settings, TextTools, actions_for};
+use crate::policy::redact::Redactor;
+use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
+use crate::ports::{RemoteServers, RunContext, ToolRouter};
+use crate::protocol::{Action, Arguments, CallId, Mode, ToolCall, ToolResult};
+use crate::sys;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+fn settings(workspace: &Path) -> Settings {
+    Settings {
+        workspace: workspace.to_owned(),
+        home: Some("/home/user".into()),
+        max_file_size_bytes: 1 << 20,
+        max_output_bytes: 1 << 20,
+        environment: sys::process::Environment::Core,
+        secret_names: Vec::new(),
+        may_read: Arc::new(|_| true),
+        may_read_entry: None,
+        may_write: Arc::new(|_| true),
+        may_delete: Arc::new(|_| true),
+        may_open: Arc::new(|_| true),
+        relative_paths: true,
+        follow_links: true,
+        text: TextTools::default(),
+        helper: sys::process::Helper::default(),
+        named: Vec::new(),
+        custom: Vec::new(),
+        remote: None,
+        may_use: Arc::new(|_| Ok(())),
+        checkpoints: None,
+        changes: None,
+        artifacts: None,
+        commands: Commands::default(),
+        seen: Seen::default(),
+        shell: sys::process::Shell::Bash,
+        holding: Holding::nothing(),
+        session: None,
+        redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
+        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
+        may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
+        fetcher: sys::http::fetch::Fetcher::default(),
+    }
+}
+
+/// What a call with this text for its arguments would touch, or what is wrong with it.
+pub fn actions(tool_name: &str, text: &str) -> Result<Vec<Action>, String> {
+    let settings = settings(Path::new("/home/user/project"));
+    let arguments = serde_json::from_str(text).map_or_else(|_| Arguments::Malformed(text.to_owned()), Arguments::Object);
+    actions_for(tool_name, &arguments, &settings).map_err(|error| format!("{error:?}"))
+}
+
+/// Reads in the workspace, and every tool of every server, without a question.
+const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
+                    [capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
+
+/// All that a call passes between the loop and the work itself: plan, verdict, permit, run.
+pub struct Bench {
+    router: Router,
+    policy: Enforcer,
+}
+
+impl Bench {
+    /// # Panics
+    /// Never: the policy is fixed.
+    #[expect(clippy::unwrap_used, reason = "the bundle is fixed")]
+    pub fn new(workspace: &Path, servers: Option<Arc<dyn RemoteServers>>) -> Self {
+        let settings = settings(workspace);
+        let settings = match servers {
+            None => settings,
+            Some(servers) => settings.with_servers(Remote {
+                servers,
+                conflict: Conflict::LocalFirst,
+                may_invoke: Arc::new(|_, _| Ok(())),
+                pins: None,
+                found: Found::default(),
+                most_bytes: None,
+                timeout: Arc::new(|_, _| TIMEOUT),
+            }),
+        };
+        let context = Context {
+            roots: vec![workspace.to_owned()],
+            home: PathBuf::from("/home/user"),
+            mode: Mode::Ask,
+            sandbox: Sandbox::Present,
+            own: Vec::new(),
+        };
+        let bundle = Bundle::parse(OPEN, "open.toml").unwrap();
+        Self { router: Router::new(settings), policy: Enforcer::new(vec![Layer::new(Scope::User, bundle)], context) }
+    }
+
+    pub async fn call(
+        &self,
+        tool_name: &str,
+        arguments: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<ToolResult, String> {
+        let call = ToolCall {
+            tool_call_id: CallId::new("call_1"),
+            tool_name: tool_name.to_owned(),
+            arguments: Arguments::Object(arguments),
+        };
+        let plan = self.router.plan(call).await.map_err(|error| error.message)?;
+        let Verdict::Allow(permit) = self.policy.judge(&plan.actions, jiff::Timestamp::now()) else {
+            return Err(format!("`{tool_name}` is not allowed"));
+        };
+        let (output, _unwatched) = tokio::sync::mpsc::channel(1);
+        let kill = CancellationToken::new();
+        let context = RunContext { tool_call_id: None, output, kill, background: CancellationToken::new() };
+        Ok(self.router.run(plan, permit, context).await)
+    }
+}
