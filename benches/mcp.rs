@@ -141,7 +141,7 @@ fn read(bytes: usize) -> f64 {
 
 async fn local(bytes: usize) -> f64 {
     let workspace = workspace(bytes);
-    let bench = Bench::new(workspace.path(), None);
+    let bench = Bench::new(workspace.path(), None).unwrap();
     called(&bench, "ReadFile", &json!({"path": "a.txt"})).await
 }
 
@@ -164,7 +164,7 @@ async fn remote(bytes: usize) -> f64 {
         changed.changed().await.unwrap();
     }
     let workspace = workspace(0);
-    let bench = Bench::new(workspace.path(), Some(servers.clone()));
+    let bench = Bench::new(workspace.path(), Some(servers.clone())).unwrap();
     let took = called(&bench, "bench/say", &json!({"bytes": bytes})).await;
     servers.end().await;
     took

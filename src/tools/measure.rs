@@ -67,10 +67,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// # Panics
-    /// Never: the policy is fixed.
-    #[expect(clippy::unwrap_used, reason = "the bundle is fixed")]
-    pub fn new(workspace: &Path, servers: Option<Arc<dyn RemoteServers>>) -> Self {
+    pub fn new(workspace: &Path, servers: Option<Arc<dyn RemoteServers>>) -> Result<Self, String> {
         let settings = settings(workspace);
         let settings = match servers {
             None => settings,
@@ -91,8 +88,8 @@ impl Bench {
             sandbox: Sandbox::Present,
             own: Vec::new(),
         };
-        let bundle = Bundle::parse(OPEN, "open.toml").unwrap();
-        Self { router: Router::new(settings), policy: Enforcer::new(vec![Layer::new(Scope::User, bundle)], context) }
+        let bundle = Bundle::parse(OPEN, "open.toml").map_err(|error| format!("{error:?}"))?;
+        Ok(Self { router: Router::new(settings), policy: Enforcer::new(vec![Layer::new(Scope::User, bundle)], context) })
     }
 
     pub async fn call(
