@@ -4,11 +4,13 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 
+mod start;
 #[expect(dead_code, unused_imports, reason = "tests use the rest of it")]
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use aye::fuzzing::journal::Measure;
+use start::until_prompt;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -123,19 +125,9 @@ fn salvage(directory: &Path) {
 fn resume(project: &Project, id: &str) {
     let server = Server::new([]);
     let empty = Project::with(&server);
-    let ready = |project: &Project, arguments: &[&str]| {
-        let began = Instant::now();
-        let mut terminal = project.open(arguments);
-        terminal.wait_for("Ask, or describe a change");
-        terminal.send("Z");
-        terminal.wait_that("the letter", |screen| screen.contains('Z'));
-        let took = began.elapsed();
-        terminal.kill();
-        took
-    };
-    let new = ms((0..RUNS).map(|_| ready(&empty, &["-m", MODEL])).collect());
+    let new = ms((0..RUNS).map(|_| until_prompt(&empty, &["-m", MODEL])).collect());
     let again = format!("--resume={id}");
-    let long = ms((0..RUNS).map(|_| ready(project, &["-m", MODEL, &again])).collect());
+    let long = ms((0..RUNS).map(|_| until_prompt(project, &["-m", MODEL, &again])).collect());
     row("start to prompt, nothing said before", new, f64::NAN, "ms");
     row("start to prompt, 10,000 steps before", long, f64::NAN, "ms");
     row("10,000 steps : nothing", long / new, 1.5, "x");

@@ -1,25 +1,35 @@
-//! What a call of a tool costs over the work itself, side by side: a tool of aye, and a tool of an MCP server.
+//! What a call of a tool costs over the work itself, side by side: a tool of aye, and a tool of an MCP server; and what configured
+//! servers add to the start.
 //!
 //! `cargo bench --bench mcp --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold. A call is
 //! planned, judged and run as in a session; what the journal adds is measured by `benches/journal.rs`. The server is this program itself,
 //! started again, at the other end of real pipes.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+
+mod start;
+#[expect(dead_code, unused_imports, reason = "tests use the rest of it")]
+#[path = "../tests/support/mod.rs"]
+mod support;
 
 use aye::fuzzing::Bench;
 use aye::fuzzing::mcp::{BoxFuture, Launched, Launcher, Reach, RemoteServers, ServerProgram, Servers, Spec, Wires};
 use aye::fuzzing::protocol::ToolStatus;
 use serde_json::{Value, json};
+use start::until_prompt;
 use std::io::{BufRead, Write};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use support::{Project, Server as Model};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
 const SERVER: &str = "--as-server";
 const CALLS: usize = 2_000;
 const TEXTS: [usize; 2] = [100, 100_000];
+const STARTS: usize = 15;
+const SERVERS: usize = 10;
 
 fn main() {
     if std::env::args().any(|argument| argument == SERVER) {
@@ -39,11 +49,32 @@ fn main() {
             row(&format!("what an MCP call adds, {bytes} bytes"), through - own, 3.0);
         }
     });
+    starts();
 }
 
 fn row(figure: &str, measured: f64, limit: f64) {
     let mark = if measured > limit { "  over" } else { "" };
     println!("{figure:<52} {measured:>7.3} ms {limit:>7.2} ms{mark}");
+}
+
+/// With servers that never say a word, in turns with none.
+fn starts() {
+    let model = Model::new([]);
+    let policy = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
+    let servers: String =
+        (0..SERVERS).map(|number| format!("[mcp.servers.hangs{number}]\ncommand = \"sleep\"\nargs = [\"600\"]\n")).collect();
+    let without = Project::with(&model).policy(policy);
+    let with = Project::with(&model).policy(policy).config(&servers);
+    let (mut none, mut ten) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        none.push(until_prompt(&without, &[]));
+        ten.push(until_prompt(&with, &[]));
+    }
+    let (none, ten) = (median(none), median(ten));
+    row("start to prompt, no server", none, f64::NAN);
+    row(&format!("start to prompt, {SERVERS} servers"), ten, f64::NAN);
+    // What lies within the noise of two such figures is nothing.
+    row("what they add", ten - none, 1.0);
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {

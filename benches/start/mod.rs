@@ -1,0 +1,16 @@
+//! How long a person waits for the prompt.
+
+use crate::support::Project;
+use std::time::{Duration, Instant};
+
+/// From spawn until a typed letter is on the screen.
+pub fn until_prompt(project: &Project, arguments: &[&str]) -> Duration {
+    let began = Instant::now();
+    let mut terminal = project.open(arguments);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("Z");
+    terminal.wait_that("the letter", |screen| screen.contains('Z'));
+    let took = began.elapsed();
+    terminal.kill();
+    took
+}
