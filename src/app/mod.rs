@@ -3,6 +3,7 @@
 mod acp;
 mod auth;
 mod backstage;
+mod bench;
 mod cli;
 mod configuration;
 mod conformance;

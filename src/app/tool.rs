@@ -1,5 +1,6 @@
 //! `aye tool`: the tools one by one, through the policy like every call.
 
+use super::bench::{Bench, Ground, Judged, Starts, denied};
 use super::cli::{Answers, Common};
 use super::exit::Exit;
 use super::mcp::specs;
@@ -7,18 +8,14 @@ use super::place::Place;
 use super::project::Brought;
 use super::servers::{self, Connected, FIRST_WAIT, Servers};
 use super::session;
-use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::mcp::Spec;
-use crate::policy::permit::Denial;
-use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
+use crate::policy::{PreviewPermit, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{
     Arguments, CallId, Effects, ErrorCode, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
 };
-use crate::store::{LoggedDecision, Store};
-use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Router};
+use crate::tools;
 use serde::Serialize;
 use std::io::{IsTerminal, Read};
 use tokio::runtime::Runtime;
@@ -29,66 +26,19 @@ const ARGUMENT_BYTES: u64 = 64 << 20;
 /// Nobody watches the live output; what does not fit is in the result all the same.
 const OUTPUT_DEPTH: usize = 1;
 
-struct Bench {
-    policy: Enforcer,
-    router: Router,
-    log: Log,
+/// What a subcommand works with.
+struct Table {
+    bench: Bench,
     runtime: Runtime,
     /// Those whose tools are among the others.
     servers: Option<Servers>,
 }
 
-impl Drop for Bench {
+impl Drop for Table {
     fn drop(&mut self) {
         if let Some(servers) = &self.servers {
             self.runtime.block_on(servers.end());
         }
-    }
-}
-
-/// Where decisions are kept, and what they have in common.
-struct Log {
-    data: std::path::PathBuf,
-    workspace: String,
-    mode: crate::protocol::Mode,
-}
-
-impl Log {
-    /// A log that cannot be written is said and stops nothing: the person asked for the call, not for the log. Where there is no
-    /// store yet one is made, so that no decision is missing from the log.
-    fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) {
-        let decision = LoggedDecision {
-            time: jiff::Timestamp::now(),
-            session_id: None,
-            workspace: self.workspace.clone(),
-            tool_name: plan.tool_name.clone(),
-            summary: plan.summary.clone(),
-            verdict: verdict.to_owned(),
-            by: by.to_owned(),
-            reason: reason.to_owned(),
-            mode: self.mode.as_str().to_owned(),
-        };
-        let kept = Store::open(&self.data).and_then(|store| {
-            // Who opens it first after it was damaged is the only one to learn that it was moved.
-            store.notices().iter().for_each(|notice| super::warn(notice));
-            store.log_decision(decision)
-        });
-        if let Err(error) = kept {
-            super::warn(&format!("the decision is not in the log: {error}"));
-        }
-    }
-}
-
-/// Whether what is called could start a program, which has to be held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Starts {
-    Nothing,
-    Programs,
-}
-
-impl Starts {
-    fn of(tool_name: &str) -> Self {
-        if tools::starts_nothing(tool_name) { Self::Nothing } else { Self::Programs }
     }
 }
 
@@ -98,40 +48,22 @@ fn asks_servers(name: Option<&str>) -> bool {
 }
 
 /// `name` is the tool that it is about; none for all of them.
-fn bench(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> Result<Bench, Trouble> {
+fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> Result<Table, Trouble> {
     let project = Brought::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| super::warn(line));
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    policy.holds_for(None)?;
-    let mut place = place.clone();
-    place.with_tools_of(&project);
-    let place = &place;
-    place.tools.problems.iter().for_each(|problem| super::warn(problem));
     let found = asks_servers(name).then(|| specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
-    let standing = match starts {
-        // A server may be a program.
-        Starts::Nothing if found.is_some() => Standing::find(place, !project.waits()),
-        Starts::Programs => Standing::find(place, !project.waits()),
-        Starts::Nothing => Standing::unasked(place),
-    };
-    let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
+    // A server may be a program.
+    let starts = if found.is_some() { Starts::Programs } else { starts };
+    let ground = Ground::find(place, common, &project, starts)?;
     let runtime = super::runtime()?;
-    let servers = found.and_then(|found| connect(place, found, &policy, &standing, &runtime));
-    let router = session::router(place, &policy, standing.holding(&policy), servers.as_ref());
-    // Those of sessions wait for them; what else a dead process began is finished now.
-    router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
-    let log = Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
-    Ok(Bench { policy, router, log, runtime, servers })
+    let servers = found.and_then(|found| connect(&ground, found, &runtime));
+    let bench = Bench::new(ground, servers.as_ref());
+    Ok(Table { bench, runtime, servers })
 }
 
 /// The servers, once those that were never asked had the time to say what they offer.
-fn connect(
-    place: &Place,
-    found: (Vec<Spec>, Vec<String>),
-    policy: &Enforcer,
-    standing: &Standing,
-    runtime: &Runtime,
-) -> Option<Servers> {
+fn connect(ground: &Ground, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Option<Servers> {
+    let Ground { place, policy, standing } = ground;
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
     let Connected { servers, problems, .. } = servers::connect(place, found, policy, settings, false)?;
     for problem in problems {
@@ -142,7 +74,8 @@ fn connect(
 }
 
 pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::Nothing, None)?;
+    let table = table(place, common, Starts::Nothing, None)?;
+    let bench = &table.bench;
     let tools = session::offered(&bench.router, &bench.policy);
     if json {
         super::say_json(&tools);
@@ -159,8 +92,8 @@ pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble>
 }
 
 pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::Nothing, Some(name))?;
-    let tool = bench.router.definition(name).map_err(|error| Trouble::usage(error.message))?;
+    let table = table(place, common, Starts::Nothing, Some(name))?;
+    let tool = table.bench.router.definition(name).map_err(|error| Trouble::usage(error.message))?;
     super::say_json(&tool);
     Ok(Exit::Completed)
 }
@@ -177,12 +110,13 @@ struct Foretold {
 
 /// Prints what a call would do, and does nothing.
 pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::of(name), Some(name))?;
+    let table = table(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
+    let bench = &table.bench;
     if let Err(error) = bench.offers(name) {
         return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
     }
-    let plan = match bench.runtime.block_on(bench.router.plan(call.clone())) {
+    let plan = match table.runtime.block_on(bench.router.plan(call.clone())) {
         Ok(plan) => plan,
         Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
     };
@@ -191,96 +125,64 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
         // Nothing of it is kept, so nobody has to be asked.
         Verdict::Ask(question) => question.preview(),
         Verdict::Deny(denial) => {
-            let error = ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
-            return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
+            return Ok(report(&ToolResult::refused(call.tool_call_id, name, denied(&denial)), true));
         }
     };
-    super::say_json(&bench.runtime.block_on(bench.foretell(plan, permit)));
+    super::say_json(&table.runtime.block_on(foretell(bench, plan, permit)));
     Ok(Exit::Completed)
 }
 
 pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: bool, answers: Answers) -> Result<Exit, Trouble> {
-    let bench = bench(place, common, Starts::of(name), Some(name))?;
+    let table = table(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
-    let result = bench.runtime.block_on(bench.carry_out(call, answers));
+    let result = table.runtime.block_on(carry_out(&table.bench, call, answers));
     Ok(report(&result, json))
 }
 
-impl Bench {
-    fn offers(&self, name: &str) -> Result<(), ToolError> {
-        let refused =
-            |denial: Denial| ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
-        let known = tools::name_of(name).or_else(|| self.router.full_name(name)).unwrap_or(name);
-        self.policy.offers(known).map_err(refused)
-    }
-
-    async fn foretell(&self, plan: Plan, permit: PreviewPermit) -> Foretold {
-        let summary = plan.summary.clone();
-        let mut proposal = plan.proposal.clone().unwrap_or_else(|| Proposal { summary, ..Proposal::default() });
-        match &plan.preview {
-            PreviewOffer::None => return Foretold { proposal, effects: None },
-            PreviewOffer::Possible => {}
-            PreviewOffer::Impossible { reason } => {
-                proposal.notes.push(format!("no preview: {reason}"));
-                return Foretold { proposal, effects: None };
-            }
-        }
-        match self.router.preview(plan, permit, unwatched()).await {
-            Ok(mut plan) => {
-                let effects = plan.effects.take();
-                let proposal = plan.proposal.take().unwrap_or(proposal);
-                // It may take long to remove, which is not left to the next start.
-                let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
-                Foretold { proposal, effects }
-            }
-            Err(error) => {
-                proposal.notes.push(format!("no preview: {}", error.message));
-                Foretold { proposal, effects: None }
-            }
+async fn foretell(bench: &Bench, plan: Plan, permit: PreviewPermit) -> Foretold {
+    let summary = plan.summary.clone();
+    let mut proposal = plan.proposal.clone().unwrap_or_else(|| Proposal { summary, ..Proposal::default() });
+    match &plan.preview {
+        PreviewOffer::None => return Foretold { proposal, effects: None },
+        PreviewOffer::Possible => {}
+        PreviewOffer::Impossible { reason } => {
+            proposal.notes.push(format!("no preview: {reason}"));
+            return Foretold { proposal, effects: None };
         }
     }
-
-    /// The plan that keeps what the command did in a view of its own, where the policy wants that before every question.
-    async fn previewed(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
-        let always = self.policy.terms().preview == Some(Preview::Always);
-        if !always || plan.preview != PreviewOffer::Possible {
-            return Ok((plan, question.approve()));
+    match bench.router.preview(plan, permit, unwatched()).await {
+        Ok(mut plan) => {
+            let effects = plan.effects.take();
+            let proposal = plan.proposal.take().unwrap_or(proposal);
+            // It may take long to remove, which is not left to the next start.
+            let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
+            Foretold { proposal, effects }
         }
-        let plan = self.router.preview(plan, question.preview(), unwatched()).await?;
-        Ok((plan, question.approve()))
+        Err(error) => {
+            proposal.notes.push(format!("no preview: {}", error.message));
+            Foretold { proposal, effects: None }
+        }
     }
+}
 
-    async fn carry_out(&self, call: ToolCall, answers: Answers) -> ToolResult {
-        let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
-        // Before the plan: why a tool cannot be used may not depend on what it would find.
-        if let Err(error) = self.offers(&name) {
-            return ToolResult::refused(id, name, error);
-        }
-        let plan = match self.router.plan(call).await {
-            Ok(plan) => plan,
-            Err(error) => return ToolResult::refused(id, name, error),
-        };
-        let (plan, permit) = match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
-            Verdict::Allow(permit) => (plan, permit),
-            Verdict::Ask(question) if answers == Answers::Yes => match self.previewed(plan, question).await {
-                Ok(previewed) => previewed,
+async fn carry_out(bench: &Bench, call: ToolCall, answers: Answers) -> ToolResult {
+    let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
+    let (plan, permit, by) = match bench.judged(call).await {
+        Ok(Judged::Allowed(plan, permit)) => (plan, permit, None),
+        Ok(Judged::Asks(plan, question)) if answers == Answers::Yes => {
+            match bench.looked_at(plan, &question, unwatched()).await {
+                Ok(plan) => (plan, question.approve(), Some("you")),
                 Err(error) => return ToolResult::refused(id, name, error),
-            },
-            Verdict::Ask(question) => {
-                self.log.keep(&plan, "deny", "no one to ask", &question.reason);
-                let message = format!("the policy asks ({}; rule: {}); --yes says yes to it", question.reason, question.rule);
-                return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
             }
-            Verdict::Deny(denial) => {
-                self.log.keep(&plan, "deny", &denial.rule, &denial.reason);
-                let message = format!("{} (rule: {})", denial.reason, denial.rule);
-                return ToolResult::refused(id, name, ToolError::new(ErrorCode::PolicyDenied, message));
-            }
-        };
-        let by = if permit.rule() == "approved by you" { "you" } else { permit.rule() };
-        self.log.keep(&plan, "allow", by, "");
-        self.router.run(plan, permit, unwatched()).await
-    }
+        }
+        Ok(Judged::Asks(plan, question)) => {
+            bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
+            let message = format!("the policy asks ({}; rule: {}); --yes says yes to it", question.reason, question.rule);
+            return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
+        }
+        Err(refused) => return refused,
+    };
+    bench.run(plan, permit, by, unwatched()).await
 }
 
 fn unwatched() -> RunContext {

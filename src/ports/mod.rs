@@ -6,6 +6,7 @@ mod checkpoints;
 mod guidance;
 mod journal;
 mod model;
+mod reach;
 mod recovery;
 mod remote;
 mod rewinds;
@@ -18,6 +19,7 @@ pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, Content
 pub use guidance::{Guidance, Guide};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
+pub use reach::{Reach, touched};
 pub use recovery::{Found, Known, Tail};
 pub use remote::{
     Launched, Launcher, RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers,

@@ -11,7 +11,7 @@ mod tests;
 
 pub use desk::{Act, Asked, Desk, Opened};
 pub use fault::{Fault, FaultCode};
-pub use lines::{Line, Lines};
+pub use lines::{LINE_BYTES, Line, Lines};
 pub use message::Outgoing;
 pub use methods::{CreateSession, ResumeSession};
 

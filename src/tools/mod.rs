@@ -7,6 +7,7 @@ mod changes;
 mod custom;
 mod diff;
 mod habits;
+mod hints;
 mod http;
 mod late;
 mod markers;
@@ -34,6 +35,7 @@ mod write;
 
 pub use changes::Changes;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
+pub use hints::{Hints, Served};
 pub use naming::Conflict;
 pub use outcome::found;
 pub use registry::built_in_names;

@@ -2,6 +2,7 @@
 
 use super::amend::{amended, offered};
 use super::changes;
+use super::hints::Served;
 use super::late::{Late, hidden, told_later};
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
@@ -51,6 +52,12 @@ impl Router {
             tool.offered_name() != tool.name() || tool.name().eq_ignore_ascii_case(name) && !tool.alias_names().contains(&name);
         let called = if own { tool.offered_name() } else { name };
         Ok(definition(tool, called))
+    }
+
+    /// What other agents are told of the tool of this name; none where it is not for them.
+    pub fn served(&self, name: &str) -> Option<Served> {
+        let tool = find(name, &self.settings)?;
+        Some(Served { hints: tool.hints()?, output_schema: tool.output_schema() })
     }
 
     /// What policies call the tool of this name.

@@ -2,6 +2,7 @@
 
 use super::alias::Alias;
 use super::arguments;
+use super::hints::{self, Hints};
 use super::paths::Paths;
 use crate::policy::Explanation;
 use crate::policy::NamedCommand;
@@ -256,8 +257,16 @@ pub(super) trait AnyTool: Send + Sync {
     fn capability(&self) -> &'static str;
     fn description(&self) -> &str;
     fn restores(&self) -> bool;
+    /// What it is to other agents; none where it is not for them.
+    fn hints(&self) -> Option<Hints> {
+        None
+    }
     /// Of the arguments that it takes under this name.
     fn schema(&self, called: &str) -> Value;
+    /// Of what it tells, where that is always JSON of this shape.
+    fn output_schema(&self) -> Option<Value> {
+        None
+    }
     fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
     fn places(&self, payload: &Payload) -> Vec<PlaceChange> {
@@ -311,6 +320,10 @@ impl<T: Tool> AnyTool for Hidden<T> {
 
     fn restores(&self) -> bool {
         T::RESTORES
+    }
+
+    fn hints(&self) -> Option<Hints> {
+        hints::of(T::NAME)
     }
 
     fn schema(&self, called: &str) -> Value {

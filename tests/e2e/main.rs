@@ -38,6 +38,9 @@ mod local;
 mod logging;
 mod manual;
 mod mcp;
+mod mcp_serve;
+#[cfg(target_os = "linux")]
+mod mcp_serve_faults;
 mod mechanisms;
 mod mentions;
 mod models;

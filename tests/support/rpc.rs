@@ -1,4 +1,4 @@
-//! A client of `aye serve`: as small as one can be.
+//! A client of `aye serve`, and of what else speaks JSON-RPC in lines: as small as one can be.
 
 use super::{PATIENCE, Project};
 use nix::sys::signal::{Signal, kill};
@@ -29,7 +29,12 @@ impl Rpc {
     pub fn start(project: &Project, flags: &[&str]) -> Self {
         let mut words = flags.to_vec();
         words.extend(["serve", "--stdio"]);
-        let mut command = project.command(&words);
+        Self::start_with(project, &words)
+    }
+
+    /// Starts whatever else speaks in lines.
+    pub fn start_with(project: &Project, words: &[&str]) -> Self {
+        let mut command = project.command(words);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let to: ChildStdin = child.stdin.take().unwrap();
         let lines = lines_of(child.stdout.take().unwrap());
@@ -139,10 +144,15 @@ impl Rpc {
         })
     }
 
+    /// Says nothing more.
+    pub fn hang_up(&mut self) {
+        self.to = None;
+    }
+
     /// Closes its end and waits for that of the process; its exit code.
     #[track_caller]
     pub fn leave(mut self) -> i32 {
-        self.to = None;
+        self.hang_up();
         while self.next().is_some() {}
         self.code()
     }

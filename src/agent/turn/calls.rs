@@ -5,10 +5,9 @@ use super::opened;
 use super::preview::Looked;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::policy::{Permit, Verdict};
-use crate::ports::{Durability, Plan, Record, Tail};
+use crate::ports::{Durability, Plan, Reach, Record, Tail};
 use crate::protocol::{Action, Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult};
 use std::fmt::Write;
-use std::path::PathBuf;
 
 /// Of the paths of a call whose outcome is not known; others are counted.
 const NAMED_PATHS: usize = 10;
@@ -79,7 +78,7 @@ impl Machine {
             Some(Ok(mut plan)) => {
                 self.narrow_offer(call, &mut plan);
                 call.summary.clone_from(&plan.summary);
-                call.touches = plan.actions.iter().filter_map(touched).collect();
+                call.touches = plan.touches();
                 call.runs.clone_from(&plan.runs);
                 call.changes = plan.changes;
                 call.polls = !plan.changes && plan.actions.is_empty();
@@ -386,24 +385,10 @@ fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Opt
     slots
 }
 
-pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
-    match action {
-        Action::Read { target }
-        | Action::Write { target }
-        | Action::Delete { target }
-        | Action::Open { target }
-        | Action::Upload { target } => Some(target.real.clone()),
-        // What a command touches is not known, whatever it names.
-        Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
-    }
-}
-
-/// Two calls on the same path run in order if one of them changes it, and what is to be run is not changed meanwhile.
 fn collide(one: &Call, other: &Call) -> bool {
-    let meet = |these: &[PathBuf], those: &[PathBuf]| {
-        these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
-    };
-    (one.changes || other.changes) && meet(&one.touches, &other.touches)
-        || one.changes && meet(&one.touches, &other.runs)
-        || other.changes && meet(&other.touches, &one.runs)
+    Reach { changes: one.changes, touches: &one.touches, runs: &one.runs }.collides(&Reach {
+        changes: other.changes,
+        touches: &other.touches,
+        runs: &other.runs,
+    })
 }

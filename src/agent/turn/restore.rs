@@ -85,7 +85,7 @@ impl Machine {
                 if let Some(entry) = self.calls_mut().iter_mut().find(open) {
                     entry.announced = true;
                     entry.summary = summary;
-                    entry.touches = actions.iter().filter_map(super::calls::touched).collect();
+                    entry.touches = actions.iter().filter_map(crate::ports::touched).collect();
                     entry.ran = super::ran::ran(&actions, &entry.summary, changes);
                     entry.proposal = proposal;
                     entry.changes = changes;

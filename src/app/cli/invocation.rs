@@ -302,6 +302,7 @@ impl Invocation {
             ("--take-over", self.common.take_over),
             ("--yes", says_yes),
             ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
+            ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
             ("aye setup", matches!(self.action, Action::Setup { .. })),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),

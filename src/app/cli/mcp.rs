@@ -1,6 +1,6 @@
 //! `aye mcp …` as clap reads it, and what it asks for.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum McpSub {
@@ -54,6 +54,27 @@ pub(super) enum McpSub {
         #[arg(long)]
         json: bool,
     },
+    /// Offer the tools of aye to another agent, under your policy: an MCP server on stdin and stdout
+    Serve {
+        /// Who is asked where the policy asks: nobody, so that it is denied, or the person at the client. Only a client that you
+        /// trust not to answer by itself should be asked
+        #[arg(long, value_name = "WHO", value_enum, default_value = "never")]
+        ask: AskArg,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum AskArg {
+    Never,
+    Client,
+}
+
+/// Who answers the questions of a policy where the tools are offered to another agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    Nobody,
+    /// The person at the client, as the client says.
+    Client,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +85,7 @@ pub enum McpAction {
     LogIn { name: String, no_browser: bool },
     LogOut { name: String },
     Test { name: String, json: bool },
+    Serve { asks: Asks },
 }
 
 /// What is to be added, as it was given.
@@ -91,6 +113,12 @@ impl McpSub {
             Self::Login { name, no_browser } => McpAction::LogIn { name, no_browser },
             Self::Logout { name } => McpAction::LogOut { name },
             Self::Test { name, json } => McpAction::Test { name, json },
+            Self::Serve { ask } => McpAction::Serve {
+                asks: match ask {
+                    AskArg::Never => Asks::Nobody,
+                    AskArg::Client => Asks::Client,
+                },
+            },
         })
     }
 }
@@ -109,7 +137,7 @@ impl McpAction {
     pub(super) fn changes_servers(&self) -> bool {
         match self {
             Self::Add { .. } | Self::Remove { .. } | Self::LogIn { .. } | Self::LogOut { .. } => true,
-            Self::List { .. } | Self::Test { .. } => false,
+            Self::List { .. } | Self::Test { .. } | Self::Serve { .. } => false,
         }
     }
 }

@@ -11,7 +11,7 @@ mod sessions;
 
 pub use auth::{AuthAction, LogOut};
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
-pub use mcp::{McpAction, NewServerWords};
+pub use mcp::{Asks, McpAction, NewServerWords};
 pub use pages::{completions, manual, write_manual};
 pub use policy::{GrantsAction, InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};
 pub use sessions::{ExportForm, PruneRun, SessionsAction, WithArtifacts};

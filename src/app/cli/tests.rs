@@ -254,6 +254,8 @@ fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
         "tool call X --yes",
         "auth login anthropic --key-stdin",
         "auth logout --all",
+        "mcp serve",
+        "mcp serve --ask client",
     ] {
         let message = usage_error(line, Nesting::InsideAye);
         assert!(message.contains("AYE=1"), "aye {line}: {message}");

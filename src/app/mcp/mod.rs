@@ -3,6 +3,7 @@
 mod add;
 mod list;
 mod login;
+mod serve;
 mod specs;
 mod try_out;
 mod vault;
@@ -23,5 +24,6 @@ pub fn run(place: &Place, common: &Common, asked: McpAction) -> Result<Exit, Tro
         McpAction::LogIn { name, no_browser } => login::log_in(place, common, &name, no_browser),
         McpAction::LogOut { name } => login::log_out(place, &name),
         McpAction::Test { name, json } => try_out::run(place, common, &name, json),
+        McpAction::Serve { asks } => serve::run(place, common, asks),
     }
 }

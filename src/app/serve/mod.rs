@@ -2,7 +2,9 @@
 
 mod host;
 mod opening;
-mod wire;
+pub mod wire;
+
+pub use host::Signals;
 
 use super::cli::Common;
 use super::exit::Exit;
@@ -10,7 +12,7 @@ use super::place::Place;
 use super::trouble::Trouble;
 use crate::serve::{Fault, FaultCode, Outgoing};
 use crate::sys::socket::{Listener, Peer};
-use host::{Host, Left, Signals};
+use host::{Host, Left};
 use opening::Opener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use crate::headless::lines;
 use crate::serve::{Line, Lines, Outgoing};
+use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -66,7 +67,7 @@ impl Client {
 
 impl Outbox {
     /// Never waits. A client that reads nothing at all is gone at some point.
-    pub fn send(&self, message: &Outgoing) {
+    pub fn send(&self, message: &impl Serialize) {
         let mut bytes = Vec::new();
         if let Err(error) = lines::write(&mut bytes, message) {
             return tracing::error!(%error, "a message could not be written down");

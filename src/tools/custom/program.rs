@@ -7,6 +7,7 @@ use super::print::{Found, Print};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::sys::process::{End, Finished, Shell};
+use crate::tools::hints::{Hints, READS_BY_PROGRAM, RUNS};
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};
 use crate::tools::shell::run_command::directory;
@@ -42,8 +43,25 @@ impl AnyTool for CustomTool {
         false
     }
 
+    fn hints(&self) -> Option<Hints> {
+        match &self.body {
+            Body::Program(program) => {
+                let hints = if program.reads_only { READS_BY_PROGRAM } else { RUNS };
+                Some(Hints { open_world: !program.no_network, ..hints })
+            }
+            Body::Steps(_) => Some(RUNS),
+        }
+    }
+
     fn schema(&self, _: &str) -> Value {
         self.input.value().clone()
+    }
+
+    fn output_schema(&self) -> Option<Value> {
+        match &self.body {
+            Body::Program(program) => program.output.as_ref().map(|schema| schema.value().clone()),
+            Body::Steps(_) => None,
+        }
     }
 
     fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {

@@ -7,6 +7,7 @@ use crate::protocol::action::NAMED;
 use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
 use crate::sys::process::Shell;
 use crate::tools::habits::settle;
+use crate::tools::hints::{Hints, RUNS};
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, invalid};
 use futures_util::FutureExt;
@@ -27,6 +28,10 @@ impl AnyTool for NamedCommand {
 
     fn capability(&self) -> &'static str {
         NAMED
+    }
+
+    fn hints(&self) -> Option<Hints> {
+        Some(RUNS)
     }
 
     fn description(&self) -> &str {

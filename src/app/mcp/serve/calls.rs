@@ -1,0 +1,324 @@
+//! One call of another agent: judged, asked about where somebody may be asked, and run, as `aye tool call` does it.
+
+use super::asked::{self, Answer, Means, Waiting, Waits, form, let_go};
+use super::order::Order;
+use super::progress;
+use super::told::{self, Offer, offers};
+use crate::agent::CHANNEL_DEPTH;
+use crate::app::bench::{Bench, Judged};
+use crate::app::cli::Asks;
+use crate::policy::redact::Redactor;
+use crate::policy::{Permit, Question};
+use crate::ports::{Artifacts, Plan, RunContext, ToolRouter};
+use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, VerdictKind};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject, Tool};
+use rmcp::service::{RequestContext, RoleServer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Who the log of decisions names for an answer.
+const CLIENTS_PERSON: &str = "the client's person";
+/// What only reads is given up after so long; what changes something ends by itself.
+const READ_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What all calls have in common.
+pub struct Calls {
+    pub bench: Bench,
+    pub asks: Asks,
+    /// How long a question waits.
+    pub patience: Duration,
+    pub redactor: Arc<Redactor>,
+    pub artifacts: Arc<dyn Artifacts>,
+    /// Fires when all of them are to end.
+    pub end: CancellationToken,
+    offers: Vec<Offer>,
+    order: Order,
+    waiting: Waiting,
+    count: AtomicU64,
+}
+
+/// What a call came to until now.
+enum Course {
+    Runs { plan: Plan, permit: Permit, by: Option<&'static str> },
+    Ends(End),
+}
+
+/// The end of a call: its result, or a question that has it called again.
+enum End {
+    Result(ToolResult),
+    Question(CallToolResponse),
+}
+
+/// The call as the client made it.
+struct Made {
+    call: ToolCall,
+    arguments: Option<JsonObject>,
+}
+
+impl Calls {
+    pub fn new(
+        bench: Bench,
+        asks: Asks,
+        patience: Duration,
+        redactor: Arc<Redactor>,
+        artifacts: Arc<dyn Artifacts>,
+        end: CancellationToken,
+    ) -> Self {
+        let offers = offers(&bench);
+        let (order, waiting, count) = (Order::default(), Waiting::default(), AtomicU64::new(0));
+        Self { bench, asks, patience, redactor, artifacts, end, offers, order, waiting, count }
+    }
+
+    pub fn tools(&self) -> Vec<Tool> {
+        self.offers.iter().map(|offer| offer.tool.clone()).collect()
+    }
+
+    /// Whether there is such a tool for other agents, also where the policy does not let it be used.
+    fn knows(&self, name: &str) -> Result<(), ErrorData> {
+        // Other names of a tool are habits of models, with arguments of their own.
+        if self.bench.router.full_name(name) == Some(name) && self.bench.router.served(name).is_some() {
+            return Ok(());
+        }
+        let shown: String = name.chars().take(100).collect();
+        Err(ErrorData::invalid_params(format!("there is no tool `{shown}`; `tools/list` has all of them"), None))
+    }
+
+    pub async fn call(
+        self: &Arc<Self>,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+        self.knows(&name)?;
+        // What goes on after the call has it too.
+        let kill = self.end.child_token();
+        let answered = match request_state {
+            Some(state) => {
+                let answer = input_responses.as_ref().map_or(Answer::No, Answer::among);
+                let Some(waits) = self.waiting.take(&state, &name, arguments.as_ref()) else {
+                    let words = "no question waits under this `requestState` for this very call; make the call without it";
+                    return Err(ErrorData::invalid_params(words, None));
+                };
+                Some((waits, answer))
+            }
+            None => None,
+        };
+        let id = CallId::new(format!("call_{}", self.count.fetch_add(1, Ordering::Relaxed) + 1));
+        let given = Arguments::Object(arguments.clone().unwrap_or_default());
+        let made =
+            Made { call: ToolCall { tool_call_id: id, tool_name: name.clone().into_owned(), arguments: given }, arguments };
+        let end = {
+            let work = self.carry_out(made, answered, &context, &kill);
+            tokio::pin!(work);
+            tokio::select! {
+                end = &mut work => end?,
+                () = context.ct.cancelled() => {
+                    kill.cancel();
+                    work.await?
+                }
+            }
+        };
+        match end {
+            End::Question(response) => Ok(response),
+            End::Result(result) => {
+                let structured = self.offers.iter().any(|offer| offer.structured && offer.tool.name == name);
+                Ok(told::told(result, structured, Arc::clone(&self.artifacts)).await.into())
+            }
+        }
+    }
+
+    async fn carry_out(
+        self: &Arc<Self>,
+        made: Made,
+        answered: Option<(Waits, Answer)>,
+        context: &RequestContext<RoleServer>,
+        kill: &CancellationToken,
+    ) -> Result<End, ErrorData> {
+        let mut answered = answered;
+        loop {
+            let course = match answered.take() {
+                Some((Waits { plan, question, .. }, answer)) => self.answered(&made.call, plan, question, answer).await,
+                None => self.considered(&made, context, kill).await?,
+            };
+            let (plan, permit, by) = match course {
+                Course::Runs { plan, permit, by } => (plan, permit, by),
+                Course::Ends(end) => return Ok(end),
+            };
+            let turn = tokio::select! {
+                turn = self.order.turn(&plan) => turn,
+                () = kill.cancelled() => return Ok(stopped(&made.call)),
+            };
+            // What ran before may have changed what this one would do. What a person saw is done as they saw it, or not at all.
+            if turn.waited && by.is_none() {
+                continue;
+            }
+            return Ok(End::Result(self.run(&made.call, (plan, permit, by), context, kill).await));
+        }
+    }
+
+    /// What the policy says, and whoever is asked.
+    async fn considered(
+        &self,
+        made: &Made,
+        context: &RequestContext<RoleServer>,
+        kill: &CancellationToken,
+    ) -> Result<Course, ErrorData> {
+        let judged = tokio::select! {
+            judged = self.bench.judged(made.call.clone()) => judged,
+            () = kill.cancelled() => return Ok(Course::Ends(stopped(&made.call))),
+        };
+        let (plan, question) = match judged {
+            Ok(Judged::Allowed(plan, permit)) => return Ok(Course::Runs { plan, permit, by: None }),
+            Ok(Judged::Asks(plan, question)) => (plan, question),
+            Err(refused) => return Ok(ends(refused)),
+        };
+        let means = match self.asks {
+            Asks::Nobody => Means::None,
+            Asks::Client => Means::of(context),
+        };
+        if means == Means::None {
+            return Ok(self.nobody_asked(&made.call, plan, &question).await);
+        }
+        let (output, _unwatched) = mpsc::channel(1);
+        let plan = match self.bench.looked_at(plan, &question, run_context(output, kill)).await {
+            Ok(plan) => plan,
+            Err(error) => return Ok(refuses(&made.call, error)),
+        };
+        let form = form(&plan, &question)?;
+        if means == Means::Request {
+            let answer = tokio::select! {
+                answer = asked::ask(context, form, self.patience) => answer,
+                () = kill.cancelled() => {
+                    let_go(plan);
+                    return Ok(Course::Ends(stopped(&made.call)));
+                }
+            };
+            return Ok(self.answered(&made.call, plan, question, answer).await);
+        }
+        let of = (made.call.tool_name.clone(), made.arguments.clone());
+        Ok(match self.waiting.keep(of, (plan, question), form, self.patience) {
+            Ok(asked) => Course::Ends(End::Question(asked.into())),
+            Err(plan) => {
+                let_go(plan);
+                let message = "too many questions wait for an answer; answer one of them and call again";
+                refuses(&made.call, ToolError::new(ErrorCode::NoApprover, message))
+            }
+        })
+    }
+
+    /// A yes counts as far as the policy still asks: time may have passed.
+    async fn answered(&self, call: &ToolCall, plan: Plan, question: Question, answer: Answer) -> Course {
+        if answer == Answer::No {
+            self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
+            let_go(plan);
+            let message = "the person at the client did not say yes to it; ask them what they want in its place";
+            return refuses(call, ToolError::new(ErrorCode::UserDenied, message));
+        }
+        match self.bench.judged_again(plan, question).await {
+            Ok((plan, permit)) => Course::Runs { plan, permit, by: Some(CLIENTS_PERSON) },
+            Err(error) => refuses(call, error),
+        }
+    }
+
+    async fn nobody_asked(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
+        self.bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
+        let asks = match self.asks {
+            Asks::Nobody => "nobody is asked here (`--ask client` has the client ask its person)",
+            Asks::Client => "the client has no form to ask its person with (elicitation)",
+        };
+        let now = jiff::Timestamp::now();
+        let asks_for =
+            |action: &&Action| self.bench.policy.explain(std::slice::from_ref(*action), now).verdict == VerdictKind::Ask;
+        let rule =
+            plan.actions.iter().find(asks_for).and_then(would_allow).map_or_else(String::new, |words| format!(". {words}"));
+        let message = format!("the policy asks ({}; rule: {}), and {asks}{rule}", question.reason, question.rule);
+        refuses(call, ToolError::new(ErrorCode::NoApprover, message))
+    }
+
+    async fn run(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        (plan, permit, by): (Plan, Permit, Option<&'static str>),
+        context: &RequestContext<RoleServer>,
+        kill: &CancellationToken,
+    ) -> ToolResult {
+        let (id, name, changes) = (call.tool_call_id.clone(), call.tool_name.clone(), plan.changes);
+        let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
+        let teller = context
+            .meta
+            .get_progress_token()
+            .map(|token| tokio::spawn(progress::tell(chunks, Arc::clone(&self.redactor), context.peer.clone(), token)));
+        let (calls, running) = (Arc::clone(self), run_context(output, kill));
+        let mut work = tokio::spawn(async move { calls.bench.run(plan, permit, by, running).await });
+        let done = if changes {
+            work.await
+        } else {
+            tokio::select! {
+                done = &mut work => done,
+                // A read changes nothing, so nobody has to wait for its end.
+                () = kill.cancelled() => return stopped_result(call),
+                () = tokio::time::sleep(READ_PATIENCE) => {
+                    kill.cancel();
+                    let message = format!("it was given up after {} seconds; ask for less at a time", READ_PATIENCE.as_secs());
+                    return ToolResult::refused(id, name, ToolError::new(ErrorCode::ToolExecutionTimeout, message));
+                }
+            }
+        };
+        if let Some(teller) = teller {
+            // Nothing is told of a call that has its result.
+            teller.abort();
+        }
+        done.unwrap_or_else(|error| {
+            let code = if changes { ErrorCode::OutcomeUnknown } else { ErrorCode::ToolExecutionFailed };
+            ToolResult::refused(id, name, ToolError::new(code, format!("the tool ended before its work was done: {error}")))
+        })
+    }
+
+    /// Ends what goes on beside the calls, and what waits for an answer.
+    pub async fn leave(&self) {
+        self.end.cancel();
+        self.bench.router.end_commands().await;
+        let waits = self.waiting.end();
+        let _ = tokio::task::spawn_blocking(move || drop(waits)).await;
+    }
+}
+
+/// What in the policy would let it happen without a question; none where nothing does.
+fn would_allow(action: &Action) -> Option<String> {
+    let capability = match action {
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Exec { .. } => action.capability(),
+        Action::Custom { .. } => "Tool.Custom",
+        Action::Fetch { .. } => {
+            let words = "[capabilities.\"Network.Http\"] with `requires_approval = false` in the policy lets it happen without a question";
+            return Some(words.to_owned());
+        }
+        Action::Open { .. } | Action::Upload { .. } | Action::Named { .. } | Action::Invoke { .. } => return None,
+    };
+    Some(format!(
+        "A rule of [capabilities.\"{capability}\"] with `decision = \"allow\"` in the policy lets it happen without a question"
+    ))
+}
+
+fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunContext {
+    RunContext { tool_call_id: None, output, kill: kill.clone(), background: CancellationToken::new() }
+}
+
+fn refuses(call: &ToolCall, error: ToolError) -> Course {
+    ends(ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, error))
+}
+
+fn ends(result: ToolResult) -> Course {
+    Course::Ends(End::Result(result))
+}
+
+fn stopped_result(call: &ToolCall) -> ToolResult {
+    let error = ToolError::new(ErrorCode::Cancelled, "the call was cancelled before it was done");
+    ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, error)
+}
+
+fn stopped(call: &ToolCall) -> End {
+    End::Result(stopped_result(call))
+}

@@ -1,0 +1,55 @@
+//! What a client may ask: which tools there are, and to call one.
+
+use super::calls::Calls;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use std::sync::Arc;
+
+/// Methods that are answered. One of them as a request that nobody knows has parameters that cannot be read.
+const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
+
+#[derive(Clone)]
+pub struct Hand {
+    pub calls: Arc<Calls>,
+    /// What the client may tell its model.
+    pub instructions: Arc<str>,
+}
+
+impl ServerHandler for Hand {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("aye", env!("CARGO_PKG_VERSION")))
+            .with_instructions(&*self.instructions)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|request| request.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("there is one page of tools; ask without `cursor`", None));
+        }
+        Ok(ListToolsResult::with_all_items(self.calls.tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.calls.call(request, context).await
+    }
+
+    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        let method: String = request.method.chars().take(100).collect();
+        if METHODS.contains(&request.method.as_str()) {
+            return Err(ErrorData::invalid_params(format!("the parameters of `{method}` are not what it takes"), None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None))
+    }
+}

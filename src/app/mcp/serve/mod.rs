@@ -1,0 +1,115 @@
+//! `aye mcp serve`: the tools of aye for another agent, under the policy, by the Model Context Protocol on stdin and stdout.
+
+mod asked;
+mod calls;
+mod hand;
+mod order;
+mod progress;
+mod told;
+mod wire;
+
+use crate::app::bench::{Bench, Ground, Starts};
+use crate::app::cli::{Asks, Common};
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::project::Brought;
+use crate::app::redaction::redactor;
+use crate::app::serve::Signals;
+use crate::app::serve::wire::Client;
+use crate::app::trouble::Trouble;
+use calls::Calls;
+use hand::Hand;
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use wire::Wire;
+
+/// How long what was asked last may take when nothing more is asked.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long what was cancelled may take to say so.
+const FAREWELL: Duration = Duration::from_secs(8);
+/// How long what still reads or writes may take when all is over.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> {
+    let _log = crate::app::start_log(place, common.verbosity);
+    let project = Brought::look(place, common.trust);
+    project.ignored().iter().for_each(|line| crate::app::warn(line));
+    let ground = Ground::find(place, common, &project, Starts::Programs)?;
+    let set = place.settings.approval.timeout;
+    let patience = ground.policy.approval_timeout().map_or(set, |bundle| bundle.min(set));
+    let redactor = redactor(&ground.place, ground.policy.redactions(), &[]);
+    let artifacts = Arc::new(place.artifacts(None));
+    let end = CancellationToken::new();
+    let instructions = instructions(place, asks);
+    let runtime = crate::app::runtime()?;
+    let exit = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")))?;
+        let client = Client::stdio().map_err(|error| Trouble::failed(format!("stdin cannot be read: {error}")))?;
+        let calls = Arc::new(Calls::new(Bench::new(ground, None), asks, patience, redactor, artifacts, end));
+        let wire = Wire::new(client);
+        let hand = Hand { calls: Arc::clone(&calls), instructions: instructions.into() };
+        let exit = until_the_end(&wire, hand, &mut signals, &calls.end).await;
+        calls.leave().await;
+        wire.close().await;
+        Ok(exit)
+    });
+    runtime.shutdown_timeout(LEFTOVERS);
+    exit
+}
+
+/// What the client may tell its model of the tools.
+fn instructions(place: &Place, asks: Asks) -> String {
+    let asked = match asks {
+        Asks::Nobody => "What it would have a person asked about is denied",
+        Asks::Client => "What it has a person asked about is asked through the client",
+    };
+    format!(
+        "Tools for files and commands in `{}`, under a policy that the person who started this set. {asked}; a denial names its \
+         rule, and another way around it is denied too. Paths may be relative to the workspace.",
+        place.workspace.display()
+    )
+}
+
+/// Serves until nobody asks any more, or the process is told to end.
+async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &CancellationToken) -> Exit {
+    let (over, deaf) = (CancellationToken::new(), wire.deaf());
+    let served = serve(wire.clone(), hand, over.clone());
+    tokio::pin!(served);
+    let exit = tokio::select! {
+        () = &mut served => return Exit::Completed,
+        exit = signals.next() => exit,
+        () = async {
+            deaf.cancelled().await;
+            tokio::time::sleep(LAST_ANSWERS).await;
+        } => Exit::Completed,
+    };
+    // Commands are killed first, so that they come to a result.
+    end.cancel();
+    if exit != Exit::Completed {
+        over.cancel();
+    }
+    tokio::select! {
+        () = &mut served => {}
+        () = tokio::time::sleep(FAREWELL) => {}
+        _ = signals.next() => {}
+    }
+    exit
+}
+
+/// One lifecycle after the other: what comes before the first is no reason to end.
+async fn serve(wire: Wire, hand: Hand, over: CancellationToken) {
+    loop {
+        match serve_server_with_ct(hand.clone(), wire.clone(), over.clone()).await {
+            Ok(service) => {
+                if let Err(error) = service.waiting().await {
+                    tracing::error!(%error, "the connection ended by itself");
+                }
+                return;
+            }
+            Err(ServerInitializeError::ExpectedInitializeRequest(Some(_)) | ServerInitializeError::InitializeFailed(_)) => {}
+            Err(error) => return tracing::debug!(%error, "there was no handshake"),
+        }
+    }
+}

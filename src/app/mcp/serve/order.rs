@@ -1,0 +1,103 @@
+//! Which calls may run at once: all but those that change what another one is about.
+
+use crate::ports::{Plan, Reach};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::watch;
+
+#[derive(Default)]
+pub struct Order {
+    running: Mutex<Vec<Claim>>,
+    /// Told whenever one of them is over.
+    over: watch::Sender<u64>,
+}
+
+/// What a running call must not be disturbed in.
+#[derive(Debug, Clone)]
+struct Claim {
+    number: u64,
+    changes: bool,
+    touches: Vec<PathBuf>,
+    runs: Vec<PathBuf>,
+}
+
+/// Leave to run; given back when dropped.
+pub struct Turn<'a> {
+    order: &'a Order,
+    number: u64,
+    /// Something ran before it that may have changed what it is about.
+    pub waited: bool,
+}
+
+impl Claim {
+    fn reach(&self) -> Reach<'_> {
+        Reach { changes: self.changes, touches: &self.touches, runs: &self.runs }
+    }
+}
+
+impl Order {
+    /// Waits until nothing runs that this plan collides with.
+    pub fn turn<'a>(&'a self, plan: &Plan) -> impl Future<Output = Turn<'a>> + Send + use<'a> {
+        let claim = Claim { number: 0, changes: plan.changes, touches: plan.touches(), runs: plan.runs.clone() };
+        async move {
+            let mut over = self.over.subscribe();
+            let mut waited = false;
+            loop {
+                if let Some(number) = self.claim(&claim) {
+                    return Turn { order: self, number, waited };
+                }
+                waited = true;
+                // The sender is here.
+                let _ = over.changed().await;
+            }
+        }
+    }
+
+    fn claim(&self, claim: &Claim) -> Option<u64> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.iter().any(|other| other.reach().collides(&claim.reach())) {
+            return None;
+        }
+        let number = running.iter().map(|other| other.number + 1).max().unwrap_or_default();
+        running.push(Claim { number, ..claim.clone() });
+        Some(number)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.order.running.lock().unwrap_or_else(PoisonError::into_inner).retain(|claim| claim.number != self.number);
+        self.order.over.send_modify(|over| *over += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Action, Arguments, CallId, Place, Target, ToolCall};
+    use futures_util::FutureExt;
+
+    fn plan(path: &str, changes: bool) -> Plan {
+        let real = PathBuf::from(path);
+        let target = Target { given: path.to_owned(), real, place: Place::File { bytes: 0 } };
+        let arguments = Arguments::Object(serde_json::Map::new());
+        let call = ToolCall { tool_call_id: CallId::new("call"), tool_name: "Tool".to_owned(), arguments };
+        let actions = vec![if changes { Action::Write { target } } else { Action::Read { target } }];
+        Plan { actions, changes, ..Plan::bare(call, "Tool".to_owned(), Box::new(())) }
+    }
+
+    #[tokio::test]
+    async fn reads_of_one_file_run_together_and_a_change_of_it_waits_for_both() {
+        let order = Order::default();
+        let (first, second) = (order.turn(&plan("/w/a", false)).await, order.turn(&plan("/w/a", false)).await);
+        assert!(!first.waited && !second.waited);
+        let change = plan("/w/a", true);
+        let mut waiting = Box::pin(order.turn(&change));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(first);
+        assert!((&mut waiting).now_or_never().is_none(), "the other one still reads");
+        assert!(!order.turn(&plan("/w/b", true)).await.waited, "another file is another matter");
+        drop(second);
+        assert!(waiting.await.waited, "it is told that it has to be planned anew");
+    }
+}

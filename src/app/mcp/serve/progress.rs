@@ -1,0 +1,62 @@
+//! What a command prints while it runs, told to a client that asked for progress: without secrets, and not more often than it can read.
+
+use crate::policy::redact::{Redactor, Stream};
+use crate::text::clean;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RoleServer};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+/// Between two notifications.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Of what was printed since the last one, its end.
+const MESSAGE_BYTES: usize = 2 << 10;
+
+/// Until the command closes its end. What is told last stands in the result.
+pub async fn tell(mut chunks: mpsc::Receiver<String>, redactor: Arc<Redactor>, peer: Peer<RoleServer>, token: ProgressToken) {
+    let mut stream = Stream::new(redactor);
+    let (mut printed, mut since) = (0_u64, String::new());
+    let mut next = Instant::now();
+    loop {
+        tokio::select! {
+            chunk = chunks.recv() => match chunk {
+                Some(chunk) => {
+                    printed += chunk.len() as u64;
+                    since.push_str(&stream.push(&chunk));
+                    keep_end(&mut since);
+                }
+                None => return,
+            },
+            () = sleep_until(next), if !since.trim().is_empty() => {
+                let message = clean(&std::mem::take(&mut since)).trim_end().to_owned();
+                let told = ProgressNotificationParam::new(token.clone(), printed as f64).with_message(message);
+                if peer.notify_progress(told).await.is_err() {
+                    return;
+                }
+                next = Instant::now() + PAUSE;
+            }
+        }
+    }
+}
+
+fn keep_end(text: &mut String) {
+    if let Some(over) = text.len().checked_sub(MESSAGE_BYTES) {
+        let from = (over..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+        text.drain(..from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_leaves_its_end_in_whole_characters() {
+        let mut text = "ä".repeat(MESSAGE_BYTES);
+        text.push('z');
+        keep_end(&mut text);
+        assert!(text.len() <= MESSAGE_BYTES && text.ends_with("äz"), "{} bytes", text.len());
+    }
+}

@@ -1,0 +1,86 @@
+//! Tools and results as the Model Context Protocol has them.
+
+use crate::app::bench::Bench;
+use crate::app::session;
+use crate::ports::Artifacts;
+use crate::protocol::{ErrorCode, ToolDefinition, ToolError, ToolResult, ToolStatus};
+use crate::tools::{Hints, Served};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Of one result, as far as a model could use it: some tools bound themselves, this bounds all.
+const TEXT_BYTES: usize = 256 << 10;
+/// What a picture may have; larger ones are named.
+const IMAGE_BYTES: u64 = 5 << 20;
+const MOST_IMAGES: usize = 8;
+
+/// One that other agents are told of.
+pub struct Offer {
+    pub tool: Tool,
+    /// Whether its results have structured content too.
+    pub structured: bool,
+}
+
+/// What the policy offers, without what is for a session alone.
+pub fn offers(bench: &Bench) -> Vec<Offer> {
+    let served = |definition: ToolDefinition| bench.router.served(&definition.tool_name).map(|served| offer(definition, served));
+    session::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
+}
+
+fn offer(definition: ToolDefinition, served: Served) -> Offer {
+    let ToolDefinition { tool_name, description, input_schema } = definition;
+    let Hints { reads_only, destructive, idempotent, open_world } = served.hints;
+    let annotations =
+        ToolAnnotations::new().read_only(reads_only).destructive(destructive).idempotent(idempotent).open_world(open_world);
+    let input = match input_schema {
+        Value::Object(schema) => schema,
+        _ => serde_json::Map::new(),
+    };
+    let tool = Tool::new(tool_name, description, Arc::new(input)).with_annotations(annotations);
+    match served.output_schema {
+        // A result that is no object is text alone: not every revision of the protocol has another place for it.
+        Some(Value::Object(schema)) if schema.get("type").is_some_and(|kind| kind == "object") => {
+            Offer { tool: tool.with_raw_output_schema(Arc::new(schema)), structured: true }
+        }
+        _ => Offer { tool, structured: false },
+    }
+}
+
+/// What the client is told of a call.
+pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
+    let result = result.fitted(TEXT_BYTES);
+    if result.status != ToolStatus::Succeeded {
+        return CallToolResult::error(vec![ContentBlock::text(result.text_for_model())]);
+    }
+    let structured = match structured.then(|| serde_json::from_str::<Value>(&result.output_text)) {
+        Some(Ok(Value::Object(object))) => Some(Value::Object(object)),
+        Some(_) => {
+            let message = "what it told is not the JSON that its schema promises once it is bounded and without secrets";
+            let error = ToolError::new(ErrorCode::ToolExecutionFailed, message);
+            let failed = ToolResult { error: Some(error), status: ToolStatus::Failed, ..result };
+            return CallToolResult::error(vec![ContentBlock::text(failed.text_for_model())]);
+        }
+        None => None,
+    };
+    let mut content = vec![ContentBlock::text(result.text_for_model())];
+    let images = result.images;
+    // They lie on the disk.
+    let shown = tokio::task::spawn_blocking(move || pictures(&images, &*artifacts)).await;
+    content.extend(shown.unwrap_or_default());
+    let mut told = CallToolResult::success(content);
+    told.structured_content = structured;
+    told
+}
+
+fn pictures(images: &[crate::protocol::Image], artifacts: &dyn Artifacts) -> Vec<ContentBlock> {
+    let shown = images.iter().take(MOST_IMAGES).map(|image| match artifacts.content(&image.uri, IMAGE_BYTES) {
+        Ok(bytes) => ContentBlock::image(STANDARD.encode(bytes), image.media_type.clone()),
+        Err(error) => ContentBlock::text(format!("[the picture is not shown: {error}]")),
+    });
+    let more = images.len().saturating_sub(MOST_IMAGES);
+    let more = (more > 0).then(|| ContentBlock::text(format!("[{more} more pictures are not shown]")));
+    shown.chain(more).collect()
+}

@@ -1,0 +1,141 @@
+//! The lines of the client as messages of the protocol: bounded, and answered where they are none.
+
+use crate::app::serve::wire::{Client, Outbox};
+use crate::serve::{LINE_BYTES, Line};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// Requests that are not answered yet; more are refused at once.
+const MOST_REQUESTS: usize = 64;
+/// The server has enough to do.
+const BUSY: ErrorCode = ErrorCode(-32000);
+
+/// One end of the connection. Cheap to clone; only one of them receives at a time.
+#[derive(Clone)]
+pub struct Wire {
+    lines: Arc<Mutex<mpsc::Receiver<Line>>>,
+    out: Arc<Outbox>,
+    requests: Arc<Semaphore>,
+    /// Fires when no line comes any more.
+    deaf: CancellationToken,
+}
+
+/// Is dropped with the request that it came with.
+#[derive(Clone)]
+struct Underway(#[expect(dead_code, reason = "what it holds is given back when it is dropped")] Arc<OwnedSemaphorePermit>);
+
+impl Wire {
+    pub fn new(client: Client) -> Self {
+        Self {
+            lines: Arc::new(Mutex::new(client.lines)),
+            out: Arc::new(client.out),
+            requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
+            deaf: CancellationToken::new(),
+        }
+    }
+
+    pub fn deaf(&self) -> CancellationToken {
+        self.deaf.clone()
+    }
+
+    /// Waits for the last lines, not for ever.
+    pub async fn close(self) {
+        if let Some(out) = Arc::into_inner(self.out) {
+            out.close().await;
+        }
+    }
+
+    /// The next line of a client that takes what is answered.
+    async fn line(&self) -> Option<Line> {
+        let mut lines = self.lines.lock().await;
+        if !self.out.has_room() {
+            tokio::select! {
+                () = self.out.changed(false) => {}
+                () = self.out.gone() => return None,
+            }
+        }
+        tokio::select! {
+            line = lines.recv() => line,
+            () = self.out.gone() => None,
+        }
+    }
+
+    /// A message to be looked at, or none where it was answered.
+    fn message(&self, line: Line) -> Option<ClientJsonRpcMessage> {
+        let mut message = match read(line) {
+            Ok(message) => message?,
+            Err((error, id)) => {
+                self.out.send(&ServerJsonRpcMessage::error(error, id));
+                return None;
+            }
+        };
+        if let JsonRpcMessage::Request(request) = &mut message {
+            let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
+                let words = format!("{MOST_REQUESTS} requests are not answered yet; wait for one of them");
+                self.out.send(&ServerJsonRpcMessage::error(ErrorData::new(BUSY, words, None), Some(request.id.clone())));
+                return None;
+            };
+            request.request.extensions_mut().insert(Underway(Arc::new(permit)));
+        }
+        Some(message)
+    }
+}
+
+/// Nothing where nobody waits for an answer; an error, and to which request, where it can be told.
+fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<RequestId>)> {
+    let bytes = match line {
+        Line::Whole(bytes) => bytes,
+        Line::TooLong => {
+            let words = format!("a line has more than {LINE_BYTES} bytes; nothing of it was read");
+            return Err((ErrorData::invalid_request(words, None), None));
+        }
+    };
+    let error = match serde_json::from_slice(&bytes) {
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => error,
+    };
+    let Ok(value) = serde_json::from_slice::<Value>(&bytes) else {
+        let words = format!("the line is no JSON: {error}; send one message a line");
+        return Err((ErrorData::parse_error(words, None), None));
+    };
+    // What asks for no answer gets none.
+    if value.get("method").is_some() && value.get("id").is_none() {
+        tracing::debug!(%error, "a notification that cannot be read");
+        return Ok(None);
+    }
+    let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    let words = "it is no request, notification or answer of JSON-RPC 2.0; send one of them a line, and no batch";
+    Err((ErrorData::invalid_request(words, None), id))
+}
+
+impl Transport<RoleServer> for Wire {
+    type Error = Infallible;
+
+    fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        self.out.send(&item);
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        // It may be dropped while it waits: a line that was taken is looked at before anything else is waited for.
+        while let Some(line) = self.line().await {
+            if let Some(message) = self.message(line) {
+                return Some(message);
+            }
+        }
+        self.deaf.cancel();
+        None
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}

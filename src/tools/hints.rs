@@ -1,0 +1,102 @@
+//! What a tool is to other agents: whether it reads, destroys, can be repeated, reaches out; and which are for a session alone.
+
+use serde_json::Value;
+
+/// As the Model Context Protocol has it. Said for those who show tools; nothing is allowed by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hints {
+    pub reads_only: bool,
+    /// What was there before may be gone.
+    pub destructive: bool,
+    /// The same call once more changes nothing more.
+    pub idempotent: bool,
+    /// It reaches beyond this machine.
+    pub open_world: bool,
+}
+
+/// What another agent is told of a tool beside its definition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Served {
+    pub hints: Hints,
+    /// JSON Schema of what it tells, where that is JSON.
+    pub output_schema: Option<Value>,
+}
+
+const READS: Hints = Hints { reads_only: true, destructive: false, idempotent: true, open_world: false };
+const ADDS: Hints = Hints { reads_only: false, destructive: false, idempotent: false, open_world: false };
+const CHANGES: Hints = Hints { destructive: true, ..ADDS };
+/// Of a command nothing is known before.
+pub(super) const RUNS: Hints = Hints { open_world: true, ..CHANGES };
+/// Of a tool that is held to reading where it runs, and may ask others.
+pub(super) const READS_BY_PROGRAM: Hints = Hints { open_world: true, ..READS };
+
+static BUILT_IN: &[(&str, Hints)] = &[
+    ("ReadFile", READS),
+    ("ListDirectory", READS),
+    ("Glob", READS),
+    ("Grep", READS),
+    ("Stat", READS),
+    ("TextInspect", READS),
+    ("HashFile", READS),
+    ("DiskUsage", READS),
+    ("WriteFile", Hints { idempotent: true, ..CHANGES }),
+    ("EditFile", CHANGES),
+    ("ApplyPatch", CHANGES),
+    ("AppendFile", ADDS),
+    ("TextPatch", CHANGES),
+    ("CreateDirectory", Hints { idempotent: true, ..ADDS }),
+    ("Copy", ADDS),
+    ("Move", CHANGES),
+    ("Delete", CHANGES),
+    ("RunCommand", RUNS),
+    ("CliSession", RUNS),
+    ("CliWrite", RUNS),
+    // What was read once is not told again.
+    ("CliRead", Hints { idempotent: false, ..READS }),
+    ("CliStop", Hints { idempotent: true, ..CHANGES }),
+    ("CliGetPlatform", READS),
+    ("CliEnv", READS),
+    ("OpenPath", ADDS),
+    ("RevealInOs", Hints { idempotent: true, ..ADDS }),
+    ("HttpRequest", RUNS),
+];
+
+/// For the person of a session, whom nobody else has: not for other agents.
+#[cfg(test)]
+const OF_A_SESSION: &[&str] = &["UploadArtifact"];
+
+/// Of a built-in tool; none where it means nothing to other agents.
+pub(super) fn of(name: &str) -> Option<Hints> {
+    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, hints)| *hints)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::registry::built_in_tools;
+
+    /// That of the tests, which nobody is told of.
+    const ADDED: &str = "CountWords";
+
+    #[test]
+    fn it_is_said_of_every_tool_what_it_is_to_others_or_that_it_is_for_a_session() {
+        for tool in built_in_tools().filter(|tool| tool.name() != ADDED) {
+            let of_a_session = OF_A_SESSION.contains(&tool.name());
+            assert_eq!(of(tool.name()).is_none(), of_a_session, "{} stands in one of the two lists", tool.name());
+        }
+        let names: Vec<_> = built_in_tools().map(|tool| tool.name().to_owned()).collect();
+        for (name, _) in BUILT_IN {
+            assert!(names.iter().any(|known| known == name), "there is no `{name}`");
+        }
+    }
+
+    #[test]
+    fn what_writes_or_starts_something_is_never_said_to_read_only() {
+        let harmless = ["File.Read", "Shell.Exec"];
+        for tool in built_in_tools() {
+            let Some(hints) = of(tool.name()) else { continue };
+            assert!(!(hints.reads_only && hints.destructive), "{}", tool.name());
+            assert!(!hints.reads_only || harmless.contains(&tool.capability()), "{}", tool.name());
+        }
+    }
+}
