@@ -91,17 +91,23 @@ impl Bench {
     }
 
     /// What the policy says of the call. One that is denied, or that cannot be planned, has its result already.
-    pub async fn judged(&self, call: ToolCall) -> Result<Judged, ToolResult> {
+    pub async fn judged(&self, call: ToolCall) -> Result<Judged, Box<ToolResult>> {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
+        let refused = |error| Box::new(ToolResult::refused(id, name, error));
         // Before the plan: why a tool cannot be used may not depend on what it would find.
-        self.offers(&name).map_err(|error| ToolResult::refused(id.clone(), &name, error))?;
-        let plan = self.router.plan(call).await.map_err(|error| ToolResult::refused(id.clone(), &name, error))?;
+        if let Err(error) = self.offers(&call.tool_name) {
+            return Err(refused(error));
+        }
+        let plan = match self.router.plan(call).await {
+            Ok(plan) => plan,
+            Err(error) => return Err(refused(error)),
+        };
         match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
             Verdict::Allow(permit) => Ok(Judged::Allowed(plan, permit)),
             Verdict::Ask(question) => Ok(Judged::Asks(plan, question)),
             Verdict::Deny(denial) => {
                 self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
-                Err(ToolResult::refused(id, name, denied(&denial)))
+                Err(refused(denied(&denial)))
             }
         }
     }

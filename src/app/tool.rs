@@ -180,7 +180,7 @@ async fn carry_out(bench: &Bench, call: ToolCall, answers: Answers) -> ToolResul
             let message = format!("the policy asks ({}; rule: {}); --yes says yes to it", question.reason, question.rule);
             return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
         }
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     bench.run(plan, permit, by, unwatched()).await
 }

@@ -131,7 +131,7 @@ impl Waiting {
         (plan, question): (Plan, Question),
         form: ElicitRequestParams,
         patience: Duration,
-    ) -> Result<InputRequiredResult, (Plan, Question)> {
+    ) -> Result<InputRequiredResult, Box<(Plan, Question)>> {
         let now = Instant::now();
         let state = uuid::Uuid::new_v4().simple().to_string();
         let gone = {
@@ -139,7 +139,7 @@ impl Waiting {
             let old: Vec<String> = waiting.iter().filter(|(_, waits)| waits.until <= now).map(|(id, _)| id.clone()).collect();
             let gone: Vec<Waits> = old.iter().filter_map(|id| waiting.remove(id)).collect();
             if waiting.len() >= MOST_WAITING {
-                return Err((plan, question));
+                return Err(Box::new((plan, question)));
             }
             waiting.insert(state.clone(), Waits { name, arguments, until: now + patience, plan, question });
             gone

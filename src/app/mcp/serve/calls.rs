@@ -173,7 +173,7 @@ impl Calls {
         let (plan, question) = match judged {
             Ok(Judged::Allowed(plan, permit)) => return Ok(Course::Runs { plan, permit, by: None }),
             Ok(Judged::Asks(plan, question)) => (plan, question),
-            Err(refused) => return Ok(ends(refused)),
+            Err(refused) => return Ok(ends(*refused)),
         };
         let means = match self.asks {
             Asks::Nobody => Means::None,

@@ -42,7 +42,7 @@ impl ServerHandler for Hand {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.calls.call(request, context).await
+        Box::pin(self.calls.call(request, context)).await
     }
 
     async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {

@@ -72,7 +72,8 @@ impl Wire {
     fn message(&self, line: Line) -> Option<ClientJsonRpcMessage> {
         let mut message = match read(line) {
             Ok(message) => message?,
-            Err((error, id)) => {
+            Err(wrong) => {
+                let (error, id) = *wrong;
                 self.out.send(&ServerJsonRpcMessage::error(error, id));
                 return None;
             }
@@ -90,12 +91,12 @@ impl Wire {
 }
 
 /// Nothing where nobody waits for an answer; an error, and to which request, where it can be told.
-fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<RequestId>)> {
+fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Option<RequestId>)>> {
     let bytes = match line {
         Line::Whole(bytes) => bytes,
         Line::TooLong => {
             let words = format!("a line has more than {LINE_BYTES} bytes; nothing of it was read");
-            return Err((ErrorData::invalid_request(words, None), None));
+            return Err(Box::new((ErrorData::invalid_request(words, None), None)));
         }
     };
     let error = match serde_json::from_slice(&bytes) {
@@ -104,7 +105,7 @@ fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<R
     };
     let Ok(value) = serde_json::from_slice::<Value>(&bytes) else {
         let words = format!("the line is no JSON: {error}; send one message a line");
-        return Err((ErrorData::parse_error(words, None), None));
+        return Err(Box::new((ErrorData::parse_error(words, None), None)));
     };
     // What asks for no answer gets none.
     if value.get("method").is_some() && value.get("id").is_none() {
@@ -113,7 +114,7 @@ fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<R
     }
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     let words = "it is no request, notification or answer of JSON-RPC 2.0; send one of them a line, and no batch";
-    Err((ErrorData::invalid_request(words, None), id))
+    Err(Box::new((ErrorData::invalid_request(words, None), id)))
 }
 
 impl Transport<RoleServer> for Wire {
