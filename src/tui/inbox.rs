@@ -166,7 +166,7 @@ impl Inbox {
         let shown = panels.iter().enumerate().skip(self.top).take(room.into());
         for ((at, panel), y) in shown.zip(area.y + 1..area.bottom()) {
             if at == place {
-                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.style(Token::Accent));
+                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.sign(Token::Accent));
             }
             let line = self.row(at, panel, inner, at == place, frame);
             buffer.set_line(area.x + GUTTER, y, &line, inner);

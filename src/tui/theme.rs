@@ -10,7 +10,7 @@ pub use fit::Colours;
 pub use own::{find, list};
 pub use palette::ThemeError;
 
-use ratatui::style::{Color, Style};
+use ratatui::style::{Color, Modifier, Style};
 
 use palette::Palette;
 
@@ -131,6 +131,11 @@ impl Theme {
 
     pub fn style(&self, token: Token) -> Style {
         fit::token_style(&self.palette, self.colours, token)
+    }
+
+    /// The style of a sign beside a text, which a line under it would only blur.
+    pub fn sign(&self, token: Token) -> Style {
+        self.style(token).remove_modifier(Modifier::UNDERLINED)
     }
 
     /// The colour of source code on what `ground` is painted with; a changed line keeps its tint.

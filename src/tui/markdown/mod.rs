@@ -34,6 +34,8 @@ pub struct Document {
     /// Rows of blocks, and how many lines of code had their colours when they were made.
     kept: HashMap<usize, (Rc<Vec<Inked>>, usize)>,
     tracks: Tracks,
+    /// Code among words stands in its backticks: without colours nothing else tells it from them.
+    keeps_ticks: bool,
 }
 
 /// Rows of the block that is still being written, and the length of the text they were counted at.
@@ -46,6 +48,11 @@ struct Open {
 impl Document {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// On a screen without colours.
+    pub fn colourless() -> Self {
+        Self { keeps_ticks: true, ..Self::default() }
     }
 
     /// Takes the next piece of the answer as the model sent it.
@@ -118,12 +125,12 @@ impl Document {
             self.open = Open::default();
         }
         for index in self.ends.len()..self.blocks.len() {
-            let rows = paint::block(&self.text, &self.blocks[index], width, &mut Colours::Plain).len();
+            let rows = self.paint(&self.blocks[index], &mut Colours::Plain).len();
             self.ends.push(self.closed_end() + rows);
         }
         if self.open.text_len != self.text.len() {
             let block = self.splitter.open_block(&self.text, self.blocks.len());
-            let rows = block.map_or(0, |block| paint::block(&self.text, &block, width, &mut Colours::Plain).len());
+            let rows = block.map_or(0, |block| self.paint(&block, &mut Colours::Plain).len());
             self.open = Open { text_len: self.text.len(), rows };
         }
     }
@@ -139,7 +146,8 @@ impl Document {
         let block = self.blocks.get(index).or(open.as_ref())?;
         // Counted before: what comes while the rows are made is seen with the next frame.
         let coloured = self.coloured(index);
-        let rows = Rc::new(paint::block(&self.text, block, self.width, &mut Colours::of(&mut self.tracks, index)));
+        let rows =
+            Rc::new(paint::block(&self.text, block, self.width, self.keeps_ticks, &mut Colours::of(&mut self.tracks, index)));
         if index < self.blocks.len() {
             if self.kept.len() >= KEPT {
                 self.kept.clear();
@@ -147,6 +155,10 @@ impl Document {
             self.kept.insert(index, (Rc::clone(&rows), coloured));
         }
         Some(rows)
+    }
+
+    fn paint(&self, block: &Block, colours: &mut Colours<'_>) -> Vec<Inked> {
+        paint::block(&self.text, block, self.width, self.keeps_ticks, colours)
     }
 
     /// Lines of the code in a block that have their colours.

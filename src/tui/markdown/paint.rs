@@ -12,14 +12,15 @@ use crate::text;
 use crate::tui::ink::{Ink, Inked};
 use crate::tui::theme::Token;
 
-/// The rows of a block, with the empty one before it.
-pub(super) fn block(source: &str, block: &Block, width: usize, colours: &mut Colours<'_>) -> Vec<Inked> {
+/// The rows of a block, with the empty one before it. `ticks`: code among words keeps its backticks.
+pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<Inked> {
+    let look = Look { width, ticks };
     let mut rows = match &block.kind {
         Kind::Code(part) => code::part_rows(source, part, block.range.end, block.range.start, width, colours),
-        Kind::Prose { number, head: None } => prose(&source[block.range.clone()], *number, false, width, colours),
+        Kind::Prose { number, head: None } => prose(&source[block.range.clone()], *number, false, look, colours),
         Kind::Prose { number, head: Some(head) } => {
             let whole = format!("{}{}", &source[head.clone()], &source[block.range.clone()]);
-            prose(&whole, *number, true, width, colours)
+            prose(&whole, *number, true, look, colours)
         }
     };
     if block.gap && !rows.is_empty() {
@@ -28,16 +29,24 @@ pub(super) fn block(source: &str, block: &Block, width: usize, colours: &mut Col
     rows
 }
 
-fn prose(source: &str, number: Option<u64>, goes_on: bool, width: usize, colours: &mut Colours<'_>) -> Vec<Inked> {
+/// What rows are made for.
+#[derive(Clone, Copy)]
+struct Look {
+    width: usize,
+    /// Code among words keeps its backticks.
+    ticks: bool,
+}
+
+fn prose(source: &str, number: Option<u64>, goes_on: bool, look: Look, colours: &mut Colours<'_>) -> Vec<Inked> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut painter = Painter::new(source, number, goes_on, width, colours);
+    let mut painter = Painter::new(source, number, goes_on, look, colours);
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
         painter.event(event, range);
     }
     painter.flush();
     if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
         // Link definitions and the like print nothing; what was said is shown all the same.
-        return Inked::new(&source.trim_end().replace('\t', " "), Ink::of(Token::Muted)).wrap(width);
+        return Inked::new(&source.trim_end().replace('\t', " "), Ink::of(Token::Muted)).wrap(look.width);
     }
     painter.rows
 }
@@ -56,6 +65,7 @@ struct Level {
 struct Painter<'s, 't, 'c> {
     source: &'s str,
     width: usize,
+    ticks: bool,
     goes_on: bool,
     colours: &'c mut Colours<'t>,
     rows: Vec<Inked>,
@@ -76,10 +86,11 @@ struct Painter<'s, 't, 'c> {
 }
 
 impl<'s, 't, 'c> Painter<'s, 't, 'c> {
-    fn new(source: &'s str, number: Option<u64>, goes_on: bool, width: usize, colours: &'c mut Colours<'t>) -> Self {
+    fn new(source: &'s str, number: Option<u64>, goes_on: bool, look: Look, colours: &'c mut Colours<'t>) -> Self {
         Self {
             source,
-            width,
+            width: look.width,
+            ticks: look.ticks,
             goes_on,
             colours,
             rows: Vec::new(),
@@ -101,7 +112,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Event::Start(tag) => self.start(tag, range),
             Event::End(tag) => self.finish(tag, range),
             Event::Text(text) => self.text(&text, range),
-            Event::Code(code) => self.write(&code.replace('\n', " "), Ink { token: Token::Code, ..self.ink() }, range),
+            Event::Code(code) => self.code_span(&code.replace('\n', " "), range),
             Event::Html(html) | Event::InlineHtml(html) => self.text(&html, range),
             Event::InlineMath(math) | Event::DisplayMath(math) => self.text(&math, range),
             Event::FootnoteReference(name) => self.text(&format!("[^{name}]"), range),
@@ -236,6 +247,18 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
+    fn code_span(&mut self, code: &str, range: Range<usize>) {
+        let ink = Ink { token: Token::Code, ..self.ink() };
+        if !self.ticks {
+            return self.write(code, ink, range);
+        }
+        // As many as tell it from those inside.
+        let longest = code.split(|one| one != '`').map(str::len).max().unwrap_or(0);
+        let ticks = "`".repeat(longest + 1);
+        let blank = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
+        self.write(&format!("{ticks}{blank}{code}{blank}{ticks}"), ink, range);
+    }
+
     fn link(&mut self, target: String) {
         self.links.push((self.inline.text.len(), target));
         self.inks.push(Ink { token: Token::Link, ..self.ink() });
@@ -274,7 +297,9 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Some(None) | None => ["• ", "◦ ", "▪ "][(depth.max(1) - 1) % 3].to_owned(),
         };
         let rest = Inked::new(&" ".repeat(text::width(&sign)), Ink::of(Token::Text));
-        self.levels.push(Level { first: Some(Inked::new(&sign, Ink::of(Token::Accent))), rest });
+        // The sign is enough without colours: an accent would be a line under it.
+        let token = if self.ticks { Token::Text } else { Token::Accent };
+        self.levels.push(Level { first: Some(Inked::new(&sign, Ink::of(token))), rest });
     }
 
     fn task(&mut self, done: bool) {

@@ -258,3 +258,21 @@ fn very_long_lines_are_cut_at_the_same_places_however_they_come() {
     let mut at_once = whole(&long);
     assert_eq!(draw(&mut piecewise, 80), draw(&mut at_once, 80));
 }
+
+#[test]
+fn without_colours_code_among_words_keeps_its_backticks() {
+    let mut document = Document::colourless();
+    document.push("Run `cargo test` in ``a`b``, or `` ` ``.\n\n- `x` first\n");
+    document.finish();
+    let shown = picture(draw(&mut document, 60), 60);
+    for words in ["Run `cargo test` in ``a`b``, or `` ` ``.", "• `x` first"] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+    assert!(
+        document
+            .rows(60, 0..3, &Theme::choose(None, crate::tui::theme::Colours::None))
+            .iter()
+            .all(|row| { row.line.spans.iter().all(|span| span.style.add_modifier.is_empty()) }),
+        "no line stands under a sign"
+    );
+}

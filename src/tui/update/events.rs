@@ -10,6 +10,7 @@ use crate::tui::approval::{Left, Panel};
 use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model, Policy};
 use crate::tui::reading::Reading;
+use crate::tui::theme::Colours;
 use crate::tui::transcript::{AnswerState, Card, CardState, Kind, Tone};
 
 /// A live event.
@@ -439,7 +440,8 @@ fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
     if let Some(document) = model.transcript.streaming_mut() {
         return document.push(chunk);
     }
-    let mut document = Document::new();
+    let is_colourless = model.options.colours == Colours::None;
+    let mut document = if is_colourless { Document::colourless() } else { Document::new() };
     document.push(chunk);
     model.transcript.push(Kind::Answer { document, state: AnswerState::Streaming });
 }

@@ -30,12 +30,12 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
     for ((y, item), at) in (area.y..area.bottom()).zip(items).zip(window.clone()) {
         let is_at = at == model.menu.place();
         if is_at {
-            buffer.set_stringn(area.x, y, model.glyphs.user, GUTTER.into(), model.theme.style(Token::Accent));
+            buffer.set_stringn(area.x, y, model.glyphs.user, GUTTER.into(), model.theme.sign(Token::Accent));
         }
         let token = if is_at { Token::Heading } else { Token::Accent };
         // Of a path its end tells most.
         let name = text::truncate_middle(&item.name, if item.words.is_empty() { width } else { names });
-        buffer.set_stringn(area.x + GUTTER, y, &name, width, model.theme.style(token));
+        buffer.set_stringn(area.x + GUTTER, y, &name, width, model.theme.sign(token));
         let column = names + 3;
         if let Some(room) = width.checked_sub(column).filter(|room| *room > 0) {
             let words = text::truncate(&item.words, room);

@@ -156,7 +156,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
     let rule = model.glyphs.rule.repeat(area.width.into());
     buffer.set_stringn(area.x, area.y, &rule, area.width.into(), faint);
     buffer.set_stringn(area.x, area.bottom() - 1, &rule, area.width.into(), faint);
-    buffer.set_stringn(area.x, area.y + 1, model.glyphs.user, 2, model.theme.style(Token::Accent));
+    buffer.set_stringn(area.x, area.y + 1, model.glyphs.user, 2, model.theme.sign(Token::Accent));
     let inner = Rect { x: area.x + 2, y: area.y + 1, width: composer_width(area.width), height: area.height.saturating_sub(2) };
     let cursor = model.composer.draw(inner, buffer, &model.theme);
     if !model.composer.is_empty() && model.composer.rows_above() > 0 {
