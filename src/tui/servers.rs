@@ -45,6 +45,12 @@ impl Servers {
         words.split_once(':').is_some_and(|(name, _)| self.of_name(name).is_some())
     }
 
+    /// Whether what they offer is worth asking for: one answers, or one that sleeps is called by its name, which wakes it.
+    pub fn may_offer(&self, words: &str) -> bool {
+        let named = words.split_once(':').and_then(|(name, _)| self.of_name(name));
+        self.any_answers() || named.is_some_and(|named| matches!(named.state, ServerState::Asleep | ServerState::Starting))
+    }
+
     /// Whether the draft got words of a server that nobody can have read yet.
     pub fn are_fresh(&self, now: u64) -> bool {
         self.put_at.is_some_and(|at| now < at + FRESH_MS)

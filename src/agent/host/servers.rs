@@ -9,14 +9,14 @@ use crate::agent::limits::{
 use crate::ports::{BoxFuture, RemoteAsks, RemoteContent, RemoteError, RemoteServers};
 use crate::protocol::{
     CallId, Command, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, LookUp, LookedUp,
-    ServerResource, ServerStatus, ToolError, ToolResult, Wanted, cut_before,
+    ServerResource, ServerState, ServerStatus, ToolError, ToolResult, Wanted, cut_before,
 };
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
 /// What reads them, for the record of what was read.
 const RESOURCE: &str = "ReadResource";
@@ -70,7 +70,7 @@ pub(super) struct Servers {
     /// What is asked of the person now.
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
     asked: u64,
-    /// What they offered last, and when.
+    /// What they offered last, and when; whoever wants it while it is asked for waits for that answer.
     offered: Arc<Mutex<Option<Offered>>>,
 }
 
@@ -154,7 +154,7 @@ impl Host {
         let Some(servers) = &mut self.servers else { return };
         let now = servers.remote.statuses();
         // Other states, other offers.
-        *servers.offered.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        servers.offered = Arc::default();
         if now != servers.told {
             servers.told.clone_from(&now);
             self.machine.know_servers(now.iter().map(|status| status.name.clone()).collect());
@@ -237,9 +237,16 @@ impl Host {
             return teller.tell(None, None, EventKind::LookedUp(nothing(what)));
         };
         let (remote, offered) = (Arc::clone(&servers.remote), Arc::clone(&servers.offered));
+        let asleep = servers.told.iter().filter(|status| status.state == ServerState::Asleep);
+        let asleep: Vec<String> = asleep.map(|status| status.name.clone()).collect();
         tokio::spawn(async move {
             let told = match what {
                 LookUp::Resources { words } => {
+                    let named = words.split_once(':').map(|(name, _)| name.to_owned());
+                    if let Some(name) = named.filter(|name| asleep.contains(name)) {
+                        // Who calls it by its name wants it; what it offers is asked below, with the others.
+                        let _ = in_time(remote.resources(Some(&name))).await;
+                    }
                     let all = resources(&*remote, &offered).await;
                     LookedUp::Resources { resources: matching(all, &words), words }
                 }
@@ -309,12 +316,15 @@ fn too_late() -> String {
 
 /// What is offered to be read, asked for anew only after a while: every letter that is typed wants it.
 async fn resources(remote: &dyn RemoteServers, offered: &Mutex<Option<Offered>>) -> Vec<ServerResource> {
-    let kept = offered.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some((_, all)) = kept.filter(|(asked, _)| asked.elapsed() < Duration::from_secs(OFFERED_SECONDS)) {
-        return all;
+    let mut kept = offered.lock().await;
+    if let Some((asked, all)) = &*kept
+        && asked.elapsed() < Duration::from_secs(OFFERED_SECONDS)
+    {
+        return all.clone();
     }
-    let Some(Ok(all)) = in_time(remote.resources(None)).await else { return Vec::new() };
-    *offered.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), all.clone()));
+    // Nothing is an answer too: a server that hangs is not waited for once a letter.
+    let all = in_time(remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
+    *kept = Some((Instant::now(), all.clone()));
     all
 }
 

@@ -46,7 +46,7 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             let of_server = model.servers.are_named_in(&words);
             let is_symbol = menu::is_symbol(&words, quoted) && !of_server;
             if model.menu.asked.as_ref() != Some(&words) {
-                if model.servers.any_answers() && !is_symbol {
+                if model.servers.may_offer(&words) && !is_symbol {
                     effects.push(Effect::Send(Command::LookUp(LookUp::Resources { words: words.clone() })));
                 }
                 let words = words.clone();
@@ -59,6 +59,20 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             if is_symbol { show_symbols(model) } else { show_files(model) }
         }
     }
+}
+
+/// Other servers answer now than when the word was typed: what they offer for it is asked for.
+pub fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
+    let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
+    let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words);
+    if model.servers.any_answers() && !is_symbol {
+        effects.push(Effect::Send(Command::LookUp(LookUp::Resources { words: words.clone() })));
+    }
+}
+
+/// Whether these words behind an `@` are the ones that stand at the cursor.
+pub fn is_typed(model: &Model, words: &str) -> bool {
+    matches!(model.menu.typing(), Some(Typing::File { words: typed, .. }) if typed == words)
 }
 
 /// Whether the keyboard, or the eye, is with something else.

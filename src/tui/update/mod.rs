@@ -106,6 +106,10 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             model.dirty = true;
             match event.kind {
                 EventKind::LookedUp(told) => sessions::told(model, told, now, &mut effects),
+                EventKind::ServersChanged { .. } => {
+                    events::apply(model, *event, now);
+                    menu::servers_changed(model, &mut effects);
+                }
                 _ => events::apply(model, *event, now),
             }
             effects.extend(model.to_edit.take().map(Effect::EditFile));

@@ -93,6 +93,10 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 
 /// What they offer to be read was found.
 pub fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>) {
+    // Each letter asked, and the answers come as they like: the one for what stands there is kept.
+    if !menu::is_typed(model, &words) {
+        return;
+    }
     model.servers.resources = Some((words, resources));
     menu::show_files(model);
 }

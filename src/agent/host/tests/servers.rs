@@ -52,8 +52,8 @@ impl RemoteServers for Fake {
     fn call(&self, _: RemoteCall, _: RemoteContext) -> BoxFuture<'_, Result<RemoteResult, RemoteError>> {
         Box::pin(std::future::ready(Ok(RemoteResult::default())))
     }
-    fn resources<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Vec<ServerResource>, RemoteError>> {
-        self.note("resources".to_owned());
+    fn resources<'a>(&'a self, server: Option<&'a str>) -> BoxFuture<'a, Result<Vec<ServerResource>, RemoteError>> {
+        self.note(server.map_or_else(|| "resources".to_owned(), |name| format!("resources of {name}")));
         let resource = |uri: &str, name: &str| ServerResource {
             server: "docs".to_owned(),
             uri: uri.to_owned(),
@@ -63,7 +63,11 @@ impl RemoteServers for Fake {
             is_template: false,
         };
         let all = vec![resource("file:///guide.md", "The guide"), resource("file:///api.md", "The API"), resource("x:1", "x")];
-        Box::pin(std::future::ready(Ok(all)))
+        // As a real one it answers later than it is asked.
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok(all)
+        })
     }
     fn read_resource<'a>(&'a self, server: &'a str, uri: &'a str) -> BoxFuture<'a, Result<RemoteResult, RemoteError>> {
         self.note(format!("read {server} {uri}"));
@@ -287,6 +291,31 @@ async fn what_servers_offer_is_looked_up_and_asked_for_once() {
     beside.send(Command::LookUp(asked)).await;
     let LookedUp::Prompt { text, .. } = beside.found().await else { panic!("another answer") };
     assert_eq!(text.as_deref(), Ok("docs explain {\"topic\":\"x\"}"));
+}
+
+#[tokio::test]
+async fn letters_that_are_typed_while_a_server_is_asked_wait_for_that_answer() {
+    let mut beside = Beside::new();
+    let typed = ["", "d", "do", "doc", "docs", "docs:"];
+    for words in typed {
+        beside.send(Command::LookUp(LookUp::Resources { words: words.to_owned() })).await;
+    }
+    for _ in typed {
+        let LookedUp::Resources { resources, .. } = beside.found().await else { panic!("another answer") };
+        assert_eq!(resources.len(), 3);
+    }
+    assert_eq!(*beside.fake.log.lock().unwrap(), ["resources"]);
+}
+
+#[tokio::test]
+async fn a_server_that_sleeps_is_woken_where_its_name_is_typed() {
+    let mut beside = Beside::new();
+    beside.stand().await;
+    for words in ["git", "github:"] {
+        beside.send(Command::LookUp(LookUp::Resources { words: words.to_owned() })).await;
+        let _ = beside.found().await;
+    }
+    assert_eq!(*beside.fake.log.lock().unwrap(), ["resources", "resources of github"]);
 }
 
 #[tokio::test]

@@ -102,6 +102,44 @@ fn what_servers_offer_to_be_read_is_named_like_a_file() {
     assert_eq!(model.composer.text(), "see @docs:file:///guide.md @\"docs:issue/{number}\" ");
 }
 
+/// Each letter asks, and a server answers when it likes.
+#[test]
+fn an_answer_for_fewer_letters_that_comes_late_does_not_take_the_list_away() {
+    let mut model = with_servers();
+    type_in(&mut model, 1000, "see @docs:");
+    let guide = ServerResource {
+        server: "docs".to_owned(),
+        uri: "file:///guide.md".to_owned(),
+        name: "The guide".to_owned(),
+        description: None,
+        media_type: None,
+        is_template: false,
+    };
+    let answer = |words: &str| LookedUp::Resources { words: words.to_owned(), resources: vec![guide.clone()] };
+    for words in ["docs:", "docs", ""] {
+        told(&mut model, answer(words), 3000);
+        let screen = draw(&mut model, 3000);
+        assert!(screen.contains("@docs:file:///guide.md"), "{words}\n{screen}");
+    }
+}
+
+#[test]
+fn a_server_that_sleeps_is_woken_by_its_name_and_one_that_begins_to_answer_is_asked_for_what_is_typed() {
+    let mut model = model(100, 30);
+    let state = |state: &ServerState| {
+        let docs = servers().into_iter().filter(|status| status.name == "docs");
+        docs.map(|status| ServerStatus { state: state.clone(), ..status }).collect::<Vec<_>>()
+    };
+    tell(&mut model, EventKind::ServersChanged { servers: state(&ServerState::Asleep) }, 100);
+    let named = LookUp::Resources { words: "docs:".to_owned() };
+    assert_eq!(sent(&type_in(&mut model, 1000, "@docs:")), [named.clone()]);
+    let ready = EventKind::ServersChanged { servers: state(&ServerState::Ready) };
+    let stands = |model: &mut Model, at| sent(&update(model, Msg::Event(Box::new(event(ready.clone()))), at));
+    assert_eq!(stands(&mut model, 2000), [named]);
+    type_in(&mut model, 3000, "<ctrl+c>");
+    assert!(stands(&mut model, 4000).is_empty(), "nothing is typed that they could offer something for");
+}
+
 #[test]
 fn no_server_is_asked_what_it_offers_where_none_answers() {
     let mut model = model(100, 30);
