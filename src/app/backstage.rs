@@ -75,6 +75,7 @@ pub async fn open(opening: Opening, wires: Wires) -> Remains {
 pub async fn run(opened: Opened, wires: Wires) -> Remains {
     match opened {
         Opened::Several(desk) => {
+            desk.follow_keys();
             let Wires { start, ahead, commands, .. } = wires;
             let _ = ahead.send(Ahead::Choose);
             wait_for_the_end(desk.answer(commands)).await;
@@ -133,6 +134,7 @@ impl Backstage {
             sets_up,
         } = self;
         let commands = desk.answer(commands);
+        desk.follow_keys();
         let cwd = moved.then(|| place.workspace_for_people());
         let mut session = match session {
             Beginning::Ready(session) => *session,

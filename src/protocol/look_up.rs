@@ -164,6 +164,11 @@ pub enum LookedUp {
     Places {
         rows: Vec<(String, String)>,
     },
+    /// The file of the person's keys: what it says, or why it cannot be read; nothing where there is none.
+    Keys {
+        path: String,
+        text: Option<Result<String, String>>,
+    },
     /// The theme was kept in this file, or why it was not.
     ThemeKept {
         name: String,

@@ -52,3 +52,23 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
     assert!(check["says"].as_str().unwrap().contains("palete"), "{check}");
     assert!(project.aye(&["config", "path"]).exits(0).stdout.contains("keymap.toml"));
 }
+
+#[test]
+fn a_file_of_keys_that_is_written_while_aye_runs_counts_at_once() {
+    let server = Server::new([Answer::text("It was sent.")]);
+    let project = Project::with(&server);
+    let file = project.beside("config").join("keymap.toml");
+    let mut terminal = project.open_sized(&["--trust"], 120, 30);
+    terminal.wait_for("enter send");
+    fs::write(&file, "[composer]\nsend = \"ctrl+e\"\nline-end = []\nnew-line = \"enter\"\n").unwrap();
+    terminal.wait_for("ctrl+e send");
+    terminal.type_text("hello", 5);
+    terminal.send("\x05");
+    terminal.wait_for("It was sent.");
+    fs::write(&file, "[composer]\nsnd = \"ctrl+e\"\n").unwrap();
+    terminal.wait_for("no action `snd`; is `send` meant?");
+    terminal.wait_for("enter send");
+    fs::remove_file(&file).unwrap();
+    terminal.wait_for("the built-in keys hold");
+    assert!(terminal.quit().success());
+}

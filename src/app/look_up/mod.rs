@@ -6,6 +6,7 @@ mod branches;
 mod commands;
 mod declared;
 mod files;
+mod keys;
 mod sessions;
 mod symbols;
 

@@ -6,7 +6,7 @@ use crate::text;
 use crate::tui::front::KeyFile;
 use crate::tui::guard::Stimulus;
 use crate::tui::help::Help;
-use crate::tui::keymap::Focus;
+use crate::tui::keymap::{Focus, Keymap};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -79,6 +79,29 @@ pub fn place(file: &KeyFile) -> String {
         (None, false) => format!("{path}: not there yet, all keys are the built-in ones"),
         (Some(_), false) => format!("{path}: your keys"),
     }
+}
+
+/// The file was read again; what it says counts at once. One that cannot be read leaves the keys as they are.
+pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
+    if file.text == model.options.keys.text {
+        return;
+    }
+    model.options.keys = file;
+    let path = text::reveal(&model.options.keys.path).into_owned();
+    let text = match &model.options.keys.text {
+        Some(Err(why)) => {
+            let words = format!("{path}: it cannot be read: {}; the keys stay as they were", text::reveal(why));
+            return model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+        }
+        Some(Ok(text)) => Some(text.as_str()),
+        None => None,
+    };
+    (model.keymap, model.key_problems) = Keymap::new(text);
+    // Rows name keys.
+    model.transcript.forget_layout();
+    let words = if text.is_some() { "your keys were read again" } else { "your file of keys is gone: the built-in keys hold" };
+    model.say(words, now);
+    check_keys(model);
 }
 
 /// What of the file does not hold is said once there is a place for it.

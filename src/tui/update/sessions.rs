@@ -5,7 +5,7 @@ use super::{attach, custom, menu};
 use crate::protocol::{Command, LookUp, LookedUp, RunningState, SessionId};
 use crate::text;
 use crate::tui::approval::Panel;
-use crate::tui::front::{Ended, Next};
+use crate::tui::front::{Ended, KeyFile, Next};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::sessions::{Choice, Sessions};
 use crate::tui::transcript::{Kind, Tone};
@@ -269,6 +269,7 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
         LookedUp::Branches { branches } => super::tree::told(model, branches),
         LookedUp::Forked { session_id } => leave(model, Next::Session(session_id), effects),
         LookedUp::Worktree { branch, changed, more, line } => super::worktree::told(model, branch, (changed, more), line),
+        LookedUp::Keys { path, text } => super::help::keys_read(model, KeyFile { path, text }, now),
         LookedUp::ThemeKept { name, kept } => super::colours::kept(model, &name, kept, now),
         LookedUp::Setup(told) => super::onboarding::told(model, told, now, effects),
         LookedUp::Places { rows } => super::standing::told(model, &rows),

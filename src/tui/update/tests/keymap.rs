@@ -404,6 +404,36 @@ fn a_file_that_cannot_be_read_is_told_and_the_built_in_keys_hold() {
     assert!(draw(&mut model, 10).contains("it cannot be read: stream did not contain valid UTF-8; the built-in keys hold"));
 }
 
+fn keys_read(model: &mut Model, text: Option<Result<&str, &str>>, at: u64) -> String {
+    let text = text.map(|text| text.map(str::to_owned).map_err(str::to_owned));
+    let told = LookedUp::Keys { path: "/home/me/.config/aye/keymap.toml".to_owned(), text };
+    let _ = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
+    draw(model, at)
+}
+
+#[test]
+fn another_file_of_keys_counts_at_once_and_what_is_wrong_with_it_is_told() {
+    let first = "[composer]\npalette = \"f5\"\n";
+    let mut model = with_keys(first);
+    let screen = keys_read(&mut model, Some(Ok(first)), 500);
+    assert!(!screen.contains("read again"), "the same file is no news\n{screen}");
+    let screen = keys_read(&mut model, Some(Ok("[composer]\npalette = \"f6\"\nmodle = \"f7\"\n")), 1000);
+    for words in ["your keys were read again", "what else it says holds", "line 3: `[composer]` has no action `modle`"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    strike(&mut model, "f5", 1500);
+    assert!(model.palette.is_none(), "the key of before does nothing");
+    let screen = keys_read(&mut model, Some(Err("Permission denied")), 2000);
+    assert!(screen.contains("it cannot be read: Permission denied; the keys stay as they were"), "{screen}");
+    strike(&mut model, "f6", 2500);
+    assert!(model.palette.is_some());
+    strike(&mut model, "esc", 3000);
+    let screen = keys_read(&mut model, None, 7000);
+    assert!(screen.contains("your file of keys is gone: the built-in keys hold"), "{screen}");
+    strike(&mut model, "ctrl+p", 7500);
+    assert!(model.palette.is_some());
+}
+
 /// A key that was taken away takes a waiting letter back, as every key does that is no answer.
 #[test]
 fn keys_of_the_persons_own_decide_nothing_and_take_a_waiting_letter_back() {

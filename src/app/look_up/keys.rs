@@ -1,0 +1,35 @@
+//! The person's keys, while a session is open: another file of them counts at once.
+
+use super::Desk;
+use crate::app::look;
+use crate::protocol::LookedUp;
+use crate::sys::watch::Watch;
+use crate::tui::KeyFile;
+
+impl Desk {
+    /// Until the screen is gone.
+    pub fn follow_keys(&self) {
+        let desk = self.clone();
+        tokio::spawn(async move {
+            let file = desk.inner.place.directories.keymap_file();
+            let mut watch = match Watch::with_directories(vec![file], Vec::new()) {
+                Ok(watch) => watch,
+                Err(error) => return tracing::warn!(%error, "the file of keys is not watched"),
+            };
+            // What changed between the start and now is not missed.
+            loop {
+                let inner = desk.inner.clone();
+                let Ok(read) = tokio::task::spawn_blocking(move || look::keys(&inner.place)).await else { return };
+                let KeyFile { path, text } = read;
+                desk.tell(LookedUp::Keys { path, text });
+                let changed = tokio::select! {
+                    changed = watch.changed() => changed,
+                    () = desk.events.closed() => return,
+                };
+                if let Err(error) = changed {
+                    return tracing::warn!(%error, "the file of keys is no longer watched");
+                }
+            }
+        });
+    }
+}
