@@ -238,7 +238,11 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
             price(|price| price.input),
             price(|price| price.output),
         ],
-        mark: if is_current { "in use" } else { "" },
+        mark: match (is_current, &model.key_of) {
+            (true, _) => "in use",
+            (false, Some(_)) => "no key",
+            (false, None) => "",
+        },
         lacks: lacks.as_deref().map(line),
         detail: format!("{}: {}{output}{images}{reasoning}", line(&facts.name), line(source)),
     }

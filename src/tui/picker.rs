@@ -280,7 +280,7 @@ impl Picker {
         for (row, y) in found.iter().skip(top).take(room.into()).zip(y..area.bottom()) {
             let is_at = Some(&row.key) == self.at.as_ref();
             if is_at {
-                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.style(Token::Accent));
+                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.sign(Token::Accent));
             }
             buffer.set_line(inner.x, y, &layout.row(row, is_at, width, theme), inner.width);
         }
@@ -414,7 +414,9 @@ impl Layout {
         let mut behind: Vec<&str> = [row.mark].into_iter().filter(|mark| !mark.is_empty()).collect();
         behind.extend(row.lacks.as_deref());
         let room = width.saturating_sub(text::width(&cells) + 2);
-        let behind = behind.join(", ");
+        let whole = behind.join(", ");
+        // What it lacks stands below in full; a piece of that here would say nothing.
+        let behind = if text::width(&whole) > room && !row.mark.is_empty() { row.mark.to_owned() } else { whole };
         let mut spans = vec![Span::styled(cells, theme.style(token))];
         if !behind.is_empty() && room >= 6 {
             let token = if row.lacks.is_some() { Token::Faint } else { Token::Ok };

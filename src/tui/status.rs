@@ -6,6 +6,7 @@ pub use items::{shows_worktree, unknown};
 
 use super::approval;
 use super::figures::{about, dollars, tokens};
+use super::front::ModelAccess;
 use super::keymap::Focus;
 use super::menu::Typing;
 use super::model::{Activity, Ending, Model};
@@ -96,7 +97,10 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
         Some(_) | None => name.to_owned(),
     };
     let all = fields(&model.options.status).into_iter().flat_map(|field| match field {
+        Field::Model if is_without_model(model) => vec![("no model".to_owned(), Token::Warn)],
         Field::Model => vec![plain(&name, Left::Model)],
+        // There is no window where nothing answers.
+        Field::Context if is_without_model(model) => Vec::new(),
         Field::Context => vec![context(model, left)],
         Field::Cost => vec![cost(model, left)],
         Field::Mode => states(model, left, now),
@@ -114,6 +118,11 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
     });
     let shown = all.filter(|(words, _)| !words.is_empty());
     shown.map(|(words, token)| (text::clean(&words).replace('·', model.glyphs.dot), token)).collect()
+}
+
+/// Whether all is there but something that answers.
+fn is_without_model(model: &Model) -> bool {
+    model.header.model.is_empty() && matches!(model.access, Some(ModelAccess::NoKey { .. }))
 }
 
 /// How much is asked, and what keeps everything from going on.

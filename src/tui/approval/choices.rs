@@ -210,7 +210,7 @@ fn preview(approval: &Approval) -> Option<Choice> {
 /// The way to a rule, or why there is none.
 pub(super) fn always(approval: &Approval) -> Choice {
     let always = &approval.always;
-    let off = |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, Act::Always, words, "always …") };
+    let off = |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, Act::Always, words, "not always") };
     if !always.offers.is_empty() {
         return choice('a', Confirm::Letter, Act::Always, "always allow this …".to_owned(), "always …");
     }

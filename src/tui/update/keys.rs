@@ -187,9 +187,11 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             false
         }
         Some(ModelAccess::NoKey { message }) => {
-            // All of it stands in the transcript; this row has room for the first clause.
-            let clause = message.split([':', ';', '\n']).next().unwrap_or_default().trim_end_matches('.').to_owned();
-            model.say(format!("nothing was sent, the draft stays: {clause} {} enter adds one", model.glyphs.dot), now);
+            // All of it stands in the transcript; a narrow row has room for what to do, a wide one for the first clause too.
+            let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
+            let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+            let dot = model.glyphs.dot;
+            model.say(format!("nothing was sent {dot} enter adds a key {dot} {clause}, the draft stays"), now);
             false
         }
         Some(ModelAccess::ReadOnly { holder }) => {

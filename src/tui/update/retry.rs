@@ -2,6 +2,7 @@
 
 use super::queue::line;
 use crate::protocol::{Command, FailureKind, Usage};
+use crate::text;
 use crate::tui::figures;
 use crate::tui::guard::{ALONE_MS, ARMING_MS};
 use crate::tui::model::{Activity, Effect, Model, Retry};
@@ -14,6 +15,9 @@ const WIDE: u16 = 70;
 const ROOMY: u16 = 92;
 /// Below this there is no room for the time of day.
 const NARROW: u16 = 50;
+
+/// The gutter, and the shortest of the keys behind the words.
+const KEYS: usize = 12;
 
 /// What the session said of it.
 pub struct Failed {
@@ -68,11 +72,13 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
         _ => figures::seconds(left),
     };
     let at = retry.clock.as_ref().filter(|_| width >= NARROW).map(|clock| format!(", at {clock}")).unwrap_or_default();
-    match (left, width < WIDE) {
-        (0, true) => format!("{short}: asking again, {attempt} of {max_attempts}"),
-        (0, false) => format!("{long}: asking again, attempt {attempt} of {max_attempts}"),
-        (_, true) => format!("{short}: in {count}, {attempt} of {max_attempts}{at}"),
-        (_, false) if retry.kind == FailureKind::RateLimited => {
+    let few = match left {
+        0 => format!("{short}: asking again, {attempt} of {max_attempts}"),
+        _ => format!("{short}: in {count}, {attempt} of {max_attempts}{at}"),
+    };
+    let many = match left {
+        0 => format!("{long}: asking again, attempt {attempt} of {max_attempts}"),
+        _ if retry.kind == FailureKind::RateLimited => {
             let asked = retry
                 .asked_ms
                 .filter(|_| width >= ROOMY && at.is_empty())
@@ -80,8 +86,11 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
             let asked = asked.unwrap_or_default();
             format!("{long}: continues in {count}{at}{asked}, attempt {attempt} of {max_attempts}")
         }
-        (_, false) => format!("{long}: asks again in {count}{at}, attempt {attempt} of {max_attempts}"),
-    }
+        _ => format!("{long}: asks again in {count}{at}, attempt {attempt} of {max_attempts}"),
+    };
+    // The keys beside it have room too, and no sentence is cut for them.
+    let is_cut = text::width(&many) + KEYS > usize::from(width);
+    if width < WIDE || is_cut { few } else { many }
 }
 
 /// The provider's own sentence, and what the attempt cost.

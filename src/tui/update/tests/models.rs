@@ -129,7 +129,7 @@ fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_
     let mut model = model(100, 24);
     model.access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned() });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
-    assert!(draw(&mut model, 1100).contains("no key was found · enter adds one"));
+    assert!(draw(&mut model, 1100).contains("nothing was sent · enter adds a key · no key was found"));
     assert_eq!(play(&mut model, 2000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2100);
     draw(&mut model, 2100);

@@ -112,6 +112,18 @@ fn what_passes_by_itself_says_where_the_task_stands_and_how_it_goes_on_then_on_e
 }
 
 #[test]
+fn a_long_wait_is_not_cut_on_a_screen_of_the_usual_width() {
+    for width in [70, 80, 92, 120] {
+        let mut model = model(width, 20);
+        tell(&mut model, started("x"), 1000);
+        tell(&mut model, retry(FailureKind::RateLimited, 200_000, "slow down"), 10_000);
+        let screen = draw(&mut model, 10_000);
+        let row = screen.lines().find(|row| row.contains("Rate limited")).unwrap();
+        assert!(row.contains(" in 3:20") && row.contains("1 of 3") && row.contains("r now") && !row.contains('…'), "{row}");
+    }
+}
+
+#[test]
 fn what_the_row_says_already_is_not_said_twice() {
     let screen = draw(&mut retrying(retry(FailureKind::Overloaded, 4000, "Overloaded")), 10_000);
     assert_eq!(screen.to_lowercase().matches("overloaded").count(), 1, "{screen}");
