@@ -14,7 +14,7 @@ pub use clean::{Filter, clean, reveal, reveal_at};
 pub use fuzzy::Fuzzy;
 pub use line::Cleaner;
 pub use width::{Doubt, doubt, expand_tabs, truncate, truncate_middle, width};
-pub use wrap::{wrap, wrap_exact};
+pub use wrap::{wrap, wrap_exact, wrap_keeping};
 
 #[cfg(test)]
 mod tests;

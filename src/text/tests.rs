@@ -127,6 +127,20 @@ fn rows_break_at_spaces_and_between_wide_letters() {
 }
 
 #[test]
+fn pieces_that_are_to_stay_whole_do_where_a_row_has_room_for_them() {
+    for (text, width, piece, expected) in [
+        ("ago · aye --resume=7f3a", 20, "aye --resume=7f3a", &["ago ·", "aye --resume=7f3a"][..]),
+        ("ago · aye --resume=7f3a", 10, "aye --resume=7f3a", &["ago · aye", "--resume=7", "f3a"]),
+        ("a 你 好 c", 6, "你 好", &["a", "你 好", "c"]),
+        ("one two three", 30, "two three", &["one two three"]),
+    ] {
+        let start = text.find(piece).unwrap();
+        let found = wrap_keeping(text, width, &[start..start + piece.len()]);
+        assert_eq!(rows(text, &found), expected, "{text:?} in {width}");
+    }
+}
+
+#[test]
 fn rows_of_code_keep_every_character() {
     for (text, width, expected) in [
         ("", 10, &[""][..]),

@@ -9,16 +9,23 @@ use super::width::{grapheme_width, is_plain};
 /// Byte ranges of the rows of a text: broken at spaces and line breaks (which belong to no row) and between wide letters;
 /// a word longer than a row is broken at grapheme borders. A text has at least one row.
 pub fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
+    wrap_keeping(text, width, &[])
+}
+
+/// The same, and some pieces stay whole where a row has room for them; they come in their order.
+pub fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> Vec<Range<usize>> {
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
     }
     let mut rows = Rows::new(width);
-    if text.is_ascii() {
+    if whole.is_empty() && text.is_ascii() {
         for at in 0..text.len() {
             rows.take(at, &text[at..=at]);
         }
     } else {
         for (at, grapheme) in text.grapheme_indices(true) {
+            let holds = |piece: &&Range<usize>| piece.contains(&at);
+            rows.keeps = whole.iter().find(holds).is_some_and(|piece| super::width(&text[piece.clone()]) <= width);
             rows.take(at, grapheme);
         }
     }
@@ -75,6 +82,8 @@ struct Rows {
     used: usize,
     last_break: Option<Break>,
     after: After,
+    /// What comes is not to be broken.
+    keeps: bool,
 }
 
 /// What the last grapheme allows to follow.
@@ -89,14 +98,14 @@ enum After {
 impl Rows {
     fn new(width: usize) -> Self {
         let width = width.max(1);
-        Self { width, rows: Vec::new(), start: 0, text_end: 0, used: 0, last_break: None, after: After::Start }
+        Self { width, rows: Vec::new(), start: 0, text_end: 0, used: 0, last_break: None, after: After::Start, keeps: false }
     }
 
     fn take(&mut self, at: usize, grapheme: &str) {
         let end = at + grapheme.len();
         match grapheme {
             "\n" => self.line_break(at, end),
-            " " | "\t" => self.space(end),
+            " " | "\t" if !self.keeps => self.space(end),
             _ => self.letter(at, end, grapheme),
         }
     }
@@ -125,7 +134,7 @@ impl Rows {
         let cells = grapheme_width(grapheme);
         let closing = grapheme.starts_with(closes);
         let wide = cells > 1 && !closing;
-        if !closing && (self.after == After::Wide || (wide && self.after == After::Letter)) {
+        if !closing && !self.keeps && (self.after == After::Wide || (wide && self.after == After::Letter)) {
             self.last_break = Some(Break { end: at, next: at, used: self.used });
         }
         while self.used + cells > self.width && at > self.start {

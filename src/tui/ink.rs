@@ -151,13 +151,18 @@ impl Inked {
 
     /// The rows of this text, broken at spaces.
     pub fn wrap(&self, width: usize) -> Vec<Self> {
+        self.wrap_keeping(width, &[])
+    }
+
+    /// The same, and these pieces stay whole where a row has room for them.
+    pub fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
         let mut before: Option<usize> = None;
         let row = |range: Range<usize>| {
             let join = before.map_or(Join::Line, |end| Join::over(self.text.get(end..range.start).unwrap_or_default()));
             before = Some(range.end);
             Self { join, ..self.slice(range) }
         };
-        text::wrap(&self.text, width).into_iter().map(row).collect()
+        text::wrap_keeping(&self.text, width, whole).into_iter().map(row).collect()
     }
 
     /// The same, going on in this way.

@@ -13,6 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
 use ratatui::text::{Line, Span};
+use std::ops::Range;
 
 /// A prompt of more rows is folded to so many.
 const PROMPT_ROWS: usize = 10;
@@ -235,7 +236,7 @@ impl Entry {
             buffer.set_line(area.x + GUTTER, y, &row.line, area.width.saturating_sub(GUTTER));
         }
         if first == 0 && skipped < area.height {
-            buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.style(token));
+            buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.sign(token));
         }
         if self.undone.is_some() {
             // Not by colour alone: a bar stands beside every row of it.
@@ -313,7 +314,7 @@ impl Entry {
             Kind::Card(card) => card.rows(width, look),
             Kind::Greeting(lines) => lines
                 .iter()
-                .flat_map(|line| line.wrap(width.into()))
+                .flat_map(|line| line.wrap_keeping(width.into(), &pieces(&line.text, look.glyphs.dot)))
                 .map(|line| line.fitted_row(width.into(), look.theme))
                 .collect(),
             Kind::Summary { head, text } => summary(head, text, width, look),
@@ -330,6 +331,18 @@ impl Entry {
         };
         self.laid = Some(Laid { width, version: look.version, rows });
     }
+}
+
+/// What stands between the dots of a line, each with its dot: a command that one is to type is not torn in two.
+fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
+    let end = format!(" {dot} ");
+    let mut at = 0;
+    let piece = |piece: &str| {
+        let start = at;
+        at += piece.len();
+        start..start + piece.strip_suffix(' ').unwrap_or(piece).len()
+    };
+    line.split_inclusive(end.as_str()).map(piece).collect()
 }
 
 /// Every line of a text, wrapped.

@@ -1,6 +1,6 @@
 use crate::protocol::*;
 use crate::tui::approval::{HunkMark, Writing, Written};
-use crate::tui::front::{ModelAccess, Options, Start};
+use crate::tui::front::{Header, ModelAccess, Options, Start};
 use crate::tui::help::Help;
 use crate::tui::input::Input;
 use crate::tui::keymap::Focus;
@@ -57,6 +57,32 @@ fn cards(model: &mut Model) {
         EventKind::ToolOutputChunk { tool_call_id: call("3"), text: "running 12 tests\ntest lexer::empty ... ok\n".to_owned() },
         8000,
     );
+}
+
+fn begins(model: &mut Model, start: Start) {
+    let size = model.size;
+    *model = Model::new(options(), None, size);
+    let _ = super::super::update::update(model, Msg::Start(Box::new(start)), 0);
+}
+
+#[test]
+fn the_first_lines_tear_no_command() {
+    let last = "Last here: \"Validate the name\" · 2 h ago · 3 files changed, not committed · aye --resume=7f3a0c12 continues";
+    let attempt = "look into the TODO in src/main.rs:2";
+    check("greeting", |model| {
+        begins(model, Start { last_here: Some(last.to_owned()), attempt: Some(attempt.to_owned()), ..start() });
+    });
+}
+
+#[test]
+fn without_a_key_the_way_to_one_is_in_sight() {
+    check("no-key", |model| {
+        let message = "no key was found: `aye auth login PROVIDER` keeps one".to_owned();
+        let header = Header { model: String::new(), ..header() };
+        begins(model, Start { header, model_access: ModelAccess::NoKey { message }, ..start() });
+        typed(model, "explain this");
+        key(model, KeyCode::Enter);
+    });
 }
 
 #[test]
