@@ -135,7 +135,8 @@ fn pieces_that_are_to_stay_whole_do_where_a_row_has_room_for_them() {
         ("one two three", 30, "two three", &["one two three"]),
     ] {
         let start = text.find(piece).unwrap();
-        let found = wrap_keeping(text, width, &[start..start + piece.len()]);
+        let whole = start..start + piece.len();
+        let found = wrap_keeping(text, width, std::slice::from_ref(&whole));
         assert_eq!(rows(text, &found), expected, "{text:?} in {width}");
     }
 }

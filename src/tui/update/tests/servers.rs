@@ -132,7 +132,7 @@ fn a_server_that_sleeps_is_woken_by_its_name_and_one_that_begins_to_answer_is_as
     };
     tell(&mut model, EventKind::ServersChanged { servers: state(&ServerState::Asleep) }, 100);
     let named = LookUp::Resources { words: "docs:".to_owned() };
-    assert_eq!(sent(&type_in(&mut model, 1000, "@docs:")), [named.clone()]);
+    assert_eq!(sent(&type_in(&mut model, 1000, "@docs:")), std::slice::from_ref(&named));
     let ready = EventKind::ServersChanged { servers: state(&ServerState::Ready) };
     let stands = |model: &mut Model, at| sent(&update(model, Msg::Event(Box::new(event(ready.clone()))), at));
     assert_eq!(stands(&mut model, 2000), [named]);
