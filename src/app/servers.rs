@@ -71,11 +71,6 @@ pub fn connect(
     if specs.is_empty() {
         return None;
     }
-    let off = |spec: Spec| {
-        let off = spec.off.clone().or_else(|| (!policy.lists_any(&spec.name)).then(|| unlisted(&spec.name)));
-        Spec { off, ..spec }
-    };
-    let specs: Vec<Spec> = specs.into_iter().map(off).collect();
     let timeouts = specs.iter().map(|spec| (spec.name.clone(), spec.call_timeout)).collect();
     let launcher = Arc::new(ServerLauncher::new(settings()));
     let roots = place.roots.iter().map(|root| (file_uri(root), name_of(root))).collect();
@@ -91,6 +86,7 @@ pub fn connect(
         window: Arc::new(AtomicU64::new(WINDOW_TOKENS)),
         timeouts: Arc::new(timeouts),
     };
+    servers.keep_off(policy);
     Some(Connected { servers, remote: agent::Remote { servers: port, asked }, problems })
 }
 
@@ -126,7 +122,7 @@ pub fn of_session(
 fn unlisted(server: &str) -> String {
     format!(
         "the policy lists none of its tools; `allowed_tools = [\"{server}/*\"]` below `[capabilities.\"Mcp.Invoke\"]` in the policy lists \
-         all of them, from the next start on"
+         all of them"
     )
 }
 
@@ -134,6 +130,7 @@ impl Servers {
     /// What the tools are told of them under a policy.
     pub fn offer(&self, place: &Place, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
         self.launcher.follow(settings.clone());
+        self.keep_off(policy);
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
         let percent = place.settings.tools.defer_over_percent;
@@ -156,6 +153,11 @@ impl Servers {
         });
         self.port.count(settings.remote.as_deref());
         settings
+    }
+
+    /// What the policy lists nothing of is off, and what it lists is not, whatever it said before.
+    fn keep_off(&self, policy: &Enforcer) {
+        self.port.keep_off(&|server| (!policy.lists_any(server)).then(|| unlisted(server)));
     }
 
     /// Definitions are told as far as they fit this model.

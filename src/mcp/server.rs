@@ -31,6 +31,8 @@ pub(super) struct Server {
 
 struct Held {
     phase: Phase,
+    /// Off by the policy of now, and why.
+    unlisted: Option<String>,
     /// Nothing where nobody was asked yet.
     listed: Option<Arc<Listed>>,
     greeting: Greeting,
@@ -59,7 +61,15 @@ impl Server {
             }
             None => (None, Greeting::Either),
         };
-        let held = Held { phase: Phase::Asleep, listed, greeting, run: CancellationToken::new(), keeping: None, ended: false };
+        let held = Held {
+            phase: Phase::Asleep,
+            unlisted: None,
+            listed,
+            greeting,
+            run: CancellationToken::new(),
+            keeping: None,
+            ended: false,
+        };
         Arc::new(Self { spec: Arc::new(spec), wires, bell, held: Mutex::new(held) })
     }
 
@@ -71,10 +81,15 @@ impl Server {
         self.bell.send_modify(|count| *count = count.wrapping_add(1));
     }
 
+    /// Why it is not to be used, where it is not.
+    fn off<'a>(&'a self, held: &'a Held) -> Option<&'a str> {
+        self.spec.off.as_deref().or(held.unlisted.as_deref())
+    }
+
     pub(super) fn status(&self) -> ServerStatus {
         let held = self.held();
-        let state = match (&self.spec.off, &held.phase) {
-            (Some(why), _) => ServerState::Off { why: why.clone() },
+        let state = match (self.off(&held), &held.phase) {
+            (Some(why), _) => ServerState::Off { why: why.to_owned() },
             (None, Phase::Asleep) => ServerState::Asleep,
             (None, Phase::Starting(_)) => ServerState::Starting,
             (None, Phase::Up(_)) => ServerState::Ready,
@@ -99,7 +114,7 @@ impl Server {
     pub(super) fn tools(&self) -> Arc<[RemoteTool]> {
         let held = self.held();
         match &held.listed {
-            Some(listed) if self.spec.off.is_none() => Arc::clone(&listed.tools),
+            Some(listed) if self.off(&held).is_none() => Arc::clone(&listed.tools),
             _ => Arc::default(),
         }
     }
@@ -111,18 +126,18 @@ impl Server {
     /// Asks it, where nobody knows what it offers and nobody tried.
     pub(super) fn look(self: &Arc<Self>) {
         let mut held = self.held();
-        if self.spec.off.is_none() && held.listed.is_none() && matches!(held.phase, Phase::Asleep) {
+        if self.off(&held).is_none() && held.listed.is_none() && matches!(held.phase, Phase::Asleep) {
             drop(self.attempt(&mut held));
         }
     }
 
     /// The connection there is, or the end of the attempt that is under way, or of a new one.
     pub(super) async fn connection(self: &Arc<Self>) -> Outcome {
-        if let Some(why) = &self.spec.off {
-            return Err(RemoteError::Unreachable { message: format!("the server `{}` is off: {why}", self.spec.name) });
-        }
         let attempt = {
             let mut held = self.held();
+            if let Some(why) = self.off(&held) {
+                return Err(RemoteError::Unreachable { message: format!("the server `{}` is off: {why}", self.spec.name) });
+            }
             match &held.phase {
                 Phase::Up(connection) if !connection.is_gone() => return Ok(Arc::clone(connection)),
                 Phase::Starting(attempt) => attempt.clone(),
@@ -140,12 +155,43 @@ impl Server {
         }
     }
 
+    /// Off for this reason from now on, or no longer off. What runs on it ends as it does; its program goes after that.
+    pub(super) fn keep_off(self: &Arc<Self>, why: Option<String>) {
+        let mut held = self.held();
+        if held.unlisted == why {
+            return;
+        }
+        held.unlisted = why;
+        let leaves = held.unlisted.is_some() && matches!(held.phase, Phase::Starting(_) | Phase::Up(_));
+        drop(held);
+        self.ring();
+        if leaves {
+            tokio::spawn(Arc::clone(self).leave());
+        } else {
+            self.look();
+        }
+    }
+
+    async fn leave(self: Arc<Self>) {
+        if let Some(connection) = self.standing() {
+            let mut busy = connection.talk.busy();
+            tokio::select! {
+                _ = busy.wait_for(|busy| busy.requests == 0) => {}
+                () = connection.gone.cancelled() => {}
+            }
+        }
+        let is_off = self.off(&self.held()).is_some();
+        if is_off {
+            self.stop(Phase::Asleep).await;
+        }
+    }
+
     pub(super) fn reconnect(self: &Arc<Self>) {
         let server = Arc::clone(self);
         tokio::spawn(async move {
             server.stop(Phase::Asleep).await;
             let mut held = server.held();
-            if server.spec.off.is_none() && matches!(held.phase, Phase::Asleep) {
+            if server.off(&held).is_none() && matches!(held.phase, Phase::Asleep) {
                 drop(server.attempt(&mut held));
             }
         });

@@ -126,6 +126,12 @@ impl RemoteServers for Servers {
         })
     }
 
+    fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
+        for server in &*self.servers {
+            server.keep_off(off(&server.spec.name));
+        }
+    }
+
     fn reconnect(&self, server: &str) {
         if let Ok(server) = self.server(server) {
             server.reconnect();

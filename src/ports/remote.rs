@@ -132,6 +132,11 @@ pub trait RemoteServers: Send + Sync {
         name: &'a str,
         arguments: Map<String, Value>,
     ) -> BoxFuture<'a, Result<String, RemoteError>>;
+    /// Which are off because the policy lists none of their tools, and why; all others are as the settings have them. Calls that run
+    /// end as they do.
+    fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
+        let _ = off;
+    }
     /// Ends the connection and makes a new one.
     fn reconnect(&self, server: &str);
     /// Ends all of them; ready once their processes are gone.

@@ -1,5 +1,6 @@
 //! The policy's files are followed while a session runs.
 
+use super::remote_tools::with_server;
 use crate::support::{Answer, Gate, Project, Server};
 use serde_json::json;
 use std::fs;
@@ -131,5 +132,30 @@ fn a_stricter_mode_is_a_key_and_a_laxer_one_a_question() {
     terminal.wait_for("mode auto");
     terminal.prompt("/mode ask");
     terminal.wait_for("mode ask");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn a_server_that_an_edited_policy_lists_is_there_at_once_and_one_it_lists_no_more_is_gone() {
+    let gates = [Gate::default(), Gate::default()];
+    let read = |id: &str| Answer::text("Reading.").and_call(id, "ReadFile", json!({"path": "describes"}));
+    let second = Answer::text("Again.").and_call("call_2", "docs__echo", json!({"text": "hi"})).and_wait(&gates[1]);
+    let server = Server::new([read("call_1").and_wait(&gates[0]), second, Answer::text("Done.")]);
+    let lists = |version: &str, tools: &str| policy(version, "") + "[capabilities.\"Mcp.Invoke\"]\n" + tools;
+    let project = with_server(Project::with(&server), "Says it again.").policy(&lists("one", ""));
+    let mut terminal = project.open(&["read it"]);
+    terminal.wait_for("Reading.");
+    put(&project, &lists("two", "allowed_tools = [\"docs/echo\"]\n"));
+    terminal.wait_for("docs: 1 tool (1 more are not listed by the policy)");
+    gates[0].open();
+    terminal.wait_for("Again.");
+    put(&project, &lists("three", ""));
+    terminal.wait_for("docs: 0 tools");
+    gates[1].open();
+    terminal.wait_for("Done.");
+    let offers = |number: usize| server.request(number).body["tools"].to_string().contains("docs__echo");
+    assert_eq!([offers(0), offers(1), offers(2)], [false, true, false]);
+    let told = server.request(2).tool_results();
+    assert!(told.last().is_some_and(|(_, told)| told.contains("it is off") && told.contains("allowed_tools")), "{told:?}");
     assert!(terminal.quit().success());
 }

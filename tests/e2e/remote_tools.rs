@@ -20,7 +20,7 @@ done
 const POLICY: &str = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/echo\"]\n";
 
 /// A project with that server, which says this of its tool.
-fn with_server(project: Project, says: &str) -> Project {
+pub fn with_server(project: Project, says: &str) -> Project {
     let config = "[mcp.servers.docs]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n";
     project.file("server.sh", SERVER).file("describes", says).config(config).policy(POLICY)
 }

@@ -75,6 +75,10 @@ impl RemoteServers for Counted {
         self.port.prompt(server, name, arguments)
     }
 
+    fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
+        self.port.keep_off(off);
+    }
+
     fn reconnect(&self, server: &str) {
         self.port.reconnect(server);
     }

@@ -189,3 +189,41 @@ async fn resources_and_prompts_are_listed_and_read() {
     let arguments = json!({"x": "this"}).as_object().unwrap().clone();
     assert_eq!(servers.prompt("one", "p", arguments).await.unwrap(), "say \"this\"");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_off_finishes_what_runs_and_one_that_comes_on_is_asked_what_it_offers() {
+    let (asked, mut heard) = mpsc::unbounded_channel();
+    let (go, gone_on) = tokio::sync::watch::channel(false);
+    let servers = servers(move |mut pipes| {
+        let (asked, mut gone_on) = (asked.clone(), gone_on.clone());
+        async move {
+            let Some(request) = pipes.until_call(&[tool("add")]).await else { return };
+            let _ = asked.send(());
+            let _ = gone_on.wait_for(|goes_on| *goes_on).await;
+            pipes.answer(&request, text("3")).await;
+            while pipes.next().await.is_some() {}
+            let _ = asked.send(());
+        }
+    });
+    let off = |_: &str| Some("the policy lists none of its tools".to_owned());
+    servers.keep_off(&off);
+    servers.look();
+    assert!(matches!(status(&servers).state, ServerState::Off { .. }), "nobody starts it");
+    servers.keep_off(&|_| None);
+    let tool = offered(&servers, "add").await;
+    let running = {
+        let (servers, call) = (servers.clone(), a_call(&tool));
+        tokio::spawn(async move { servers.call(call, context().0).await })
+    };
+    heard.recv().await.unwrap();
+    servers.keep_off(&off);
+    assert!(servers.tools().is_empty() && matches!(status(&servers).state, ServerState::Off { .. }));
+    let refused = servers.call(a_call(&tool), context().0).await.unwrap_err();
+    assert!(refused.to_string().contains("is off: the policy lists none"), "{refused}");
+    go.send_replace(true);
+    assert_eq!(running.await.unwrap().unwrap().content, [RemoteContent::Text("3".to_owned())]);
+    heard.recv().await.unwrap();
+    // What it offers is known, so that nobody has to ask it again.
+    servers.keep_off(&|_| None);
+    assert_eq!(servers.tools().len(), 1);
+}
