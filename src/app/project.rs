@@ -3,9 +3,11 @@
 use super::cli::Trust;
 use super::place::Place;
 use super::policy::with_its_line;
+use super::servers::{Approved, SERVERS, changed, programs_in};
 use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
 use crate::config::{ConfigError, InstructionFile, ToolLists};
+use crate::mcp::Approval;
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{Guidance, Guide};
 use crate::protocol::cut_before;
@@ -16,7 +18,6 @@ use std::sync::Arc;
 
 /// Names said in one line; the rest are counted.
 const NAMES: usize = 6;
-const SERVERS: &str = ".mcp.json";
 /// Of one file, before the answer.
 const SHOWN_BYTES: usize = 64 << 10;
 
@@ -119,12 +120,14 @@ impl Brought {
 
     /// Whether a person said yes to these very bytes: of the file of servers, and of what one of them starts in the project.
     pub fn knows_server(&self, argv: &[String], directory: Option<&Path>) -> bool {
-        let now = self.project.now();
-        let directory = directory.and_then(|directory| directory.strip_prefix(self.root()).ok()).and_then(Path::to_str);
-        let directory = directory.filter(|directory| !directory.is_empty());
-        let programs = crate::config::trust::programs_of(argv, directory, self.root());
-        let mut names = std::iter::once(SERVERS.to_owned()).chain(programs);
-        names.all(|name| now.get(&name).is_some_and(|hash| self.known.get(&name) == Some(hash)))
+        let names = std::iter::once(SERVERS.to_owned()).chain(programs_in(argv, directory, self.root()));
+        changed(&self.project.now(), &[&*self.known], names).is_none()
+    }
+
+    /// The same, looked at anew whenever one is reached.
+    pub fn approved_servers(&self, place: &Place) -> Arc<dyn Approval> {
+        let (root, known) = (self.root().to_owned(), self.known());
+        Arc::new(Approved { root, known, config: place.directories.config.clone() })
     }
 
     /// What its settings say of tools, once trusted.

@@ -1,5 +1,6 @@
 //! The MCP servers of a session: what the tools are told of them, the wait for their first answers, and their end.
 
+mod approval;
 mod counted;
 mod reach;
 
@@ -10,11 +11,12 @@ use super::project::Brought;
 use super::session::Session;
 use super::standing::Standing;
 use crate::agent::{self, Approver};
-use crate::mcp::Spec;
+use crate::mcp::{Approval, Spec};
 use crate::policy::Enforcer;
 use crate::ports::{Record, RemoteServers};
 use crate::protocol::{Action, ServerState, ServerStatus};
 use crate::tools::{self, Conflict, Found, Pins, Remote, Router, ServerLauncher};
+pub use approval::{Approved, SERVERS, changed, programs_in};
 use counted::Counted;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -60,12 +62,14 @@ pub struct Connected {
     pub problems: Vec<String>,
 }
 
-/// Makes the connections ready; nothing is started. `person`: whether somebody sits there who can be asked.
+/// Makes the connections ready; nothing is started. `approval`: what the project's have to be when they are reached; `person`: whether
+/// somebody sits there who can be asked.
 pub fn connect(
     place: &Place,
     (specs, problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
     settings: impl FnOnce() -> tools::Settings,
+    approval: Arc<dyn Approval>,
     person: bool,
 ) -> Option<Connected> {
     if specs.is_empty() {
@@ -76,7 +80,7 @@ pub fn connect(
     let roots = place.roots.iter().map(|root| (file_uri(root), name_of(root))).collect();
     let (asks, asked) = agent::asks(person, roots);
     let directory = place.directories.data.join("mcp");
-    let port = reach::servers(place, specs, launcher.clone(), asks, directory.join("known"));
+    let port = reach::servers(place, specs, launcher.clone(), (asks, approval), directory.join("known"));
     let port = Arc::new(Counted::new(port));
     let servers = Servers {
         port: port.clone(),
@@ -111,7 +115,8 @@ pub fn of_session(
             specs.push(spec);
         }
     }
-    let connected = connect(place, (specs, problems), &enforcer, settings, matches!(approver, Approver::Person))?;
+    let (approval, person) = (project.approved_servers(place), matches!(approver, Approver::Person));
+    let connected = connect(place, (specs, problems), &enforcer, settings, approval, person)?;
     let Connected { servers, remote, problems } = connected;
     session.notices.extend(problems);
     servers.know(&session.records);

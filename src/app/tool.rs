@@ -56,16 +56,16 @@ fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> 
     let starts = if found.is_some() { Starts::Programs } else { starts };
     let ground = Ground::find(place, common, &project, starts)?;
     let runtime = super::runtime()?;
-    let servers = found.and_then(|found| connect(&ground, found, &runtime));
+    let servers = found.and_then(|found| connect(&ground, &project, found, &runtime));
     let bench = Bench::new(ground, servers.as_ref());
     Ok(Table { bench, runtime, servers })
 }
 
 /// The servers, once those that were never asked had the time to say what they offer.
-fn connect(ground: &Ground, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Option<Servers> {
+fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Option<Servers> {
     let Ground { place, policy, standing } = ground;
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
-    let Connected { servers, problems, .. } = servers::connect(place, found, policy, settings, false)?;
+    let Connected { servers, problems, .. } = servers::connect(place, found, policy, settings, project.approved_servers(place), false)?;
     for problem in problems {
         super::warn(&problem);
     }

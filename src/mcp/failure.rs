@@ -46,6 +46,8 @@ pub(super) fn unreachable(spec: &Spec, why: &str) -> RemoteError {
 #[derive(Debug)]
 pub(super) enum Failure {
     NeedsLogin,
+    /// It is not what a person said yes to.
+    NotApproved(String),
     /// It may be one that has to be greeted with the handshake.
     Older(String),
     /// The same again would help nothing.
@@ -86,6 +88,7 @@ impl Failure {
     pub(super) fn followed_by(self, words: &str) -> Self {
         match self {
             Self::NeedsLogin => Self::NeedsLogin,
+            Self::NotApproved(reason) => Self::NotApproved(reason),
             Self::Older(reason) => Self::Older(reason + words),
             Self::Final(reason) => Self::Final(reason + words),
             Self::Passing(reason) => Self::Passing(reason + words),

@@ -22,4 +22,4 @@ mod wires;
 
 pub use servers::Servers;
 pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
-pub use wires::{Refusal, Tokens, Wires};
+pub use wires::{Approval, Refusal, Tokens, Wires};

@@ -33,6 +33,8 @@ struct Held {
     phase: Phase,
     /// Off by the policy of now, and why.
     unlisted: Option<String>,
+    /// It is no longer what a person said yes to, and in what.
+    not_approved: Option<String>,
     /// Nothing where nobody was asked yet.
     listed: Option<Arc<Listed>>,
     greeting: Greeting,
@@ -64,6 +66,7 @@ impl Server {
         let held = Held {
             phase: Phase::Asleep,
             unlisted: None,
+            not_approved: None,
             listed,
             greeting,
             run: CancellationToken::new(),
@@ -83,7 +86,11 @@ impl Server {
 
     /// Why it is not to be used, where it is not.
     fn off<'a>(&'a self, held: &'a Held) -> Option<&'a str> {
-        self.spec.off.as_deref().or(held.unlisted.as_deref())
+        self.spec.off.as_deref().or(held.not_approved.as_deref()).or(held.unlisted.as_deref())
+    }
+
+    fn is_off(&self, why: &str) -> RemoteError {
+        RemoteError::Unreachable { message: format!("the server `{}` is off: {why}", self.spec.name) }
     }
 
     pub(super) fn status(&self) -> ServerStatus {
@@ -136,7 +143,7 @@ impl Server {
         let attempt = {
             let mut held = self.held();
             if let Some(why) = self.off(&held) {
-                return Err(RemoteError::Unreachable { message: format!("the server `{}` is off: {why}", self.spec.name) });
+                return Err(self.is_off(why));
             }
             match &held.phase {
                 Phase::Up(connection) if !connection.is_gone() => return Ok(Arc::clone(connection)),
@@ -191,6 +198,8 @@ impl Server {
         tokio::spawn(async move {
             server.stop(Phase::Asleep).await;
             let mut held = server.held();
+            // It is looked at again.
+            held.not_approved = None;
             if server.off(&held).is_none() && matches!(held.phase, Phase::Asleep) {
                 drop(server.attempt(&mut held));
             }
@@ -265,6 +274,13 @@ impl Server {
                 drop(held);
                 Err(RemoteError::NeedsLogin { server: self.spec.name.clone() })
             }
+            Err(Failure::NotApproved(why)) => {
+                let error = self.is_off(&why);
+                held.phase = Phase::Asleep;
+                held.not_approved = Some(why);
+                drop(held);
+                Err(error)
+            }
             Err(Failure::Older(why) | Failure::Final(why) | Failure::Passing(why)) => {
                 held.phase = Phase::Unreachable(said(&why));
                 drop(held);
@@ -308,6 +324,10 @@ impl Server {
     }
 
     async fn once(&self, greeting: Greeting) -> Result<(Connection, Listed), Failure> {
+        // Right before it is reached: it may have changed since the session began.
+        if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.of_project) {
+            approval.holds(&self.spec).await.map_err(Failure::NotApproved)?;
+        }
         let connection = connect(&self.spec, &self.wires, greeting).await?;
         match connection.tools().await {
             Ok(listed) => Ok((connection, listed)),

@@ -13,6 +13,14 @@ pub struct Wires {
     /// The directory of the tool lists of before.
     pub known: Option<PathBuf>,
     pub tokens: Option<Arc<dyn Tokens>>,
+    /// Asked before each attempt to reach a server of the project.
+    pub approval: Option<Arc<dyn Approval>>,
+}
+
+/// What a project's server was approved as.
+pub trait Approval: Send + Sync {
+    /// Whether it is still that, or what is different and what to do.
+    fn holds(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// Signs requests to a server of HTTP.

@@ -72,6 +72,7 @@ impl ServerStatus {
                 before.is_some_and(|before| std::mem::discriminant(&before.state) == std::mem::discriminant(&status.state));
             match (&status.state, before) {
                 _ if same => None,
+                (ServerState::Off { why }, Some(_)) => Some(format!("{} (MCP): off ({why})", status.name)),
                 (ServerState::Ready, Some(before)) if before.is_troubled() => {
                     Some(format!("{} (MCP): it answers again", status.name))
                 }
@@ -234,6 +235,9 @@ mod tests {
         assert!(ServerStatus::changes(&[gone()], &[other]).is_empty(), "another reason is no news");
         assert_eq!(ServerStatus::changes(&[gone()], std::slice::from_ref(&ready)), ["github (MCP): it answers again"]);
         assert!(ServerStatus::changes(&[], std::slice::from_ref(&ready)).is_empty());
+        let off = || status(ServerState::Off { why: "`run.sh` changed".to_owned() });
+        assert_eq!(ServerStatus::changes(std::slice::from_ref(&ready), &[off()]), ["github (MCP): off (`run.sh` changed)"]);
+        assert!(ServerStatus::changes(&[], &[off()]).is_empty(), "what is off from the start is meant to be");
         assert!(ServerStatus::changes(&[ready], &[login])[0].ends_with("until you sign in: aye mcp login github"));
     }
 

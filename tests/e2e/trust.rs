@@ -1,5 +1,6 @@
 //! What a project brings in counts after a yes, and only as long as it is what the yes was said to.
 
+use super::remote_tools::with_server;
 use crate::support::{Answer, Project, Server};
 use serde_json::json;
 use std::fs;
@@ -176,4 +177,25 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
         let others: Vec<&str> = started.filter(|line| !own.iter().any(|own| line.contains(own))).collect();
         assert!(calls.contains(&own[0]) && others.is_empty(), "only aye itself: {others:#?}");
     }
+}
+
+#[test]
+fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_again() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let entry = json!({"mcpServers": {"docs": {"command": "sh", "args": ["server.sh"]}}}).to_string();
+    let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry);
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.review("Trust what");
+    terminal.decide('y');
+    terminal.wait_for("docs: 1 tool");
+    let mark = project.path("mark");
+    let script = fs::read_to_string(project.path("server.sh")).unwrap();
+    fs::write(project.path("server.sh"), script.replace("#!/bin/sh\n", "#!/bin/sh\n: > mark\n")).unwrap();
+    terminal.prompt("/mcp reconnect docs");
+    terminal.wait_for("`server.sh` changed since your yes");
+    terminal.prompt("hello");
+    terminal.wait_for("Hello.");
+    assert!(!server.request(0).body["tools"].to_string().contains("docs__echo"));
+    assert!(!mark.exists(), "it was started");
+    assert!(terminal.quit().success());
 }

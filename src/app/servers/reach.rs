@@ -3,7 +3,7 @@
 use crate::app::mcp::vault;
 use crate::app::place::Place;
 use crate::mcp::auth::Keeper;
-use crate::mcp::{self, Spec, Wires};
+use crate::mcp::{self, Approval, Spec, Wires};
 use crate::ports::{RemoteAsks, RemoteServers};
 use crate::tools::ServerLauncher;
 use std::path::PathBuf;
@@ -14,13 +14,14 @@ pub fn servers(
     place: &Place,
     specs: Vec<Spec>,
     launcher: Arc<ServerLauncher>,
-    asks: Arc<dyn RemoteAsks>,
+    (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn Approval>),
     known: PathBuf,
 ) -> Arc<dyn RemoteServers> {
     let wires = Wires {
         launcher: Some(launcher),
         asks: Some(asks),
         known: Some(known),
+        approval: Some(approval),
         tokens: Some(Arc::new(Keeper::new(vault(place)))),
     };
     Arc::new(mcp::Servers::new(specs, wires))

@@ -1,4 +1,5 @@
 use super::*;
+use crate::mcp::Approval;
 use crate::ports::RemoteContent;
 
 #[tokio::test(start_paused = true)]
@@ -226,4 +227,43 @@ async fn a_server_that_goes_off_finishes_what_runs_and_one_that_comes_on_is_aske
     // What it offers is known, so that nobody has to ask it again.
     servers.keep_off(&|_| None);
     assert_eq!(servers.tools().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_of_the_project_that_is_no_longer_what_was_approved_is_not_started_and_off() {
+    struct Yes(std::sync::Mutex<bool>);
+    impl Approval for Yes {
+        fn holds(&self, _: &Spec) -> BoxFuture<'_, Result<(), String>> {
+            let holds = *self.0.lock().unwrap();
+            Box::pin(std::future::ready(if holds { Ok(()) } else { Err("`run.sh` changed since your yes".to_owned()) }))
+        }
+    }
+    let launcher = scripted(|mut pipes: Pipes| async move {
+        while let Some(request) = pipes.until_call(&[tool("add")]).await {
+            pipes.answer(&request, text("3")).await;
+        }
+    });
+    let yes = Arc::new(Yes(std::sync::Mutex::new(true)));
+    let wires = Wires {
+        launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>),
+        approval: Some(Arc::clone(&yes) as Arc<dyn Approval>),
+        ..Wires::default()
+    };
+    let servers = Servers::new(vec![Spec { of_project: true, ..spec("one") }], wires);
+    let tool = offered(&servers, "add").await;
+    *yes.0.lock().unwrap() = false;
+    let mut changed = servers.changed();
+    servers.reconnect("one");
+    while !matches!(status(&servers).state, ServerState::Off { .. }) {
+        changed.changed().await.unwrap();
+    }
+    let refused = servers.call(a_call(&tool), context().0).await.unwrap_err();
+    assert!(refused.to_string().contains("is off: `run.sh` changed since your yes"), "{refused}");
+    assert_eq!((launcher.started.load(Ordering::SeqCst), servers.tools().len()), (1, 0));
+    *yes.0.lock().unwrap() = true;
+    servers.reconnect("one");
+    while status(&servers).state != ServerState::Ready {
+        changed.changed().await.unwrap();
+    }
+    assert!(servers.call(a_call(&tool), context().0).await.is_ok());
 }

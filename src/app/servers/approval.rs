@@ -1,0 +1,106 @@
+//! Whether a server that a project brings is still what the person said yes to, looked at right before it is reached.
+
+use crate::config::trust::{Project, programs_of};
+use crate::mcp::{Approval, Reach, Spec};
+use crate::ports::BoxFuture;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file that names a project's servers.
+pub const SERVERS: &str = ".mcp.json";
+
+/// The person's yes to a project, by the names and hashes of what it was to.
+#[derive(Clone)]
+pub struct Approved {
+    pub root: PathBuf,
+    pub known: Arc<BTreeMap<String, String>>,
+    /// Where a later yes would be kept.
+    pub config: PathBuf,
+}
+
+impl Approval for Approved {
+    fn holds(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>> {
+        let (argv, directory) = match &spec.reach {
+            Reach::Program { argv, directory, .. } => (argv.clone(), directory.clone()),
+            Reach::Http { .. } => (Vec::new(), None),
+        };
+        let (approved, name) = (self.clone(), spec.name.clone());
+        Box::pin(async move {
+            let looked = tokio::task::spawn_blocking(move || approved.look(&name, &argv, directory.as_deref()));
+            looked.await.unwrap_or_else(|_| Err("the project could not be looked at".to_owned()))
+        })
+    }
+}
+
+impl Approved {
+    fn look(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
+        let project = Project::examine(&self.root);
+        let (now, later) = (project.now(), project.kept(&self.config));
+        // The server is what the first yes was to; a later one may have been to another program.
+        let (first, both) = ([&*self.known], [&*self.known, &later]);
+        if let Some(name) = changed(&now, &first, std::iter::once(SERVERS.to_owned())) {
+            return Err(format!("`{name}` changed since your yes; start aye again to look at it and trust it"));
+        }
+        let programs = programs_in(argv, directory, &self.root);
+        changed(&now, &both, programs.into_iter()).map_or(Ok(()), |name| {
+            Err(format!(
+                "`{name}` changed since your yes; look at it and trust the project in another aye, or put the file back, then \
+                 `/mcp reconnect {server}`"
+            ))
+        })
+    }
+}
+
+/// Which files of the project a server starts.
+pub fn programs_in(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
+    let directory = directory.and_then(|directory| directory.strip_prefix(root).ok()).and_then(Path::to_str);
+    programs_of(argv, directory.filter(|directory| !directory.is_empty()), root)
+}
+
+/// The first of these files that is not as any yes was to.
+pub fn changed(
+    now: &BTreeMap<String, String>,
+    known: &[&BTreeMap<String, String>],
+    mut names: impl Iterator<Item = String>,
+) -> Option<String> {
+    names.find(|name| {
+        let hash = now.get(name);
+        hash.is_none() || !known.iter().any(|known| known.get(name) == hash)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    #[test]
+    fn a_server_holds_as_long_as_its_files_are_what_a_yes_was_to() {
+        let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let root = dir.path().canonicalize().unwrap();
+        let put = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+        put(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh", "args": ["./run.sh", "more.txt"]}}}"#);
+        put("run.sh", "echo one\n");
+        let known = Arc::new(Project::examine(&root).now());
+        let approved = Approved { root: root.clone(), known, config: config.path().to_owned() };
+        let argv = ["sh", "./run.sh", "more.txt"].map(str::to_owned);
+        let look = || approved.look("x", &argv, None);
+        assert_eq!(look(), Ok(()));
+        put("run.sh", "echo two\n");
+        let why = look().unwrap_err();
+        assert!(why.contains("`run.sh` changed since your yes") && why.contains("/mcp reconnect x"), "{why}");
+        Project::examine(&root).record(config.path()).unwrap();
+        assert_eq!(look(), Ok(()), "a later yes is one too");
+        put("run.sh", "echo one\n");
+        assert_eq!(look(), Ok(()), "what the first yes was to is back");
+        put("more.txt", "read by it\n");
+        assert!(look().unwrap_err().contains("`more.txt` changed"), "a file that was not there");
+        fs::remove_file(root.join("more.txt")).unwrap();
+        put(".mcp.json", "{}");
+        Project::examine(&root).record(config.path()).unwrap();
+        let why = look().unwrap_err();
+        assert!(why.contains("`.mcp.json` changed") && why.contains("start aye again"), "another server needs a look: {why}");
+    }
+}
