@@ -12,6 +12,7 @@ mod previews;
 mod rewind;
 mod room;
 mod rules;
+mod sampling;
 mod servers;
 mod setup;
 mod stalled;
@@ -37,7 +38,7 @@ use models::Opening;
 use previews::Previews;
 use room::Room;
 use servers::Servers;
-pub use servers::{Remote, asks};
+pub use servers::{Remote, Samples, asks};
 pub use setup::{PolicyUpdate, PolicyUpdates, Setup};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -184,7 +185,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
                 continue;
             }
             happened = wire.next() => {
-                host.of_servers(happened);
+                host.of_servers(happened).await;
                 continue;
             }
             delta = next_delta(&mut host.stream), if has_room => delta,
@@ -319,6 +320,7 @@ impl Host {
             | Input::ModelOpened(_)
             | Input::MentionsPlanned { .. }
             | Input::MentionsRead { .. }
+            | Input::Sampled(_)
             | Input::FilesRewound { .. }
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());

@@ -67,6 +67,13 @@ pub const MAX_ELICITATIONS: usize = 8;
 pub const MAX_FORM_FIELDS: usize = 30;
 pub const MAX_FORM_CHOICES: usize = 100;
 pub const MAX_FORM_BYTES: usize = 64 << 10;
+/// What a server may say to the model: messages, bytes of words, images, and bytes of one as base64.
+pub const SAMPLE_MESSAGES: usize = 200;
+pub const SAMPLE_BYTES: usize = 256 << 10;
+pub const SAMPLE_IMAGES: usize = 5;
+pub const SAMPLE_IMAGE_BYTES: usize = 5 << 20;
+/// Bytes of it that a person is asked about.
+pub const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
 /// How long a server may take to say what it offers, or to hand over a resource or a prompt, in seconds.
 pub const SERVER_SECONDS: u64 = 20;
 /// What servers offer is asked for again after so many seconds.

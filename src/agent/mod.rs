@@ -12,7 +12,7 @@ mod secrets;
 mod thread;
 mod turn;
 
-pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Remote, Setup, asks, spawn};
+pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Remote, Samples, Setup, asks, spawn};
 pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::{replay, sum};

@@ -41,6 +41,7 @@ pub fn sum(records: &[Record]) -> HistorySum {
             }
             Record::Answer { usage, cost_usd, estimated, .. }
             | Record::Wasted { usage, cost_usd, estimated }
+            | Record::Sampled { usage, cost_usd, estimated, .. }
             | Record::Compacted { usage, cost_usd, estimated, .. } => {
                 sum.usage += *usage;
                 sum.task_usage += *usage;
@@ -227,6 +228,7 @@ impl Replay<'_> {
             }
             Record::Steered { message } => self.tell(EventKind::Steered { text: message.text() }),
             Record::Wasted { usage, cost_usd, estimated } => self.asked(StopReason::Error, *usage, *cost_usd, *estimated),
+            Record::Sampled { usage, cost_usd, estimated, .. } => self.asked(StopReason::EndTurn, *usage, *cost_usd, *estimated),
             Record::ModelChosen { model, effort } => self.chosen(model, *effort),
             Record::Compacted { compaction, usage, cost_usd, estimated, .. } => {
                 self.asked(StopReason::EndTurn, *usage, *cost_usd, *estimated);

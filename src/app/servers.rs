@@ -21,8 +21,8 @@ use counted::Counted;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -52,6 +52,8 @@ pub struct Servers {
     /// Of the model that is asked, in tokens.
     window: Arc<AtomicU64>,
     timeouts: Arc<HashMap<String, Duration>>,
+    /// What counts for a server that connects.
+    in_force: Arc<Mutex<Enforcer>>,
 }
 
 /// What a session is given of them.
@@ -78,7 +80,13 @@ pub fn connect(
     let timeouts = specs.iter().map(|spec| (spec.name.clone(), spec.call_timeout)).collect();
     let launcher = Arc::new(ServerLauncher::new(settings()));
     let roots = place.roots.iter().map(|root| (file_uri(root), name_of(root))).collect();
-    let (asks, asked) = agent::asks(person, roots);
+    let in_force = Arc::new(Mutex::new(policy.clone()));
+    let judge = Arc::clone(&in_force);
+    let samples: agent::Samples = Arc::new(move |server| {
+        let judge = judge.lock().unwrap_or_else(PoisonError::into_inner);
+        judge.may_sample(server).is_ok_and(|asks| person || !asks)
+    });
+    let (asks, asked) = agent::asks(person, roots, samples);
     let directory = place.directories.data.join("mcp");
     let port = reach::servers(place, specs, launcher.clone(), (asks, approval), directory.join("known"));
     let port = Arc::new(Counted::new(port));
@@ -89,6 +97,7 @@ pub fn connect(
         pins: Pins::at(directory.join("pins")),
         window: Arc::new(AtomicU64::new(WINDOW_TOKENS)),
         timeouts: Arc::new(timeouts),
+        in_force,
     };
     servers.keep_off(policy);
     Some(Connected { servers, remote: agent::Remote { servers: port, asked }, problems })
@@ -136,6 +145,7 @@ impl Servers {
     pub fn offer(&self, place: &Place, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
         self.launcher.follow(settings.clone());
         self.keep_off(policy);
+        policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
         let percent = place.settings.tools.defer_over_percent;

@@ -65,7 +65,8 @@ fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> 
 fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Option<Servers> {
     let Ground { place, policy, standing } = ground;
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
-    let Connected { servers, problems, .. } = servers::connect(place, found, policy, settings, project.approved_servers(place), false)?;
+    let Connected { servers, problems, .. } =
+        servers::connect(place, found, policy, settings, project.approved_servers(place), false)?;
     for problem in problems {
         super::warn(&problem);
     }

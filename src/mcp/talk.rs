@@ -154,6 +154,12 @@ impl Talk {
     pub(super) async fn sample(&self, request: CreateMessageRequestParams) -> Result<CreateMessageResult, ErrorData> {
         let refused = |reason: String| ErrorData::new(ErrorCode(-1), reason, None);
         let Some(asks) = &self.asks else { return Err(refused("sampling is not allowed here".to_owned())) };
+        let busy = *self.busy.borrow();
+        if busy.requests == 0 || busy.questions >= QUESTIONS {
+            return Err(refused("the model is asked only within a call, and not too often at once".to_owned()));
+        }
+        // The clock of the call stands still meanwhile.
+        let _asked = Asked::of(self);
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         let answer = asks.sample(&self.server, request).await.map_err(refused)?;
         serde_json::from_value(answer).map_err(|error| refused(error.to_string()))
@@ -180,7 +186,7 @@ impl ClientHandler for Talk {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if let Some(asks) = &self.asks {
-            if asks.samples() {
+            if asks.samples(&self.server) {
                 capabilities.sampling = Some(SamplingCapability::default());
             }
             capabilities.roots = Some(RootsCapabilities::default());
@@ -213,9 +219,12 @@ impl ClientHandler for Talk {
     async fn create_message(
         &self,
         request: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        self.sample(request).await
+        tokio::select! {
+            answer = self.sample(request) => answer,
+            () = context.ct.cancelled() => Err(ErrorData::new(ErrorCode(-1), "it was called off", None)),
+        }
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {

@@ -96,6 +96,27 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
     Decided::allow(layer.scope.rule(listed), "the bundle lists it")
 }
 
+/// What all layers together say of a server that asks the model of the session. No mode answers for the person.
+pub fn sampling(server: &str, layers: &[Ready]) -> Decided {
+    across(CAPABILITY, layers, |layer| {
+        let Some(tools) = &layer.bundle.mcp else { return unlisted(CAPABILITY, layer) };
+        let listed = match &tools.sampling {
+            Some(patterns) => patterns.iter().find(|pattern| pattern.names(server)).map(|pattern| pattern.line),
+            // As with the tools: who only tightens and has no list leaves those of the others as they are.
+            None => (!layer.scope.grants()).then_some(tools.line),
+        };
+        let Some(line) = listed else {
+            let told = format!("`{server}` is not in `allow_sampling` of `[capabilities.\"{CAPABILITY}\"]`");
+            return Some(Decided::deny(layer.scope.rule(tools.line), told));
+        };
+        Some(if tools.requires_approval {
+            Decided::ask(layer.scope.rule(tools.approval_line), "it asks the model of this session").locked()
+        } else {
+            Decided::allow(layer.scope.rule(line), "the bundle lets it ask the model")
+        })
+    })
+}
+
 /// Whether a layer leaves room for tools of this server.
 pub fn may_list(server: &str, layer: &Ready) -> bool {
     let Some(tools) = &layer.bundle.mcp else { return !layer.refuses_unlisted() };

@@ -147,6 +147,15 @@ pub enum Record {
         tool_call_id: CallId,
         proposal: Option<Proposal>,
     },
+    /// A server asked the model something of its own; the thread has nothing of it.
+    Sampled {
+        server: String,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
+    },
     /// There is no such view any more; the call is planned and judged again.
     PreviewDropped {
         tool_call_id: CallId,

@@ -148,8 +148,9 @@ pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
     /// Directories, as `file:` URIs with a name each.
     fn roots(&self) -> Vec<(String, String)>;
-    /// Whether servers are told that they may ask for sampling at all.
-    fn samples(&self) -> bool {
+    /// Whether this server is told that it may ask for sampling at all.
+    fn samples(&self, server: &str) -> bool {
+        let _ = server;
         false
     }
     /// A request to the model of the session, on the server's behalf; refused unless the policy allows it.

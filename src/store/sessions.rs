@@ -283,6 +283,7 @@ impl SessionStatus {
             | Record::Steered { .. }
             | Record::Stopping { .. }
             | Record::Wasted { .. }
+            | Record::Sampled { .. }
             | Record::Compacted { .. }
             | Record::CompactionUndone
             | Record::RewindStarted { .. }

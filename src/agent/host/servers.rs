@@ -1,6 +1,7 @@
 //! MCP servers beside the session: how they stand is told, what they ask is asked of the person, what they offer is looked up.
 
 use super::Host;
+use super::sampling::{Line, Sampling, Step};
 use super::teller::Teller;
 use crate::agent::limits::{
     CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, MAX_OFFERED, OFFERED_SECONDS,
@@ -22,7 +23,13 @@ use tokio::sync::{Mutex, mpsc, oneshot, watch};
 const RESOURCE: &str = "ReadResource";
 
 /// A question of a server, and who waits for its answer.
-type Asked = (Elicitation, oneshot::Sender<ElicitationAnswer>);
+pub enum Asked {
+    Person(Elicitation, oneshot::Sender<ElicitationAnswer>),
+    Model(Sampling),
+}
+
+/// Which servers are told that they may ask the model.
+pub type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The servers of a session, and what they ask.
 pub struct Remote {
@@ -30,25 +37,29 @@ pub struct Remote {
     pub asked: mpsc::Receiver<Asked>,
 }
 
-/// What a server may ask while it is used, for the servers, and where it arrives, for the session. Where no person sits all of it
-/// is declined. `roots`: directories, as `file:` URIs with a name each.
-pub fn asks(person: bool, roots: Vec<(String, String)>) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<Asked>) {
-    let (send, asked) = mpsc::channel(CHANNEL_DEPTH);
-    (Arc::new(Asks { person: person.then_some(send), roots }), asked)
+/// What a server may ask while it is used, for the servers, and where it arrives, for the session. Where no person sits all that is
+/// asked of one is declined. `roots`: directories, as `file:` URIs with a name each.
+pub fn asks(person: bool, roots: Vec<(String, String)>, samples: Samples) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<Asked>) {
+    let (session, asked) = mpsc::channel(CHANNEL_DEPTH);
+    (Arc::new(Asks { session, person, roots, samples }), asked)
 }
 
 struct Asks {
-    person: Option<mpsc::Sender<Asked>>,
+    session: mpsc::Sender<Asked>,
+    person: bool,
     roots: Vec<(String, String)>,
+    samples: Samples,
 }
 
 impl RemoteAsks for Asks {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(async move {
-            let Some(person) = &self.person else { return ElicitationAnswer::Decline };
+            if !self.person {
+                return ElicitationAnswer::Decline;
+            }
             let (send, answer) = oneshot::channel();
             // A session that does not get to them has too many.
-            if person.try_send((elicitation, send)).is_err() {
+            if self.session.try_send(Asked::Person(elicitation, send)).is_err() {
                 return ElicitationAnswer::Cancel;
             }
             answer.await.unwrap_or(ElicitationAnswer::Cancel)
@@ -57,6 +68,22 @@ impl RemoteAsks for Asks {
 
     fn roots(&self) -> Vec<(String, String)> {
         self.roots.clone()
+    }
+
+    fn samples(&self, server: &str) -> bool {
+        // Without a session there is no model.
+        !self.session.is_closed() && (self.samples)(server)
+    }
+
+    fn sample(&self, server: &str, request: Value) -> BoxFuture<'_, Result<Value, String>> {
+        let (answer, answered) = oneshot::channel();
+        let asked = Sampling { server: server.to_owned(), request, person: self.person, answer };
+        Box::pin(async move {
+            if self.session.try_send(Asked::Model(asked)).is_err() {
+                return Err("there is no session here whose model could be asked".to_owned());
+            }
+            answered.await.unwrap_or_else(|_| Err("the session ended".to_owned()))
+        })
     }
 }
 
@@ -70,6 +97,9 @@ pub(super) struct Servers {
     /// What is asked of the person now.
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
     asked: u64,
+    /// What waits for the model, and where it is heard of again.
+    pub(super) line: Line,
+    pub(super) steps: mpsc::Sender<Step>,
     /// What they offered last, and when; whoever wants it while it is asked for waits for that answer.
     offered: Arc<Mutex<Option<Offered>>>,
 }
@@ -79,25 +109,28 @@ pub(super) struct Servers {
 pub(super) struct Wire {
     changed: Option<watch::Receiver<u64>>,
     asked: Option<mpsc::Receiver<Asked>>,
+    steps: Option<mpsc::Receiver<Step>>,
 }
 
 pub(super) enum Happened {
     Changed,
-    Asked(Elicitation, oneshot::Sender<ElicitationAnswer>),
+    Asked(Asked),
+    Sampling(Step),
 }
 
 pub(super) fn begin(remote: Option<Remote>) -> (Option<Servers>, Wire) {
     let Some(Remote { servers, asked }) = remote else { return (None, Wire::default()) };
-    let wire = Wire { changed: Some(servers.changed()), asked: Some(asked) };
+    let (steps, receive) = mpsc::channel(CHANNEL_DEPTH);
+    let wire = Wire { changed: Some(servers.changed()), asked: Some(asked), steps: Some(receive) };
     let (told, open, offered) = (Vec::new(), HashMap::new(), Arc::default());
-    (Some(Servers { remote: servers, told, open, asked: 0, offered }), wire)
+    (Some(Servers { remote: servers, told, open, asked: 0, line: Line::default(), steps, offered }), wire)
 }
 
 /// Ends them: their processes, and what waits for the person.
 pub(super) async fn end(servers: Option<Servers>) {
-    if let Some(Servers { remote, open, .. }) = servers {
+    if let Some(Servers { remote, open, line, .. }) = servers {
         // Who waits is told that it was cancelled.
-        drop(open);
+        drop((open, line));
         remote.end().await;
     }
 }
@@ -107,7 +140,8 @@ impl Wire {
     pub(super) async fn next(&mut self) -> Happened {
         tokio::select! {
             () = next_change(&mut self.changed) => Happened::Changed,
-            (elicitation, answer) = next_asked(&mut self.asked) => Happened::Asked(elicitation, answer),
+            asked = next_of(&mut self.asked) => Happened::Asked(asked),
+            step = next_of(&mut self.steps) => Happened::Sampling(step),
         }
     }
 }
@@ -122,13 +156,13 @@ async fn next_change(changed: &mut Option<watch::Receiver<u64>>) {
     std::future::pending::<()>().await;
 }
 
-async fn next_asked(asked: &mut Option<mpsc::Receiver<Asked>>) -> Asked {
-    if let Some(open) = asked
-        && let Some(asked) = open.recv().await
+async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
+    if let Some(open) = channel
+        && let Some(next) = open.recv().await
     {
-        return asked;
+        return next;
     }
-    *asked = None;
+    *channel = None;
     std::future::pending().await
 }
 
@@ -142,10 +176,12 @@ pub(super) fn is_for(command: &Command) -> bool {
 }
 
 impl Host {
-    pub(super) fn of_servers(&mut self, happened: Happened) {
+    pub(super) async fn of_servers(&mut self, happened: Happened) {
         match happened {
             Happened::Changed => self.tell_servers(),
-            Happened::Asked(elicitation, answer) => self.ask_for_server(elicitation, answer),
+            Happened::Asked(Asked::Person(elicitation, answer)) => self.ask_for_server(elicitation, answer),
+            Happened::Asked(Asked::Model(sampling)) => self.sample_for_server(sampling),
+            Happened::Sampling(step) => self.sampling_goes_on(step).await,
         }
     }
 
@@ -163,7 +199,7 @@ impl Host {
     }
 
     /// A server asks the person. Who asks too much is told no, and the person why.
-    fn ask_for_server(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
+    pub(super) fn ask_for_server(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
         let Some(servers) = &mut self.servers else { return };
         servers.open.retain(|_, open| !open.is_closed());
         let refused = if servers.open.len() >= MAX_ELICITATIONS {

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 mod beside;
 mod models;
+mod sampling;
 mod servers;
 mod unsaved;
 

@@ -5,7 +5,7 @@ use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
 use super::{Approver, Machine, Moment, Phase};
 use crate::policy::Most;
 use crate::ports::Record;
-use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, FailureKind};
+use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, FailureKind, Usage};
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
 
@@ -101,10 +101,14 @@ impl Machine {
     }
 
     /// Why the next request may not be sent: it would pass a limit, as far as that can be foretold.
-    pub(super) fn over_budget(&mut self, at: Moment) -> Option<Failure> {
-        let next = self.next_request(at);
+    pub(super) fn over_budget(&self, at: Moment) -> Option<Failure> {
+        self.beyond_budget(&self.next_request(at))
+    }
+
+    /// The same of any request that may use so much.
+    pub(super) fn beyond_budget(&self, next: &Usage) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
-        let cost = self.options.model.cost_usd(&next);
+        let cost = self.options.model.cost_usd(next);
         for limit in self.limits() {
             let used = self.used(limit.scope, limit.unit);
             let more = match limit.unit {

@@ -114,6 +114,7 @@ impl Machine {
                 self.kept(kept);
                 self.end_if_nothing_runs();
             }
+            Input::Sampled(sampled) => self.sampled(sampled),
             Input::FilesRewound { number, outcome } => {
                 self.rewound(number, outcome);
                 self.end_if_nothing_runs();

@@ -1,6 +1,6 @@
 //! What goes into the machine and what comes out of it.
 
-use super::{Grant, Kept, PolicyChange};
+use super::{Grant, Kept, PolicyChange, Sampled};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, Since};
 use crate::protocol::{
@@ -57,6 +57,8 @@ pub enum Input {
         ticket: u64,
         results: Vec<ToolResult>,
     },
+    /// A server asked the model something of its own.
+    Sampled(Sampled),
     /// What became of `Effect::Rewind`.
     FilesRewound {
         number: u32,

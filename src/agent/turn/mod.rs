@@ -26,6 +26,7 @@ mod ran;
 mod restore;
 mod rewind;
 mod rule_asked;
+mod sampling;
 mod spending;
 mod state;
 mod take_up;
@@ -38,6 +39,7 @@ pub use exchange::{Effect, Input, Moment};
 pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
+pub use sampling::Sampled;
 
 use super::context::estimate;
 use super::retry::Backoff;
@@ -367,6 +369,7 @@ impl Machine {
             Input::ModelOpened(opened) => self.model_opened(opened, at),
             Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
             Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
+            Input::Sampled(sampled) => self.sampled(sampled),
             Input::FilesRewound { number, outcome } => self.files_rewound(number, outcome, at),
         }
         std::mem::take(&mut self.out)

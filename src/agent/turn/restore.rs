@@ -204,7 +204,7 @@ impl Machine {
                 }
                 self.tell_of_own();
             }
-            Record::Wasted { usage, cost_usd, .. } => self.count(usage, cost_usd),
+            Record::Wasted { usage, cost_usd, .. } | Record::Sampled { usage, cost_usd, .. } => self.count(usage, cost_usd),
             Record::ModelChosen { model, effort } => self.fold_choice(model, effort),
             Record::BudgetSet { limit } => self.fold_budget(limit),
             Record::RewindStarted { rewind_id, target, scope, overwrite } => {

@@ -119,6 +119,11 @@ impl Machine {
 
     /// What forbids a request: an expired policy, a model that is not allowed, a budget that is used up.
     pub(super) fn preflight(&mut self, at: Moment) -> Option<Failure> {
+        self.forbids(at).or_else(|| self.over_budget(at))
+    }
+
+    /// The same but for the budgets.
+    pub(super) fn forbids(&self, at: Moment) -> Option<Failure> {
         if let Some(message) = self.policy.expired(at.now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then /continue"));
         }
@@ -129,7 +134,7 @@ impl Machine {
                 "choose another with -m, or add it to `allowed_models` in the policy",
             ));
         }
-        self.over_budget(at)
+        None
     }
 
     /// Sends the thread, once there is room for it; `attempt` counts repetitions of the same request.

@@ -53,7 +53,9 @@ impl Fold {
                 }
                 self.count(*usage, *cost_usd, *estimated);
             }
-            Record::Wasted { usage, cost_usd, estimated } | Record::Compacted { usage, cost_usd, estimated, .. } => {
+            Record::Wasted { usage, cost_usd, estimated }
+            | Record::Sampled { usage, cost_usd, estimated, .. }
+            | Record::Compacted { usage, cost_usd, estimated, .. } => {
                 self.count(*usage, *cost_usd, *estimated);
             }
             Record::Steered { message } => self.say(message),

@@ -135,6 +135,10 @@ impl Transcript {
                 self.count(usage, cost_usd, estimated);
                 self.note(format!("a request without an answer: {}", says("", usage, cost_usd, estimated)));
             }
+            Record::Sampled { server, usage, cost_usd, estimated } => {
+                self.count(usage, cost_usd, estimated);
+                self.note(format!("the MCP server {server} asked the model: {}", says("", usage, cost_usd, estimated)));
+            }
             Record::Compacted { compaction, usage, cost_usd, estimated, .. } => {
                 self.count(usage, cost_usd, estimated);
                 self.pieces.push(Piece::Summary { text: compaction.summary });

@@ -225,7 +225,7 @@ impl Bundle {
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
                 "Network.Http" => self.http = Some(Http::read(&capability)?),
                 "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
-                "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, "allowed_tools")?),
+                "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, tools::SERVER_TOOLS)?),
                 // No tool of this version needs these; what stands there has to be right all the same.
                 "BackendTool.Invoke" => drop(Tools::read(&capability, "allowed_tool_names")?),
                 "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),

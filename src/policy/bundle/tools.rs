@@ -5,6 +5,10 @@ use super::rule::{Decision, decision};
 use crate::policy::shell::pattern;
 use jiff::Timestamp;
 
+/// What `Mcp.Invoke` calls the tools that it allows, and the servers that may ask the model.
+pub const SERVER_TOOLS: &str = "allowed_tools";
+const SAMPLING: &str = "allow_sampling";
+
 /// A pattern of tool names, `*` and `?` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPattern {
@@ -31,6 +35,8 @@ pub struct Tools {
     /// `SERVER/TOOL` patterns; without one, and without the list, nothing is allowed.
     pub allowed: Option<Vec<ToolPattern>>,
     pub allowed_line: usize,
+    /// Patterns of servers that may ask the model of the session; without one none may.
+    pub sampling: Option<Vec<ToolPattern>>,
     pub requires_approval: bool,
     pub approval_line: usize,
     pub approval_rule: Option<String>,
@@ -52,11 +58,17 @@ pub struct ToolRule {
 impl Tools {
     /// `list` is what the capability calls the tools that it allows.
     pub fn read(section: &Section<'_>, list: &str) -> Result<Self, BundleError> {
-        section.only(&[list, "requires_approval", "approval_rule", "rules"])?;
+        let mut known = vec![list, "requires_approval", "approval_rule", "rules"];
+        let of_servers = list == SERVER_TOOLS;
+        if of_servers {
+            known.push(SAMPLING);
+        }
+        section.only(&known)?;
         Ok(Self {
             line: section.line(),
             allowed: tool_patterns(section, list)?,
             allowed_line: section.line_of(list).unwrap_or_else(|| section.line()),
+            sampling: if of_servers { tool_patterns(section, SAMPLING)? } else { None },
             requires_approval: section.switch("requires_approval")?.unwrap_or(false),
             approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),

@@ -170,6 +170,15 @@ impl Enforcer {
         self.grants("Mcp.Invoke") && self.layers.iter().all(|layer| invoke::may_list(server, layer))
     }
 
+    /// Whether a server may ask the model of the session, and if so whether the person is asked each time.
+    pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
+        let Decided { verdict, rule, reason, .. } = invoke::sampling(server, &self.layers);
+        if verdict == VerdictKind::Deny {
+            return Err(Denial { rule, reason, parts: Vec::new() });
+        }
+        Ok(verdict == VerdictKind::Ask)
+    }
+
     /// The question about a call that is asked about for this reason, whatever a rule would let pass.
     pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
         self.offers(tool_name)?;

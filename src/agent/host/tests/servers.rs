@@ -111,10 +111,10 @@ impl RemoteServers for Fake {
 }
 
 /// A session with these servers.
-struct Beside {
+pub struct Beside {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
-    asks: Arc<dyn RemoteAsks>,
+    pub asks: Arc<dyn RemoteAsks>,
     fake: Arc<Fake>,
     disk: Arc<Disk>,
     ended: JoinHandle<()>,
@@ -122,22 +122,27 @@ struct Beside {
 
 impl Beside {
     fn new() -> Self {
-        let disk = Arc::new(Disk::default());
-        let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
-        let (asks, asked) = asks(true, vec![("file:///w".to_owned(), "w".to_owned())]);
-        let fake = Fake::new();
-        let remote = Remote { servers: fake.clone(), asked };
-        let setup = Setup { remote: Some(remote), ..setup(POLICY, tools, disk.clone(), Arc::new(Script(Mutex::default()))) };
-        let (commands, receive) = mpsc::channel(8);
-        let (send, events) = mpsc::unbounded_channel();
-        Self { commands, events, asks, fake, disk, ended: spawn(setup, receive, send) }
+        Self::under(POLICY, true, |setup| setup)
     }
 
-    async fn send(&self, command: Command) {
+    /// `person`: whether somebody sits there.
+    pub fn under(policy: &str, person: bool, made: impl FnOnce(Setup) -> Setup) -> Self {
+        let disk = Arc::new(Disk::default());
+        let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
+        let (asks, asked) = asks(person, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| true));
+        let fake = Fake::new();
+        let remote = Remote { servers: fake.clone(), asked };
+        let setup = Setup { remote: Some(remote), ..setup(policy, tools, disk.clone(), Arc::new(Script(Mutex::default()))) };
+        let (commands, receive) = mpsc::channel(8);
+        let (send, events) = mpsc::unbounded_channel();
+        Self { commands, events, asks, fake, disk, ended: spawn(made(setup), receive, send) }
+    }
+
+    pub async fn send(&self, command: Command) {
         self.commands.send(command).await.unwrap();
     }
 
-    async fn until<T>(&mut self, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
+    pub async fn until<T>(&mut self, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
         loop {
             let event = self.events.recv().await.unwrap();
             if let Some(found) = wanted(&event.kind) {
@@ -154,7 +159,7 @@ impl Beside {
         self.until(states).await
     }
 
-    async fn asked(&mut self) -> Elicitation {
+    pub async fn asked(&mut self) -> Elicitation {
         let asked = |kind: &EventKind| match kind {
             EventKind::ElicitationRequested(asked) => Some(asked.clone()),
             _ => None,
@@ -170,7 +175,7 @@ impl Beside {
         self.until(ended).await
     }
 
-    async fn notice(&mut self) -> String {
+    pub async fn notice(&mut self) -> String {
         let notice = |kind: &EventKind| match kind {
             EventKind::Notice { message } => Some(message.clone()),
             _ => None,
@@ -266,11 +271,12 @@ async fn a_flood_of_questions_and_a_form_without_end_are_cancelled_unseen() {
 
 #[tokio::test]
 async fn without_a_person_all_is_declined_and_without_servers_nothing_is_found() {
-    let (alone, _asked) = asks(false, vec![("file:///w".to_owned(), "w".to_owned())]);
+    let (alone, asked) = asks(false, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| false));
     assert_eq!(alone.elicit(form(1)).await, ElicitationAnswer::Decline);
     assert_eq!(alone.roots(), [("file:///w".to_owned(), "w".to_owned())]);
+    drop(asked);
     assert!(alone.sample("github", Value::Null).await.is_err());
-    let (gone, asked) = asks(true, Vec::new());
+    let (gone, asked) = asks(true, Vec::new(), Arc::new(|_| true));
     drop(asked);
     assert_eq!(gone.elicit(form(1)).await, ElicitationAnswer::Cancel);
 }

@@ -10,6 +10,7 @@ impl Machine {
             Record::CompactionStarted { .. } => self.room.lost = true,
             // What it cost is no end of it: it may be asked for again. The others can be said meanwhile.
             Record::Wasted { .. }
+            | Record::Sampled { .. }
             | Record::Queue { .. }
             | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }

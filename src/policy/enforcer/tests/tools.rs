@@ -276,3 +276,30 @@ fn a_file_is_handed_over_where_that_is_granted_and_the_file_may_be_read() {
     assert_eq!(said(&format!("{granted}requires_approval = true\n"), "a.txt").0, VerdictKind::Ask);
     assert_eq!(said(&format!("{granted}max_file_size_bytes = 0\n"), "a.txt").0, VerdictKind::Deny);
 }
+
+#[test]
+fn a_server_asks_the_model_where_every_layer_lets_it_and_a_project_only_takes_away() {
+    let own = |more: &str| format!("[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\n{more}");
+    let layer = |scope, text: &str| Layer::new(scope, parsed(&format!("schema_version = 1\n{text}")));
+    let under =
+        |layers: &[(Scope, &str)]| Enforcer::new(layers.iter().map(|(scope, text)| layer(*scope, text)).collect(), context());
+    let lets = own("allow_sampling = [\"docs\", \"in-*\"]\n");
+    let asks = own("allow_sampling = [\"docs\"]\nrequires_approval = true\n");
+    let (bare, other) = (own(""), own("allow_sampling = [\"web\"]\n"));
+    let verdict = |layers: &[(Scope, &str)], server: &str| under(layers).may_sample(server).ok();
+    assert_eq!(verdict(&[(Scope::User, &lets)], "docs"), Some(false));
+    assert_eq!(verdict(&[(Scope::User, &lets)], "in-house"), Some(false));
+    assert_eq!(verdict(&[(Scope::User, &lets)], "Docs"), None, "letter for letter");
+    assert_eq!(verdict(&[(Scope::User, &bare)], "docs"), None, "a list of tools lets nobody ask");
+    assert_eq!(verdict(&[(Scope::User, &asks)], "docs"), Some(true));
+    assert_eq!(verdict(&[(Scope::User, &bare), (Scope::Project, &lets)], "docs"), None, "a project opens nothing");
+    assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Project, &other)], "docs"), None, "and takes away");
+    assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Project, &bare)], "docs"), Some(false));
+    assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Managed, &asks)], "docs"), Some(true));
+    assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Managed, &bare)], "docs"), None);
+    let mut enforcer = under(&[(Scope::User, &asks)]);
+    enforcer.context.mode = Mode::Auto;
+    assert_eq!(enforcer.may_sample("docs").ok(), Some(true), "no mode answers for the person");
+    let denial = built_in().may_sample("docs").unwrap_err();
+    assert!(denial.reason.contains("not granted"), "{}", denial.reason);
+}

@@ -1,0 +1,247 @@
+//! Requests of MCP servers to the model of the session: let through by the policy, shown to the person where it says so, one at a
+//! time, without tools and without anything of the thread.
+
+mod request;
+
+use super::Host;
+use super::arrivals::moment;
+use crate::agent::context::estimate;
+use crate::agent::limits::{BYTES_PER_TOKEN, MAX_ELICITATIONS};
+use crate::agent::turn::{Input, Sampled};
+use crate::ports::{Completion, Delta, ModelRequest, ModelStream};
+use crate::protocol::{Elicitation, ElicitationAnswer, ModelFacts, Part, StopReason, Usage, Wanted};
+use futures_util::{StreamExt, TryStreamExt};
+use request::{Conversation, read};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+
+/// What a server asks, and who waits for the answer.
+pub struct Sampling {
+    pub server: String,
+    /// As `sampling/createMessage` has it.
+    pub request: Value,
+    /// Whether somebody sits there who can be asked.
+    pub person: bool,
+    pub answer: oneshot::Sender<Result<Value, String>>,
+}
+
+/// How far one is.
+pub(super) enum Step {
+    /// Nothing stands in its way but those before it.
+    Allowed(Allowed),
+    /// It is over; nothing where nothing was used up.
+    Over(Option<Sampled>),
+}
+
+pub(super) struct Allowed {
+    server: String,
+    conversation: Conversation,
+    answer: oneshot::Sender<Result<Value, String>>,
+}
+
+/// Those that wait for the one before them.
+#[derive(Default)]
+pub(super) struct Line {
+    waiting: VecDeque<Allowed>,
+    busy: bool,
+}
+
+impl Host {
+    /// A server wants to ask the model. What comes of it, a refusal too, goes back to the server.
+    pub(super) fn sample_for_server(&mut self, sampling: Sampling) {
+        let Sampling { server, request, person, answer } = sampling;
+        let asks = match self.machine.may_sample(&server) {
+            Ok(asks) => asks,
+            Err(why) => return refuse(answer, why),
+        };
+        if asks && !person {
+            return refuse(answer, "the policy has a person asked about it each time, and nobody sits here".to_owned());
+        }
+        let facts = self.model.facts();
+        let conversation = match read(&request, facts.images) {
+            Ok(conversation) => conversation,
+            Err(why) => return refuse(answer, why),
+        };
+        let Some(steps) = self.servers.as_ref().map(|servers| servers.steps.clone()) else { return };
+        let shown = asks.then(|| conversation.shown(&server, &facts.name));
+        let allowed = Allowed { server: server.clone(), conversation, answer };
+        let message = match shown {
+            None => return self.line_up(allowed),
+            Some(Err(why)) => return refuse(allowed.answer, why),
+            Some(Ok(message)) => message,
+        };
+        let wanted = Wanted::Form { fields: Vec::new() };
+        let (send, answered) = oneshot::channel();
+        self.ask_for_server(Elicitation { elicitation_id: String::new(), server, message, wanted }, send);
+        tokio::spawn(wait(allowed, answered, steps));
+    }
+
+    pub(super) async fn sampling_goes_on(&mut self, step: Step) {
+        match step {
+            Step::Allowed(allowed) => self.line_up(allowed),
+            Step::Over(sampled) => {
+                if let Some(servers) = &mut self.servers {
+                    servers.line.busy = false;
+                }
+                if let Some(sampled) = sampled {
+                    self.take(Input::Sampled(sampled)).await;
+                }
+                self.next_in_line();
+            }
+        }
+    }
+
+    fn line_up(&mut self, allowed: Allowed) {
+        let Some(servers) = &mut self.servers else { return };
+        if servers.line.waiting.len() >= MAX_ELICITATIONS {
+            return refuse(allowed.answer, "too much waits for the model already".to_owned());
+        }
+        servers.line.waiting.push_back(allowed);
+        self.next_in_line();
+    }
+
+    /// One at a time: what it may use is held against what is left once the one before it is counted.
+    fn next_in_line(&mut self) {
+        loop {
+            let Some(servers) = self.servers.as_mut().filter(|servers| !servers.line.busy) else { return };
+            let steps = servers.steps.clone();
+            let Some(Allowed { server, conversation, answer }) = servers.line.waiting.pop_front() else { return };
+            let (input_tokens, wanted) = (conversation.tokens(), conversation.most_tokens);
+            let (model, most) = match self.machine.sampling(input_tokens, wanted, moment()) {
+                Ok(allowed) => allowed,
+                Err(failure) => {
+                    refuse(answer, failure.message);
+                    continue;
+                }
+            };
+            let request = ModelRequest {
+                system: conversation.system,
+                messages: conversation.messages,
+                tools: Arc::default(),
+                max_output_tokens: most,
+                images: None,
+                effort: None,
+            };
+            // A net of its own: that of the thread would forget what it looked at.
+            let mut request = crate::agent::secrets::LastNet::default().hide_in_request(&self.redactor, request);
+            request.images = model.images.then_some(conversation.images);
+            let redactor = self.redactor.clone();
+            let hide = move |error| crate::agent::secrets::hide_in_failure(&redactor, error);
+            let stream = self.model.stream(request).map_err(hide).boxed();
+            if let Some(servers) = &mut self.servers {
+                servers.line.busy = true;
+            }
+            let kill = self.kill.clone();
+            let asked = Running { server, model, input_tokens, since: Instant::now() };
+            tokio::spawn(async move {
+                let sampled = tokio::select! {
+                    sampled = asked.hear(stream, answer) => sampled,
+                    () = kill.cancelled() => None,
+                };
+                let _ = steps.send(Step::Over(sampled)).await;
+            });
+            return;
+        }
+    }
+}
+
+fn refuse(answer: oneshot::Sender<Result<Value, String>>, why: String) {
+    let _ = answer.send(Err(format!("the model is not asked: {why}")));
+}
+
+/// Until the person said yes or no, or the server waits no more.
+async fn wait(mut allowed: Allowed, answered: oneshot::Receiver<ElicitationAnswer>, steps: mpsc::Sender<Step>) {
+    let said = tokio::select! {
+        said = answered => said.unwrap_or(ElicitationAnswer::Cancel),
+        () = allowed.answer.closed() => return,
+    };
+    match said {
+        ElicitationAnswer::Accept { .. } => drop(steps.send(Step::Allowed(allowed)).await),
+        ElicitationAnswer::Decline => refuse(allowed.answer, "the person declined".to_owned()),
+        ElicitationAnswer::Cancel => refuse(allowed.answer, "the person did not answer".to_owned()),
+    }
+}
+
+/// A request that is under way.
+struct Running {
+    server: String,
+    model: ModelFacts,
+    input_tokens: u64,
+    since: Instant,
+}
+
+impl Running {
+    /// Until the answer is whole, or nobody waits for it any more; what was used up.
+    async fn hear(self, mut stream: ModelStream, mut answer: oneshot::Sender<Result<Value, String>>) -> Option<Sampled> {
+        let mut heard_bytes = 0;
+        let failed = loop {
+            let next = tokio::select! {
+                next = stream.next() => next,
+                () = answer.closed() => break (None, String::new(), StopReason::Cancelled),
+            };
+            match next {
+                Some(Ok(Delta::Completed(completion))) => {
+                    let sampled = self.counted(&completion);
+                    let _ = answer.send(told(completion, &self.model.name));
+                    return Some(sampled);
+                }
+                Some(Ok(Delta::Text(text) | Delta::Reasoning(text))) => heard_bytes += text.len(),
+                Some(Ok(Delta::ToolCallProgress { .. })) => heard_bytes += 1,
+                Some(Err(error)) => break (error.usage, error.failure.message, StopReason::Error),
+                None => break (None, "its answer was cut off before its end".to_owned(), StopReason::Error),
+            }
+        };
+        let (told, why, stop_reason) = failed;
+        let _ = answer.send(Err(format!("the model gave no answer: {why}")));
+        let told = told.filter(|usage| *usage != Usage::default());
+        let guessed = (heard_bytes > 0).then(|| Usage {
+            input_tokens: self.input_tokens,
+            output_tokens: (heard_bytes / BYTES_PER_TOKEN) as u64,
+            ..Usage::default()
+        });
+        Some(self.sampled(told.or(guessed)?, told.is_none(), stop_reason))
+    }
+
+    /// What the provider did not count is estimated.
+    fn counted(&self, completion: &Completion) -> Sampled {
+        let mut usage = completion.usage;
+        if usage.input_tokens == 0 {
+            usage.input_tokens = self.input_tokens;
+        }
+        if usage.output_tokens == 0 && !completion.content.is_empty() {
+            usage.output_tokens = estimate(&completion.content);
+        }
+        self.sampled(usage, usage != completion.usage, completion.stop_reason)
+    }
+
+    fn sampled(&self, usage: Usage, estimated: bool, stop_reason: StopReason) -> Sampled {
+        let latency_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (server, model) = (self.server.clone(), self.model.clone());
+        Sampled { server, model, usage, estimated, stop_reason, latency_ms }
+    }
+}
+
+/// The answer as `CreateMessageResult` has it.
+fn told(completion: Completion, asked: &str) -> Result<Value, String> {
+    let text: String = completion
+        .content
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_) => None,
+        })
+        .collect();
+    if text.is_empty() {
+        return Err("the model answered without a word".to_owned());
+    }
+    let stop_reason = match completion.stop_reason {
+        StopReason::MaxTokens | StopReason::ContextWindowExceeded => "maxTokens",
+        StopReason::StopSequence => "stopSequence",
+        _ => "endTurn",
+    };
+    let model = completion.model.unwrap_or_else(|| asked.to_owned());
+    Ok(json!({"role": "assistant", "content": {"type": "text", "text": text}, "model": model, "stopReason": stop_reason}))
+}

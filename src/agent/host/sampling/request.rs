@@ -1,0 +1,150 @@
+//! What a server wants to say to the model, read and bounded: text and images, and nothing else.
+
+use crate::agent::context::estimate;
+use crate::agent::limits::{
+    IMAGE_MOST_TOKENS, SAMPLE_BYTES, SAMPLE_IMAGE_BYTES, SAMPLE_IMAGES, SAMPLE_MESSAGES, SAMPLE_SHOWN_BYTES,
+};
+use crate::ports::Images;
+use crate::protocol::{Image, Message, MessageId, Part, Role, TaskId};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+#[derive(Debug)]
+pub struct Conversation {
+    pub system: Arc<str>,
+    pub messages: Vec<Arc<Message>>,
+    pub images: Images,
+    pub most_tokens: u64,
+}
+
+/// `images`: whether the model takes them.
+pub fn read(request: &Value, images: bool) -> Result<Conversation, String> {
+    if ["tools", "toolChoice"].iter().any(|key| !request[key].is_null()) {
+        return Err("it wants the model to have tools, which it gets none of here".to_owned());
+    }
+    let most_tokens = request["maxTokens"].as_u64().filter(|most| *most > 0).ok_or("`maxTokens` has to be at least 1")?;
+    let system = request["systemPrompt"].as_str().unwrap_or_default();
+    let asked = request["messages"].as_array().filter(|asked| !asked.is_empty()).ok_or("there are no messages")?;
+    if asked.len() > SAMPLE_MESSAGES {
+        return Err(format!("it has {} messages, at most {SAMPLE_MESSAGES} are taken", asked.len()));
+    }
+    let mut reader = Reader { bytes: system.len(), takes_images: images, images: HashMap::new() };
+    let messages: Vec<Arc<Message>> =
+        asked.iter().enumerate().map(|(at, message)| reader.message(at, message).map(Arc::new)).collect::<Result<_, String>>()?;
+    if reader.bytes > SAMPLE_BYTES {
+        return Err(format!("its words have {} bytes, at most {SAMPLE_BYTES} are taken", reader.bytes));
+    }
+    if messages.last().is_none_or(|last| last.role != Role::User) {
+        return Err("its last message has to be one of the user".to_owned());
+    }
+    Ok(Conversation { system: system.into(), messages, images: Arc::new(reader.images), most_tokens })
+}
+
+struct Reader {
+    bytes: usize,
+    takes_images: bool,
+    images: HashMap<String, Arc<str>>,
+}
+
+impl Reader {
+    fn message(&mut self, at: usize, message: &Value) -> Result<Message, String> {
+        let role = match message["role"].as_str() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            _ => return Err("a message is neither of the user nor of the assistant".to_owned()),
+        };
+        let blocks = match &message["content"] {
+            Value::Array(blocks) => blocks.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let content = blocks.iter().map(|block| self.part(role, block)).collect::<Result<Vec<_>, _>>()?;
+        if content.is_empty() {
+            return Err("a message of it is empty".to_owned());
+        }
+        Ok(Message {
+            message_id: MessageId::new(format!("sampling_{at}")),
+            role,
+            token_count: estimate(&content),
+            content,
+            task_id: TaskId::new("sampling"),
+            step_id: None,
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+        })
+    }
+
+    fn part(&mut self, role: Role, block: &Value) -> Result<Part, String> {
+        match block["type"].as_str() {
+            Some("text") => {
+                let text = block["text"].as_str().ok_or("a text of it has no words")?;
+                self.bytes += text.len();
+                Ok(Part::Text { text: text.to_owned() })
+            }
+            Some("image") if role == Role::User => self.image(block),
+            Some(kind @ ("image" | "audio" | "tool_use" | "tool_result")) => {
+                Err(format!("its messages hold `{kind}`, and only text, and images of the user, are taken"))
+            }
+            _ => Err("its messages hold what is neither text nor an image".to_owned()),
+        }
+    }
+
+    fn image(&mut self, block: &Value) -> Result<Part, String> {
+        if !self.takes_images {
+            return Err("it shows an image, and the model of this session takes none".to_owned());
+        }
+        let media_type = block["mimeType"].as_str().filter(|kind| IMAGE_TYPES.contains(kind));
+        let media_type = media_type.ok_or_else(|| format!("an image of it is none of {}", IMAGE_TYPES.join(", ")))?;
+        let data = block["data"].as_str().unwrap_or_default();
+        if data.len() > SAMPLE_IMAGE_BYTES || self.images.len() == SAMPLE_IMAGES {
+            return Err(format!("at most {SAMPLE_IMAGES} images are taken, each of {} MB", SAMPLE_IMAGE_BYTES >> 20));
+        }
+        let bytes = BASE64_STANDARD.decode(data).map_err(|_| "an image of it is no base64")?.len() as u64;
+        let uri = format!("sampling:{}", self.images.len());
+        self.images.insert(uri.clone(), data.into());
+        // Nobody measured it: it counts as much as one can.
+        Ok(Part::Image(Image { uri, media_type: media_type.to_owned(), width: 0, height: 0, bytes }))
+    }
+}
+
+impl Conversation {
+    /// An estimate of what is sent.
+    pub fn tokens(&self) -> u64 {
+        let words: u64 = self.messages.iter().map(|message| message.token_count).sum();
+        let system = estimate(&[Part::Text { text: self.system.to_string() }]);
+        words + system + IMAGE_MOST_TOKENS * self.images.len() as u64
+    }
+
+    /// All of it, for the person; what is longer than anybody reads is not asked about.
+    pub fn shown(&self, server: &str, model: &str) -> Result<String, String> {
+        let mut words = format!(
+            "It asks the model of this session ({model}) for at most {} tokens. They count toward your budget, the answer goes to \
+             {server}, and this is all that the model is told:\n",
+            self.most_tokens
+        );
+        let mut say = |who: &str, text: &str| {
+            let _ = write!(words, "\n{who}: {text}");
+        };
+        if !self.system.is_empty() {
+            say("system", &self.system);
+        }
+        for message in &self.messages {
+            let who = if message.role == Role::User { "user" } else { "assistant" };
+            for part in &message.content {
+                match part {
+                    Part::Text { text } => say(who, text),
+                    Part::Image(image) => say(who, &format!("[{}, {} bytes]", image.media_type, image.bytes)),
+                    Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) => {}
+                }
+            }
+        }
+        if words.len() > SAMPLE_SHOWN_BYTES {
+            return Err(format!("its {} bytes are more than a person reads (at most {SAMPLE_SHOWN_BYTES})", words.len()));
+        }
+        Ok(words)
+    }
+}

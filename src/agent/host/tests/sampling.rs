@@ -1,0 +1,141 @@
+//! Servers that ask the model of the session: let through by the policy, asked about, counted, and told why where they are not.
+
+use super::servers::Beside;
+use super::*;
+use crate::agent::Allowance;
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ElicitationAnswer, Wanted};
+use serde_json::{Map, Value, json};
+
+const FREELY: &str = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallow_sampling = [\"doc?\"]\n";
+
+/// Says the same to everybody, and remembers what it was asked.
+#[derive(Default)]
+pub struct Asked {
+    requests: Mutex<Vec<ModelRequest>>,
+}
+
+impl Model for Asked {
+    fn name(&self) -> &'static str {
+        "test/model"
+    }
+    fn facts(&self) -> ModelFacts {
+        ModelFacts::of_test(self.name(), 100_000, None)
+    }
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        self.requests.lock().unwrap().push(request);
+        let usage = Usage { input_tokens: 30, output_tokens: 4, ..Usage::default() };
+        let answer = Completion { usage, ..said("Forty-two.", StopReason::MaxTokens, None) };
+        futures_util::stream::iter([Ok(Delta::Text("Forty".to_owned())), Ok(Delta::Completed(answer))]).boxed()
+    }
+}
+
+fn request() -> Value {
+    json!({
+        "systemPrompt": "Be brief.",
+        "messages": [
+            {"role": "user", "content": {"type": "text", "text": "What is it?"}},
+            {"role": "assistant", "content": [{"type": "text", "text": "What?"}]},
+            {"role": "user", "content": {"type": "text", "text": "The answer."}},
+        ],
+        "maxTokens": 50,
+    })
+}
+
+fn beside(policy: &str, person: bool, limits: Vec<Allowance>) -> (Beside, Arc<Asked>) {
+    let model = Arc::new(Asked::default());
+    let asked: Arc<dyn Model> = model.clone();
+    let beside =
+        Beside::under(policy, person, |setup| Setup { model: asked, options: Options { limits, ..setup.options }, ..setup });
+    (beside, model)
+}
+
+#[tokio::test]
+async fn a_server_that_the_policy_lets_ask_the_model_is_told_its_answer_and_what_it_used_counts() {
+    let (mut beside, model) = beside(FREELY, false, Vec::new());
+    let answer = beside.asks.sample("docs", request()).await.unwrap();
+    let expected = json!({"role": "assistant", "content": {"type": "text", "text": "Forty-two."}, "model": "test/model",
+        "stopReason": "maxTokens"});
+    assert_eq!(answer, expected);
+    assert_eq!(beside.notice().await, "docs (MCP) asked test/model: 30 tokens in, 4 out");
+    let sent = model.requests.lock().unwrap().pop().unwrap();
+    assert_eq!((&*sent.system, sent.messages.len(), sent.tools.len(), sent.max_output_tokens), ("Be brief.", 3, 0, 50));
+    assert_eq!(sent.messages[2].text(), "The answer.");
+    let refused = beside.asks.sample("web", request()).await.unwrap_err();
+    assert!(refused.contains("`web` is not in `allow_sampling`") && refused.contains("(rule: user:2)"), "{refused}");
+    beside.send(Command::Quit).await;
+    let total = |kind: &EventKind| match kind {
+        EventKind::SessionCompleted { total_tokens, .. } => Some(*total_tokens),
+        _ => None,
+    };
+    assert_eq!((beside.until(total).await, model.requests.lock().unwrap().len()), (34, 0));
+}
+
+#[tokio::test]
+async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told() {
+    let asks = format!("{FREELY}requires_approval = true\n");
+    let (mut beside, model) = beside(&asks, true, Vec::new());
+    for accepts in [false, true] {
+        let port = beside.asks.clone();
+        let asking = tokio::spawn(async move { port.sample("docs", request()).await });
+        let asked = beside.asked().await;
+        assert_eq!((asked.server.as_str(), &asked.wanted), ("docs", &Wanted::Form { fields: Vec::new() }));
+        for words in
+            ["test/model", "at most 50 tokens", "system: Be brief.", "user: What is it?", "assistant: What?", "The answer."]
+        {
+            assert!(asked.message.contains(words), "{words}: {}", asked.message);
+        }
+        assert!(model.requests.lock().unwrap().is_empty(), "nothing is sent before the yes");
+        let answer = if accepts { ElicitationAnswer::Accept { content: Map::new() } } else { ElicitationAnswer::Decline };
+        beside.send(Command::AnswerElicitation { elicitation_id: asked.elicitation_id, answer }).await;
+        let told = asking.await.unwrap();
+        if accepts {
+            assert!(told.is_ok() && model.requests.lock().unwrap().len() == 1);
+        } else {
+            assert!(told.unwrap_err().contains("the person declined"));
+        }
+    }
+    let mut long = request();
+    long["systemPrompt"] = json!("x".repeat(40 << 10));
+    assert!(beside.asks.sample("docs", long).await.unwrap_err().contains("more than a person reads"));
+    let (alone, model) = self::beside(&asks, false, Vec::new());
+    assert!(alone.asks.sample("docs", request()).await.unwrap_err().contains("nobody sits here"));
+    assert!(model.requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_request_that_a_budget_has_no_room_for_is_not_sent() {
+    let limit = BudgetLimit { scope: BudgetScope::Session, unit: BudgetUnit::Tokens, limit: 90.0 };
+    let limits = vec![Allowance { limit, set_by: "config.toml:1".to_owned(), for_this_run: false }];
+    let (beside, model) = beside(FREELY, false, limits);
+    assert!(beside.asks.sample("docs", request()).await.is_ok(), "about 70 of 90");
+    let refused = beside.asks.sample("docs", request()).await.unwrap_err();
+    assert!(refused.contains("LLM_BUDGET_EXCEEDED"), "{refused}");
+    assert_eq!(model.requests.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_neither_text_nor_an_image_is_refused_with_the_reason() {
+    let (beside, model) = beside(FREELY, false, Vec::new());
+    let with = |key: &str, value: Value| {
+        let mut request = request();
+        request[key] = value;
+        request
+    };
+    let content = |content: Value| with("messages", json!([{"role": "user", "content": content}]));
+    let image = json!({"type": "image", "mimeType": "image/png", "data": "AAAA"});
+    for (request, why) in [
+        (content(json!({"type": "audio", "mimeType": "audio/wav", "data": "AAAA"})), "hold `audio`"),
+        (content(json!([{"type": "tool_result", "toolUseId": "1", "content": []}])), "hold `tool_result`"),
+        (content(image), "takes none"),
+        (content(json!([])), "is empty"),
+        (content(json!({"type": "text", "text": "x".repeat(300 << 10)})), "at most 262144"),
+        (with("messages", json!([])), "no messages"),
+        (with("messages", json!([{"role": "assistant", "content": {"type": "text", "text": "So"}}])), "one of the user"),
+        (with("tools", json!([{"name": "t", "inputSchema": {}}])), "wants the model to have tools"),
+        (with("maxTokens", json!(0)), "at least 1"),
+    ] {
+        let refused = beside.asks.sample("docs", request).await.unwrap_err();
+        assert!(refused.contains(why), "{why}: {refused}");
+    }
+    assert!(model.requests.lock().unwrap().is_empty());
+}
