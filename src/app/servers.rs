@@ -325,7 +325,7 @@ mod tests {
     fn a_server_that_is_not_there_is_told_with_what_to_do() {
         let of = |state: ServerState| {
             let (name, reached_by) = ("docs".to_owned(), String::new());
-            missing(&ServerStatus { name, reached_by, state, tools: 0, offered: 0, of_project: false })
+            missing(&ServerStatus { name, reached_by, state, tools: 0, offered: 0, of_project: false, notes: Vec::new() })
         };
         assert_eq!(of(ServerState::Ready), None);
         assert_eq!(of(ServerState::Asleep), None);

@@ -1,20 +1,29 @@
 //! A connection that stands.
 
 use super::ask::{Question, Waiting, ask};
-use super::bounds::FAREWELL;
-use super::failure::said;
+use super::bounds::{FAREWELL, NAME_BYTES};
+use super::failure::{cut, said};
 use super::talk::Talk;
 use super::tools::{Listed, list};
 use super::transport::Program;
 use super::{Spec, content};
 use crate::ports::{RemoteCall, RemoteContext, RemoteError, RemoteResult};
 use rmcp::RoleClient;
-use rmcp::model::{CallToolRequestParams, ServerCapabilities, ServerResult};
+use rmcp::model::{CallToolRequestParams, ProtocolVersion, ServerCapabilities, ServerResult};
 use rmcp::service::{Peer, RunningService, ServiceError};
 use std::sync::Arc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 const LAST_LINES: usize = 5;
+
+/// What a server says it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Of the protocol: `2025-11-25`.
+    pub revision: String,
+    pub name: Option<String>,
+    pub version: Option<String>,
+}
 
 pub(super) struct Connection {
     pub spec: Arc<Spec>,
@@ -58,6 +67,25 @@ impl Connection {
     /// Whether the revision they agreed on has a handshake.
     pub(super) fn shakes_hands(&self) -> bool {
         self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize())
+    }
+
+    /// Who it says it is, in words of its own, and the revision that was agreed on.
+    pub(super) fn identity(&self) -> Identity {
+        let info = self.peer.peer_info();
+        let own = info.as_ref().and_then(|info| info.server_info.as_ref());
+        let word = |text: &str| Some(said(&cut(text, NAME_BYTES))).filter(|word| !word.is_empty());
+        Identity {
+            revision: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
+            name: own.and_then(|own| word(&own.name)),
+            version: own.and_then(|own| word(&own.version)),
+        }
+    }
+
+    /// What the person should know of how it is spoken to.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let is_oldest = self.peer.peer_info().is_some_and(|info| info.protocol_version == ProtocolVersion::V_2024_11_05);
+        let note = "it speaks revision 2024-11-05 of the protocol, which is given up: a newer version of it does not";
+        is_oldest.then(|| note.to_owned()).into_iter().collect()
     }
 
     pub(super) async fn tools(&self) -> Result<Listed, ServiceError> {

@@ -20,6 +20,7 @@ mod tools;
 mod transport;
 mod wires;
 
+pub use connection::Identity;
 pub use servers::Servers;
 pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
 pub use wires::{Approval, Refusal, Tokens, Wires};

@@ -5,7 +5,7 @@ use super::connect::{Greeting, connect};
 use super::connection::Connection;
 use super::failure::{Failure, said, unreachable};
 use super::tools::Listed;
-use super::{Reach, Spec, Wires, known};
+use super::{Identity, Reach, Spec, Wires, known};
 use crate::ports::{BoxFuture, RemoteError, RemoteTool};
 use crate::protocol::{ServerState, ServerStatus};
 use futures_util::FutureExt;
@@ -115,6 +115,7 @@ impl Server {
             tools: offered,
             offered,
             of_project: self.spec.of_project,
+            notes: Self::known(&held),
         }
     }
 
@@ -127,7 +128,20 @@ impl Server {
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        self.held().listed.as_ref().map(|listed| listed.notes.clone()).unwrap_or_default()
+        Self::known(&self.held())
+    }
+
+    fn known(held: &Held) -> Vec<String> {
+        let connection = match &held.phase {
+            Phase::Up(connection) => connection.notes(),
+            Phase::Asleep | Phase::Starting(_) | Phase::NeedsLogin | Phase::Unreachable(_) => Vec::new(),
+        };
+        connection.into_iter().chain(held.listed.iter().flat_map(|listed| listed.notes.clone())).collect()
+    }
+
+    /// What it says it is, while it is there.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        Some(self.standing()?.identity())
     }
 
     /// Asks it, where nobody knows what it offers and nobody tried.

@@ -3,7 +3,7 @@
 use super::bounds::ENDING;
 use super::reading;
 use super::server::{Bell, Server};
-use super::{Spec, Wires};
+use super::{Identity, Spec, Wires};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{ServerPrompt, ServerResource, ServerStatus};
 use futures_util::future::join_all;
@@ -31,6 +31,11 @@ impl Servers {
             .iter()
             .find(|server| server.spec.name == name)
             .ok_or_else(|| RemoteError::Unknown { message: format!("no server is called `{name}`") })
+    }
+
+    /// What a server that is up says it is.
+    pub fn identity(&self, name: &str) -> Option<Identity> {
+        self.server(name).ok()?.identity()
     }
 
     async fn call_now(&self, call: RemoteCall, context: RemoteContext) -> Result<RemoteResult, RemoteError> {

@@ -18,6 +18,9 @@ pub struct ServerStatus {
     /// It came with the project.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_project: bool,
+    /// What else is to be known of it: tools that were left out and why, a revision of the protocol that is given up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,7 +224,7 @@ mod tests {
 
     fn status(state: ServerState) -> ServerStatus {
         let (name, reached_by) = ("github".to_owned(), "https://example.org/mcp".to_owned());
-        ServerStatus { name, reached_by, state, tools: 12, offered: 30, of_project: false }
+        ServerStatus { name, reached_by, state, tools: 12, offered: 30, of_project: false, notes: Vec::new() }
     }
 
     #[test]

@@ -554,6 +554,7 @@ pub fn servers() -> Vec<ServerStatus> {
         tools,
         offered,
         of_project,
+        notes: Vec::new(),
     };
     let why = "connection refused (10.0.0.7:8080)".to_owned();
     let off = "the policy lists none of its tools".to_owned();

@@ -139,12 +139,14 @@ pub fn details(status: &ServerStatus) -> Vec<String> {
             format!("it offers {tools}, {} of them the policy lists", status.tools)
         }
     };
-    vec![
+    let mut lines = vec![
         format!("{} (MCP server) · {}{project}", line(&status.name), state(&status.state)),
         format!("  reached by {}", line(&status.reached_by)),
         format!("  {offered}"),
         format!("  {}", advice(status)),
-    ]
+    ];
+    lines.extend(status.notes.iter().map(|note| format!("  {}", line(note))));
+    lines
 }
 
 fn state(state: &ServerState) -> &'static str {

@@ -334,6 +334,7 @@ fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() 
     assert!(fs::read_to_string(&file).unwrap().contains(TOKEN));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let tested = project.aye(&["mcp", "test", "docs"]).exits(0).stdout;
+    assert!(tested.contains("it says it is docs 1, and speaks revision 2025-06-18 of the protocol"), "{tested}");
     for words in ["offers 1 tool\n", "search  denied", "allowed_tools = [\"docs/*\"]", "fingerprint = \""] {
         assert!(tested.contains(words), "{words}: {tested}");
     }

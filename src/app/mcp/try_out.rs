@@ -12,7 +12,7 @@ use crate::app::session;
 use crate::app::standing::Standing;
 use crate::app::trouble::Trouble;
 use crate::mcp::auth::Keeper;
-use crate::mcp::{Reach, Servers, Spec, Wires};
+use crate::mcp::{Identity, Reach, Servers, Spec, Wires};
 use crate::policy::Enforcer;
 use crate::ports::{Launcher, RemoteServers, RemoteTool};
 use crate::protocol::{Action, ServerState, VerdictKind, counted};
@@ -30,6 +30,14 @@ const SHOWN: usize = 200;
 struct Tried {
     server: String,
     reached_by: String,
+    /// What it says it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Of the protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     tools: Vec<Judged>,
@@ -65,9 +73,13 @@ pub fn run(place: &Place, common: &Common, name: &str, json: bool) -> Result<Exi
         ..Wires::default()
     };
     let reached_by = reached_by(&spec);
-    let (tools, notes) = crate::app::runtime()?.block_on(look(spec, wires))?;
+    let Found { tools, notes, identity } = crate::app::runtime()?.block_on(look(spec, wires))?;
     let tools = tools.iter().map(|tool| judged(tool, &enforcer)).collect();
-    let tried = Tried { server: name.to_owned(), reached_by, notes, tools };
+    let (revision, name_of_it, version) = match identity {
+        Some(Identity { revision, name, version }) => (Some(revision), name, version),
+        None => (None, None, None),
+    };
+    let tried = Tried { server: name.to_owned(), reached_by, name: name_of_it, version, revision, notes, tools };
     if json {
         crate::app::say_json(&tried);
     } else {
@@ -76,15 +88,24 @@ pub fn run(place: &Place, common: &Common, name: &str, json: bool) -> Result<Exi
     Ok(Exit::Completed)
 }
 
+struct Found {
+    tools: Vec<RemoteTool>,
+    notes: Vec<String>,
+    identity: Option<Identity>,
+}
+
 /// What it offers, once it is there.
-async fn look(spec: Spec, wires: Wires) -> Result<(Vec<RemoteTool>, Vec<String>), Trouble> {
+async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
     let name = spec.name.clone();
     let servers = Servers::new(vec![spec], wires);
     let mut changed = servers.changed();
     servers.look();
     let found = loop {
         match servers.statuses().into_iter().next().map(|status| status.state) {
-            Some(ServerState::Ready) => break Ok((servers.tools().to_vec(), servers.notes(&name))),
+            Some(ServerState::Ready) => {
+                let (tools, notes) = (servers.tools().to_vec(), servers.notes(&name));
+                break Ok(Found { tools, notes, identity: servers.identity(&name) });
+            }
             Some(ServerState::NeedsLogin) => {
                 let message = format!("the server `{name}` wants to know who asks: `aye mcp login {name}`");
                 break Err(Trouble { exit: Exit::Authentication, message });
@@ -126,6 +147,11 @@ impl Tried {
         let count = self.tools.len();
         let offered = counted(count as u64, "tool", "tools");
         let _ = writeln!(text, "{} ({}) answers and offers {offered}", self.server, self.reached_by);
+        if let Some(revision) = &self.revision {
+            let own = [&self.name, &self.version].map(|word| word.as_deref().unwrap_or_default()).join(" ");
+            let own = if own.trim().is_empty() { String::new() } else { format!("it says it is {}, and ", own.trim()) };
+            let _ = writeln!(text, "  {own}speaks revision {revision} of the protocol");
+        }
         for note in &self.notes {
             let _ = writeln!(text, "  {note}");
         }

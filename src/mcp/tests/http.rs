@@ -218,6 +218,8 @@ async fn a_server_that_knows_only_the_event_stream_is_reached_that_way() {
         let web = older("/messages?session=1").await;
         let servers = over(&web, kind);
         assert_eq!(call(&servers, "add").await.unwrap().content, [RemoteContent::Text("3".to_owned())]);
+        let identity = servers.identity("one").unwrap();
+        assert_eq!((identity.name.as_deref(), identity.version.as_deref()), (Some("test"), Some("1")));
         servers.end().await;
     }
 }
@@ -271,5 +273,27 @@ async fn recorded_exchanges_are_read() {
             let result = servers.call(RemoteCall { arguments, ..a_call(&tool) }, context().0).await.unwrap();
             assert!(!result.content.is_empty());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_the_oldest_revision_is_noted_and_one_of_a_newer_is_not() {
+    for (revision, notes) in [("2024-11-05", 1), ("2025-06-18", 0)] {
+        let web = Web::start(move |request| async move {
+            match request.method() {
+                "initialize" => {
+                    let mut hello = welcome(&request.body);
+                    hello["protocolVersion"] = json!(revision);
+                    Answer::json(&rpc(&request, hello))
+                }
+                _ => usual(&request).unwrap(),
+            }
+        })
+        .await;
+        let servers = over(&web, HttpKind::Streamable);
+        assert_eq!(looked(&servers).await, ServerState::Ready);
+        assert_eq!(servers.identity("one").unwrap().revision, revision);
+        assert_eq!((status(&servers).notes.len(), servers.notes("one").len()), (notes, notes), "{revision}");
+        assert!(status(&servers).notes.iter().all(|note| note.contains("revision 2024-11-05")));
     }
 }

@@ -89,6 +89,7 @@ fn status(name: &str, state: ServerState) -> ServerStatus {
         tools: 0,
         offered: 0,
         of_project: false,
+        notes: Vec::new(),
     }
 }
 

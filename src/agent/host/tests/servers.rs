@@ -17,7 +17,8 @@ pub struct Fake {
 }
 
 pub fn status(name: &str, state: ServerState) -> ServerStatus {
-    ServerStatus { name: name.to_owned(), reached_by: "npx server".to_owned(), state, tools: 2, offered: 3, of_project: false }
+    let (name, reached_by, notes) = (name.to_owned(), "npx server".to_owned(), Vec::new());
+    ServerStatus { name, reached_by, state, tools: 2, offered: 3, of_project: false, notes }
 }
 
 impl Fake {

@@ -217,3 +217,14 @@ fn a_command_of_a_file_has_its_name_before_a_prompt_of_a_server() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { text }) if text == "Mine")));
     assert_eq!(model.menu.own.len(), 1);
 }
+
+#[test]
+fn what_else_is_known_of_a_server_stands_in_its_details() {
+    let mut model = model(100, 30);
+    let note = "the tool `x\u{1b}[2J` is left out: its schema is nested deeper than 32 levels".to_owned();
+    let noted = servers().into_iter().map(|status| ServerStatus { notes: vec![note.clone()], ..status }).collect();
+    tell(&mut model, EventKind::ServersChanged { servers: noted }, 100);
+    play(&mut model, 1000, "/mcp docs<enter>");
+    let screen = draw(&mut model, 2000);
+    assert!(screen.contains("is left out: its schema is nested deeper") && !screen.contains('\u{1b}'), "{screen}");
+}
