@@ -222,6 +222,9 @@ impl Host {
             Input::Command(command) if servers::is_for(&command) => return self.for_servers(command),
             input => self.without_secrets(input),
         };
+        if let Input::ModelOpened(Ok(facts)) = &input {
+            self.learn_window(facts);
+        }
         self.note_output(&input);
         self.note_end(&input);
         if let Input::Command(command @ (Command::ListArtifacts | Command::ReadArtifact { .. })) = input {

@@ -119,6 +119,7 @@ impl Reload {
         };
         let servers = self.kept.servers().cloned();
         let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), servers.as_ref().map(Servers::wanted));
+        let mut window = servers.as_ref().map(Servers::window);
         // What changed between the start and now is not missed.
         let mut asked = Asked::Change;
         loop {
@@ -153,6 +154,8 @@ impl Reload {
                 () = next(&mut other_tools) => Asked::OtherTools,
                 // What was found is offered by the same tools anew.
                 () = next(&mut wanted) => Asked::ModeOrKey,
+                // Another model: what fits its window is told to it.
+                () = next(&mut window) => Asked::ModeOrKey,
                 () = self.updates.closed() => return,
             };
         }

@@ -21,7 +21,6 @@ use counted::Counted;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -36,8 +35,6 @@ const END_WAIT: Duration = Duration::from_secs(4);
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes a token stands for.
 const BYTES_PER_TOKEN: u64 = 4;
-/// A window that nobody knows.
-const WINDOW_TOKENS: u64 = 128_000;
 const PERCENT: u64 = 100;
 /// Tools that a sentence names.
 const NAMED: usize = 5;
@@ -49,8 +46,6 @@ pub struct Servers {
     launcher: Arc<ServerLauncher>,
     found: Found,
     pins: Pins,
-    /// Of the model that is asked, in tokens.
-    window: Arc<AtomicU64>,
     timeouts: Arc<HashMap<String, Duration>>,
     /// What counts for a server that connects.
     in_force: Arc<Mutex<Enforcer>>,
@@ -95,7 +90,6 @@ pub fn connect(
         launcher,
         found: Found::default(),
         pins: Pins::at(directory.join("pins")),
-        window: Arc::new(AtomicU64::new(WINDOW_TOKENS)),
         timeouts: Arc::new(timeouts),
         in_force,
     };
@@ -149,7 +143,7 @@ impl Servers {
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
         let percent = place.settings.tools.defer_over_percent;
-        let tokens = self.window.load(Ordering::Relaxed).saturating_mul(percent) / PERCENT;
+        let tokens = self.port.window().borrow().saturating_mul(percent) / PERCENT;
         let settings = settings.with_servers(Remote {
             servers: self.port.clone(),
             conflict: match place.settings.tools.conflict.as_str() {
@@ -177,7 +171,7 @@ impl Servers {
 
     /// Definitions are told as far as they fit this model.
     pub fn ask_model_of(&self, window_tokens: u64) {
-        self.window.store(if window_tokens == 0 { WINDOW_TOKENS } else { window_tokens }, Ordering::Relaxed);
+        self.port.told_to(window_tokens);
     }
 
     /// What was used before in the session is offered again.
@@ -195,6 +189,11 @@ impl Servers {
 
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.port.changed()
+    }
+
+    /// Changes when a model is asked whose window is another.
+    pub fn window(&self) -> watch::Receiver<u64> {
+        self.port.window()
     }
 
     pub fn wanted(&self) -> watch::Receiver<u64> {

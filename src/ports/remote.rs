@@ -137,6 +137,10 @@ pub trait RemoteServers: Send + Sync {
     fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
         let _ = off;
     }
+    /// The model that is told of the tools has a window of so many tokens; 0 where nobody knows.
+    fn told_to(&self, window_tokens: u64) {
+        let _ = window_tokens;
+    }
     /// Ends the connection and makes a new one.
     fn reconnect(&self, server: &str);
     /// Ends all of them; ready once their processes are gone.

@@ -3,7 +3,7 @@
 use super::Host;
 use crate::agent::turn::Input;
 use crate::ports::Model;
-use crate::protocol::{EventKind, Failure, FailureKind, KeyText};
+use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 
@@ -50,7 +50,22 @@ impl Host {
         let opened = self.opening.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(model) = opened.filter(|model| model.facts().name == name) {
             self.model = model;
+            self.tell_window(self.model.facts().context_window);
             self.look_up();
+        }
+    }
+
+    /// The tools of servers are told as far as they fit the model.
+    fn tell_window(&self, tokens: u64) {
+        if let Some(servers) = &self.servers {
+            servers.told_to(tokens);
+        }
+    }
+
+    /// More is known of a model; of the one that is asked it counts at once.
+    pub(super) fn learn_window(&self, facts: &ModelFacts) {
+        if facts.name == self.model.facts().name {
+            self.tell_window(facts.context_window);
         }
     }
 

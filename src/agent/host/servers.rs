@@ -104,6 +104,12 @@ pub(super) struct Servers {
     offered: Arc<Mutex<Option<Offered>>>,
 }
 
+impl Servers {
+    pub(super) fn told_to(&self, window_tokens: u64) {
+        self.remote.told_to(window_tokens);
+    }
+}
+
 /// Where they are heard from.
 #[derive(Default)]
 pub(super) struct Wire {

@@ -8,15 +8,24 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// The servers, each with how many of its tools the policy lists.
+/// A window that nobody knows.
+const WINDOW_TOKENS: u64 = 128_000;
+
+/// The servers, each with how many of its tools the policy lists, and the window that their definitions have to fit.
 pub struct Counted {
     port: Arc<dyn RemoteServers>,
     listed: Mutex<HashMap<String, u64>>,
+    window: watch::Sender<u64>,
 }
 
 impl Counted {
     pub fn new(port: Arc<dyn RemoteServers>) -> Self {
-        Self { port, listed: Mutex::default() }
+        Self { port, listed: Mutex::default(), window: watch::channel(WINDOW_TOKENS).0 }
+    }
+
+    /// In tokens, of the model that is asked; changes when another one is.
+    pub fn window(&self) -> watch::Receiver<u64> {
+        self.window.subscribe()
     }
 
     pub fn count(&self, tools: Option<&tools::RemoteTools>) {
@@ -79,11 +88,34 @@ impl RemoteServers for Counted {
         self.port.keep_off(off);
     }
 
+    fn told_to(&self, window_tokens: u64) {
+        let tokens = if window_tokens == 0 { WINDOW_TOKENS } else { window_tokens };
+        self.window.send_if_modified(|window| std::mem::replace(window, tokens) != tokens);
+    }
+
     fn reconnect(&self, server: &str) {
         self.port.reconnect(server);
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {
         self.port.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::{Servers, Wires};
+
+    #[test]
+    fn a_window_is_told_where_it_is_another_and_one_that_nobody_knows_is_a_usual_one() {
+        let counted = Counted::new(Arc::new(Servers::new(Vec::new(), Wires::default())));
+        let mut window = counted.window();
+        counted.told_to(32_000);
+        assert!(window.has_changed().unwrap() && *window.borrow_and_update() == 32_000);
+        counted.told_to(32_000);
+        assert!(!window.has_changed().unwrap());
+        counted.told_to(0);
+        assert_eq!(*window.borrow_and_update(), WINDOW_TOKENS);
     }
 }

@@ -1,5 +1,6 @@
 //! Another model in the middle of a session: asked once it is let through and saved, and told of by its server.
 
+use super::servers::Beside;
 use super::*;
 
 const ONLY_TEST: &str = "schema_version = 1\n[llm]\nallowed_models = [\"test/*\"]\n[capabilities.\"Shell.Exec\"]\n";
@@ -85,4 +86,16 @@ async fn a_model_that_the_policy_forbids_never_gets_a_word() {
         |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("does not allow")).then_some(());
     session.until(refused).await;
     assert_eq!(session.answered_by("hello").await, "Done.");
+}
+
+#[tokio::test]
+async fn the_tools_of_servers_are_told_to_the_window_of_the_model_that_is_chosen() {
+    let mut beside = Beside::under(POLICY, true, |setup| Setup { models: Arc::new(All), ..setup });
+    beside.send(Command::SetModel { name: "other/model".to_owned() }).await;
+    let known = |kind: &EventKind| match kind {
+        EventKind::ModelChanged { facts, .. } => (facts.context_window == 32_000).then_some(()),
+        _ => None,
+    };
+    beside.until(known).await;
+    assert_eq!(beside.fake.log(), ["100000 tokens", "32000 tokens"]);
 }

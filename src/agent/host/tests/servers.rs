@@ -27,6 +27,11 @@ impl Fake {
         Arc::new(Self { statuses: Mutex::new(statuses), changed: watch::channel(0).0, log: Mutex::default() })
     }
 
+    /// What was asked of them, in order.
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
     fn note(&self, words: String) {
         self.log.lock().unwrap().push(words);
     }
@@ -102,6 +107,9 @@ impl RemoteServers for Fake {
     ) -> BoxFuture<'a, Result<String, RemoteError>> {
         Box::pin(std::future::ready(Ok(format!("{server} {name} {}", Value::Object(arguments)))))
     }
+    fn told_to(&self, window_tokens: u64) {
+        self.note(format!("{window_tokens} tokens"));
+    }
     fn reconnect(&self, server: &str) {
         self.note(format!("reconnect {server}"));
     }
@@ -116,7 +124,7 @@ pub struct Beside {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
     pub asks: Arc<dyn RemoteAsks>,
-    fake: Arc<Fake>,
+    pub fake: Arc<Fake>,
     disk: Arc<Disk>,
     ended: JoinHandle<()>,
 }
