@@ -2,14 +2,15 @@
 //! what is said to the server when nobody waits any longer.
 
 use super::Spec;
-use super::bounds::{FAREWELL, ROUNDS};
-use super::failure::of_request;
+use super::bounds::{FAREWELL, QUESTIONS, ROUNDS};
+use super::failure::{of_request, said};
 use super::talk::{Busy, Talk};
 use crate::ports::RemoteError;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest, GetPromptRequestParams, InputRequest,
-    InputRequiredResult, InputResponses, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ElicitRequestParams, ElicitationAction, ErrorCode, GetPromptRequest,
+    GetPromptRequestParams, InputRequest, InputRequiredResult, InputResponses, ReadResourceRequest, ReadResourceRequestParams,
+    ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
@@ -17,6 +18,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// Before the request is of use the person has to visit an address.
+const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 
 /// What may be answered with a question.
 pub(super) enum Question {
@@ -68,6 +72,7 @@ pub(super) async fn ask(
     let mut underway = talk.underway();
     let mut clock = Clock::new(waiting.timeout, talk.busy());
     let mut silent_rounds = 0;
+    let mut visited = false;
     for _ in 0..ROUNDS {
         let mut handle = peer
             .send_request_with_option(question.request(), PeerRequestOptions::no_options())
@@ -82,6 +87,15 @@ pub(super) async fn ask(
             () = clock.run_out() => Err((RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }, "it took too long")),
         };
         let answer = match over {
+            Ok(Err(ServiceError::McpError(error))) if error.code == URL_ELICITATION_REQUIRED && !visited => {
+                tokio::select! {
+                    done = visits(spec, talk, error.data) => done?,
+                    () = waiting.cancel.cancelled() => return Err(RemoteError::Cancelled),
+                    () = clock.run_out() => return Err(RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }),
+                }
+                visited = true;
+                continue;
+            }
             Ok(answer) => answer.map_err(|error| of_request(spec, &error))?,
             Err((error, reason)) => {
                 let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
@@ -109,6 +123,30 @@ pub(super) async fn ask(
         question.answered((!responses.is_empty()).then_some(responses), request_state);
     }
     Err(RemoteError::Refused { message: format!("the server `{}` asked back more than {ROUNDS} times", spec.name) })
+}
+
+/// The person is to visit addresses before the request is of use; once they say they did, it is sent once more.
+async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), RemoteError> {
+    let asked = data.as_ref().and_then(|data| data["elicitations"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();
+    let asked: Vec<(String, String)> = asked.iter().map(|one| (text(one, "message"), text(one, "url"))).take(QUESTIONS).collect();
+    if asked.is_empty() {
+        let message = format!("the server `{}` wants an address to be visited first, and names none", spec.name);
+        return Err(RemoteError::Refused { message });
+    }
+    for (message, url) in &asked {
+        let (message, url, meta, elicitation_id) = (message.clone(), url.clone(), None, String::new());
+        let answer = talk.elicit(ElicitRequestParams::UrlElicitationParams { meta, message, url, elicitation_id }).await;
+        if answer.action != ElicitationAction::Accept {
+            let urls: Vec<String> = asked.iter().map(|(_, url)| said(url)).collect();
+            let (name, urls) = (&spec.name, urls.join(" "));
+            let message = format!(
+                "the server `{name}` goes on only once a person has visited {urls}: visit it, if you trust it, and call again"
+            );
+            return Err(RemoteError::Refused { message });
+        }
+    }
+    Ok(())
 }
 
 async fn respond(talk: &Talk, request: InputRequest) -> Result<Value, String> {

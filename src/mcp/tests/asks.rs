@@ -129,3 +129,57 @@ fn each_kind_of_field_a_server_may_ask_for_is_known() {
     }
     assert!(form::fields(&json!({"properties": {"deep": {"type": "object"}}}), None).is_err());
 }
+
+/// What comes of a call that a server answers with `-32042` so many times, how often it was called, and what the person was asked.
+async fn visiting(
+    answer: Option<ElicitationAnswer>,
+    refusals: usize,
+    data: Value,
+) -> (Result<String, String>, usize, Vec<Elicitation>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let launcher = scripted(move |mut pipes: Pipes| {
+        let (calls, data) = (Arc::clone(&counted), data.clone());
+        async move {
+            while let Some(request) = pipes.until_call(&[tool("ask")]).await {
+                if calls.fetch_add(1, Ordering::SeqCst) < refusals {
+                    let error = json!({"code": -32042, "message": "visit first", "data": data});
+                    pipes.say(json!({"jsonrpc": "2.0", "id": request["id"], "error": error})).await;
+                } else {
+                    pipes.answer(&request, text("there")).await;
+                }
+            }
+        }
+    });
+    let person = answer.map(|answer| Arc::new(Person { answer, asked: Mutex::default() }));
+    let asks = person.clone().map(|person| person as Arc<dyn RemoteAsks>);
+    let servers = Servers::new(vec![spec("one")], Wires { launcher: Some(launcher), asks, ..Wires::default() });
+    let told = call(&servers, "ask").await.map_err(|error| error.to_string()).map(|result| match &result.content[..] {
+        [RemoteContent::Text(text)] => text.clone(),
+        other => panic!("{other:?}"),
+    });
+    let asked = person.map(|person| person.asked.lock().unwrap().clone()).unwrap_or_default();
+    (told, calls.load(Ordering::SeqCst), asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_wants_an_address_visited_first_is_made_once_more_when_the_person_did() {
+    let url = "https://example.org/sign?a=1";
+    let data = json!({"elicitations": [{"mode": "url", "elicitationId": "e", "url": url, "message": "Sign in."}]});
+    let (told, calls, asked) = visiting(Some(accept(json!({}))), 1, data.clone()).await;
+    assert_eq!((told.as_deref(), calls), (Ok("there"), 2));
+    assert_eq!((asked[0].message.as_str(), &asked[0].wanted), ("Sign in.", &Wanted::Visit { url: url.to_owned() }));
+    let (told, calls, asked) = visiting(Some(accept(json!({}))), 9, data.clone()).await;
+    assert_eq!((calls, asked.len()), (2, 1), "once more, and no oftener");
+    assert!(told.unwrap_err().contains("-32042"));
+    for nobody in [Some(ElicitationAnswer::Decline), None] {
+        let (told, calls, _) = visiting(nobody, 9, data.clone()).await;
+        let told = told.unwrap_err();
+        assert!(calls == 1 && told.contains(url) && told.contains("a person has visited"), "{told}");
+    }
+    let odd = json!({"elicitations": [{"url": "file:///etc/passwd", "message": "x"}]});
+    let (told, calls, asked) = visiting(Some(accept(json!({}))), 9, odd).await;
+    assert!(told.is_err() && calls == 1 && asked.is_empty(), "no address of a page");
+    let (told, ..) = visiting(Some(accept(json!({}))), 9, Value::Null).await;
+    assert!(told.unwrap_err().contains("names none"));
+}

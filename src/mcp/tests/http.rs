@@ -297,3 +297,29 @@ async fn a_server_of_the_oldest_revision_is_noted_and_one_of_a_newer_is_not() {
         assert!(status(&servers).notes.iter().all(|note| note.contains("revision 2024-11-05")));
     }
 }
+
+#[tokio::test]
+async fn a_body_that_is_nested_without_end_is_an_error_and_nothing_more() {
+    let deep = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+    let bomb = move |request: &Request, result: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request.body["id"]);
+        Answer::of(200, "content-type: application/json\r\n", &body)
+    };
+    let result = format!(r#"{{"content":[],"structuredContent":{}}}"#, deep(100_000));
+    let web = Web::start(move |request| {
+        let result = result.clone();
+        async move { usual(&request).unwrap_or_else(|| bomb(&request, &result)) }
+    })
+    .await;
+    let servers = over(&web, HttpKind::Streamable);
+    assert!(call(&servers, "add").await.is_err());
+    assert!(call(&servers, "add").await.is_err(), "and it can be called again");
+    let listed = format!(r#"{{"tools":[{{"name":"bomb","inputSchema":{}}}]}}"#, deep(100_000));
+    let web = Web::start(move |request| {
+        let listed = listed.clone();
+        async move { if request.method() == "tools/list" { bomb(&request, &listed) } else { usual(&request).unwrap() } }
+    })
+    .await;
+    let state = looked(&over(&web, HttpKind::Streamable)).await;
+    assert!(matches!(state, ServerState::Unreachable { .. }), "{state:?}");
+}
