@@ -7,6 +7,8 @@ use crate::protocol::Risk;
 use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
+/// What reading a resource of a server is judged as: a tool of it.
+pub const READING: &str = "resources/read";
 const CHANGED: &str = "its description or its arguments changed since it was allowed";
 
 /// A tool as its server offers it now.

@@ -3,7 +3,7 @@
 use super::Host;
 use super::calls::{Patience, in_time, outcome};
 use crate::agent::limits::CHANNEL_DEPTH;
-use crate::agent::turn::Input;
+use crate::agent::turn::{Input, Resource};
 use crate::policy::Permit;
 use crate::ports::{Plan, RunContext};
 use crate::protocol::ToolCall;
@@ -24,7 +24,7 @@ impl Host {
         });
     }
 
-    pub(super) fn read_mentions(&self, ticket: u64, runs: Vec<(Plan, Permit)>, resources: Vec<(String, String)>) {
+    pub(super) fn read_mentions(&mut self, ticket: u64, runs: Vec<(Plan, Permit)>, resources: Vec<Resource>) {
         let handed_over = self.hand_over(resources);
         let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         tokio::spawn(async move {

@@ -7,6 +7,7 @@ use crate::agent::limits::{
     CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, MAX_OFFERED, OFFERED_SECONDS,
     RESOURCE_BYTES, SERVER_PROMPT_BYTES, SERVER_SECONDS,
 };
+use crate::agent::turn::Resource;
 use crate::ports::{BoxFuture, RemoteAsks, RemoteContent, RemoteError, RemoteServers};
 use crate::protocol::{
     CallId, Command, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, LookUp, LookedUp,
@@ -250,16 +251,18 @@ impl Host {
     }
 
     /// What a prompt names of servers, in the same order: as text, bounded, without what is secret in it.
-    pub(super) fn hand_over(&self, resources: Vec<(String, String)>) -> impl Future<Output = Vec<ToolResult>> + Send + use<> {
+    /// Where the policy asks, the person is asked first.
+    pub(super) fn hand_over(&mut self, resources: Vec<Resource>) -> impl Future<Output = Vec<ToolResult>> + Send + use<> {
+        let asked = resources.into_iter().map(|one| (self.asked_first(&one), one)).collect::<Vec<_>>();
         let remote = self.servers.as_ref().map(|servers| Arc::clone(&servers.remote));
         let (redactor, kill) = (Arc::clone(&self.redactor), self.kill.clone());
         async move {
-            let read = resources.into_iter().enumerate().map(|(at, (server, uri))| {
+            let read = asked.into_iter().enumerate().map(|(at, (asked, Resource { server, uri, .. }))| {
                 let (remote, redactor, kill) = (remote.clone(), Arc::clone(&redactor), kill.clone());
                 async move {
                     let id = CallId::new(format!("resource_{at}"));
                     let text = tokio::select! {
-                        text = resource_text(remote.as_deref(), &server, &uri) => text,
+                        text = resource_text(remote.as_deref(), &server, &uri, asked) => text,
                         () = kill.cancelled() => Err("the session ends".to_owned()),
                     };
                     match text {
@@ -270,6 +273,17 @@ impl Host {
             });
             join_all(read.collect::<Vec<_>>()).await
         }
+    }
+
+    /// The answer of the person, where one is asked before it is read.
+    fn asked_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
+        let why = resource.asks.as_deref()?;
+        let message =
+            format!("You named `{}` of it. It is asked for that, and what it says goes to the model. {why}", resource.uri);
+        let (send, answer) = oneshot::channel();
+        let (elicitation_id, server, wanted) = (String::new(), resource.server.clone(), Wanted::Form { fields: Vec::new() });
+        self.ask_for_server(Elicitation { elicitation_id, server, message, wanted }, send);
+        Some(answer)
     }
 
     /// Beside all else: a server may take its time.
@@ -385,8 +399,18 @@ fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
 }
 
 /// All the text of it; of what is no text it is said what it is.
-async fn resource_text(remote: Option<&dyn RemoteServers>, server: &str, uri: &str) -> Result<String, String> {
+async fn resource_text(
+    remote: Option<&dyn RemoteServers>,
+    server: &str,
+    uri: &str,
+    asked: Option<oneshot::Receiver<ElicitationAnswer>>,
+) -> Result<String, String> {
     let remote = remote.ok_or_else(|| format!("there is no MCP server `{server}` here"))?;
+    if let Some(asked) = asked
+        && !matches!(asked.await, Ok(ElicitationAnswer::Accept { .. }))
+    {
+        return Err("you did not say yes to it".to_owned());
+    }
     let read = in_time(remote.read_resource(server, uri)).await;
     let read = read.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
     let piece = |content: RemoteContent| match content {

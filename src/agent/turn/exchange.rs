@@ -16,6 +16,15 @@ pub struct Moment {
     pub jitter: f64,
 }
 
+/// What a prompt names of a server.
+#[derive(Debug)]
+pub struct Resource {
+    pub server: String,
+    pub uri: String,
+    /// Why the person is asked before it is read.
+    pub asks: Option<String>,
+}
+
 /// What happened.
 #[derive(Debug)]
 pub enum Input {
@@ -139,7 +148,7 @@ pub enum Effect {
         ticket: u64,
         runs: Vec<(Plan, Permit)>,
         /// What servers are to hand over, each by its server and address; their results come behind the others.
-        resources: Vec<(String, String)>,
+        resources: Vec<Resource>,
     },
     /// Ask this model from now on; answered by `Input::ModelOpened`.
     OpenModel {

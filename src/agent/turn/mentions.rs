@@ -1,7 +1,7 @@
 //! Files that a prompt names: read before the task begins, as far as they may be read without a question.
 
 use super::super::mentions::{Mention, mentions};
-use super::{Effect, Machine, Moment};
+use super::{Approver, Effect, Machine, Moment, Resource};
 use crate::policy::{Permit, Verdict};
 use crate::ports::{Durability, Plan};
 use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult, Waiting};
@@ -64,12 +64,35 @@ impl Machine {
                 Err(None) => {}
             }
         }
-        let resources: Vec<(String, String)> = opening.offered.iter().filter_map(Mention::resource).collect();
-        self.opening = Some(Opening { mentions: read, ..opening });
+        let mut resources = Vec::new();
+        let mut offered = Vec::new();
+        for mention in &opening.offered {
+            match self.may_be_handed_over(mention, at) {
+                Ok(resource) => {
+                    resources.push(resource);
+                    offered.push(mention.clone());
+                }
+                Err(message) => self.notice(message),
+            }
+        }
+        self.opening = Some(Opening { mentions: read, offered, ..opening });
         if runs.is_empty() && resources.is_empty() {
             self.mentions_read(ticket, Vec::new(), at);
         } else {
             self.out.push(Effect::ReadMentions { ticket, runs, resources });
+        }
+    }
+
+    /// Judged before anything is sent to the server.
+    fn may_be_handed_over(&self, mention: &Mention, at: Moment) -> Result<Resource, String> {
+        let path = &mention.path;
+        let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` names nothing of a server"))?;
+        let judged = self.policy.may_read_of(&server, at.now);
+        match judged.map_err(|denial| format!("`@{path}` is not read along: {} (rule: {})", denial.reason, denial.rule))? {
+            Some(why) if self.options.approver != Approver::Person => {
+                Err(format!("`@{path}` is not read along, for a person would be asked about that: {why}"))
+            }
+            asks => Ok(Resource { server, uri, asks }),
         }
     }
 

@@ -35,7 +35,7 @@ mod task;
 mod tests;
 
 pub use budget::Allowance;
-pub use exchange::{Effect, Input, Moment};
+pub use exchange::{Effect, Input, Moment, Resource};
 pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;

@@ -606,7 +606,8 @@ impl Sim {
                 Effect::ReadMentions { runs, resources, .. } => {
                     let names: Vec<_> =
                         runs.iter().map(|(plan, permit)| format!("{} by {}", plan.summary, permit.rule())).collect();
-                    let names = names.into_iter().chain(resources.into_iter().map(|(server, uri)| format!("{uri} of {server}")));
+                    let names =
+                        names.into_iter().chain(resources.into_iter().map(|one| format!("{} of {}", one.uri, one.server)));
                     format!("read mentions {}", names.collect::<Vec<_>>().join("; "))
                 }
                 Effect::OpenModel { name, .. } => format!("open model {name}"),

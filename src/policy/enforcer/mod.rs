@@ -170,6 +170,19 @@ impl Enforcer {
         self.grants("Mcp.Invoke") && self.layers.iter().all(|layer| invoke::may_list(server, layer))
     }
 
+    /// Whether what a server offers may be read: judged like a tool of it that changes nothing. Why a person is asked before, or why not.
+    pub fn may_read_of(&self, server: &str, now: Timestamp) -> Result<Option<String>, Denial> {
+        let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
+        self.offers(&offered.full_name())?;
+        let finding = Finding { reads_only: true, ..invoke::judge(&offered, &self.layers, now) };
+        let Decided { verdict, rule, reason, .. } = self.loosened(false, finding).decided;
+        match verdict {
+            VerdictKind::Allow => Ok(None),
+            VerdictKind::Ask => Ok(Some(format!("{reason} (rule: {rule})"))),
+            VerdictKind::Deny => Err(Denial { rule, reason, parts: Vec::new() }),
+        }
+    }
+
     /// Whether a server may ask the model of the session, and if so whether the person is asked each time.
     pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
         let Decided { verdict, rule, reason, .. } = invoke::sampling(server, &self.layers);
