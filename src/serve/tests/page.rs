@@ -19,6 +19,10 @@ const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/mode.rs"), &["Mode"]),
     (include_str!("../../protocol/message.rs"), &["StopReason"]),
     (include_str!("../../protocol/layer.rs"), &["PolicyLayer"]),
+    (
+        include_str!("../../protocol/server.rs"),
+        &["ServerStatus", "ServerState", "Elicitation", "Wanted", "FormField", "FieldKind", "ElicitationOutcome"],
+    ),
 ];
 
 /// The methods in the order of the page: parameters and result.
@@ -118,6 +122,25 @@ fn members(body: &str, indent: usize) -> Vec<Member> {
     found
 }
 
+/// What `key = "…"` says among the attributes.
+fn said<'a>(definition: &'a Definition, key: &str) -> Option<&'a str> {
+    definition.attributes.split(&format!("{key} = \"")).nth(1)?.split('"').next()
+}
+
+/// An enum whose variants have members: which it is stands in a member of its own.
+fn variants(page: &mut String, definition: &Definition, tag: &str) {
+    writeln!(page, "`{tag}` says which it is, and what other members there are:\n").unwrap();
+    page.push_str("| | member | is | |\n|---|---|---|---|\n");
+    for (name, doc, rows) in variants_of(&definition.body) {
+        writeln!(page, "| `{name}` | | | {} |", doc.replace('|', "\\|")).unwrap();
+        for Member { name, of, doc, optional, .. } in rows {
+            let may = if optional { " (may be absent)" } else { "" };
+            writeln!(page, "| | `{name}` | {}{may} | {} |", json_type(&of), doc.replace('|', "\\|")).unwrap();
+        }
+    }
+    page.push('\n');
+}
+
 /// The variants of an enum without fields, as they are written.
 fn words(definition: &Definition) -> Vec<(String, String)> {
     let (mut found, mut doc, mut renamed) = (Vec::new(), Vec::new(), None);
@@ -127,7 +150,7 @@ fn words(definition: &Definition) -> Vec<(String, String)> {
         } else if let Some(name) = line.strip_prefix("#[serde(rename = \"") {
             renamed = name.split('"').next().map(str::to_owned);
         } else if let Some(name) = line.strip_suffix(',').filter(|name| name.chars().all(char::is_alphanumeric)) {
-            let case = definition.attributes.split("rename_all = \"").nth(1).and_then(|rest| rest.split('"').next());
+            let case = said(definition, "rename_all");
             let snake = snake(name);
             let written = match case {
                 Some("SCREAMING_SNAKE_CASE") => snake.to_uppercase(),
@@ -162,6 +185,9 @@ fn snake(name: &str) -> String {
 fn json_type(of: &str) -> String {
     if let Some(inner) = of.strip_prefix("Vec<").and_then(|of| of.strip_suffix('>')) {
         return format!("list of {}", json_type(inner));
+    }
+    if let Some((one, other)) = of.strip_prefix('(').and_then(|of| of.strip_suffix(')')).and_then(|of| of.split_once(", ")) {
+        return format!("list of {} and {}", json_type(one), json_type(other));
     }
     if let Some(inner) = of.strip_prefix("Box<").and_then(|of| of.strip_suffix('>')) {
         return json_type(inner);
@@ -203,7 +229,9 @@ fn describe(page: &mut String, source: &str, name: &str) {
     if !definition.doc.is_empty() {
         writeln!(page, "{}\n", definition.doc).unwrap();
     }
-    if definition.is_enum {
+    if let Some(tag) = said(&definition, "tag").filter(|_| definition.is_enum) {
+        variants(page, &definition, tag);
+    } else if definition.is_enum {
         for (word, doc) in words(&definition) {
             writeln!(page, "* `{word}`{}{doc}", if doc.is_empty() { "" } else { ": " }).unwrap();
         }
@@ -215,7 +243,13 @@ fn describe(page: &mut String, source: &str, name: &str) {
 
 /// The variants of `EventKind`: name, comment, members.
 fn events() -> Vec<(String, String, Vec<Member>)> {
-    let body = definition(EVENTS, "EventKind").body;
+    let mut found = variants_of(&definition(EVENTS, "EventKind").body);
+    found.retain(|(name, ..)| !OF_SCREENS.iter().any(|one| snake(one) == *name));
+    found
+}
+
+/// The same of any enum.
+fn variants_of(body: &str) -> Vec<(String, String, Vec<Member>)> {
     let mut found = Vec::new();
     let (mut doc, mut lines) = (Vec::new(), body.lines().peekable());
     while let Some(line) = lines.next() {
@@ -233,7 +267,7 @@ fn events() -> Vec<(String, String, Vec<Member>)> {
             rows = members(&inner.join("\n"), 8);
         }
         let doc = std::mem::take(&mut doc).join(" ");
-        if !name.is_empty() && !OF_SCREENS.contains(&name.as_str()) {
+        if !name.is_empty() {
             found.push((snake(&name), doc, rows));
         }
     }
