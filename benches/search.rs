@@ -264,6 +264,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
         fetcher: Fetcher::default(),
         checkpoints: None,
+        editor: None,
         artifacts: None,
         changes: None,
         holding: Holding::nothing(),

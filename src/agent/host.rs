@@ -373,8 +373,12 @@ impl Host {
         match effect {
             Effect::Commit(..) => {}
             Effect::Emit { task_id, step_id, kind } => {
-                if let EventKind::ToolCompleted { tool_name, status, latency_ms, .. } = &kind {
+                if let EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } = &kind {
                     self.tool_uses.note(tool_name, *status, *latency_ms);
+                    self.router.journaled(Some(tool_call_id));
+                }
+                if let EventKind::Rewound(_) = &kind {
+                    self.router.journaled(None);
                 }
                 if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } | EventKind::Rewound(_) = &kind {
                     self.guides.forget();

@@ -23,7 +23,7 @@ use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Changes, Commands, Holding, Recovered, Router, Seen};
+use crate::tools::{self, Changes, Commands, Holding, InEditor, Recovered, Router, Seen};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -75,6 +75,8 @@ pub struct Kept {
     new_key: Arc<Notify>,
     /// Those that bring tools.
     servers: Option<Servers>,
+    /// What an editor has open.
+    editor: Option<InEditor>,
 }
 
 impl Kept {
@@ -89,6 +91,7 @@ impl Kept {
             checkpoints: snapshots,
             new_key: Arc::default(),
             servers: None,
+            editor: None,
         }
     }
 
@@ -100,6 +103,11 @@ impl Kept {
     /// From now on the tools are told of these.
     pub fn connected(&mut self, servers: Servers) {
         self.servers = Some(servers);
+    }
+
+    /// The session is one of an editor, which tells what it has open.
+    pub fn edited_in(&mut self, editor: InEditor) {
+        self.editor = Some(editor);
     }
 
     /// A key is known that was not: it is to be hidden from now on.
@@ -120,6 +128,7 @@ impl Kept {
             checkpoints: Some(self.checkpoints.clone()),
             artifacts: Some(self.artifacts.clone()),
             changes: Some(self.changes.clone()),
+            editor: self.editor.clone(),
             ..tool_settings(place, policy, holding)
         };
         match &self.servers {
@@ -421,6 +430,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         remote: None,
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,
+        editor: None,
         artifacts: None,
         changes: None,
         holding,

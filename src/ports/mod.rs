@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod baselines;
+mod buffers;
 mod checkpoints;
 mod guidance;
 mod journal;
@@ -15,6 +16,7 @@ mod rules;
 
 pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
 pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span, Standing, Touch, TouchedDirectory, Trail};
+pub use buffers::{BUFFER_BYTES, Buffers};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use guidance::{Guidance, Guide};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};

@@ -125,6 +125,11 @@ pub trait ToolRouter: Send + Sync {
     /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
     /// What changed since the plan was made is never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
+    /// What this call came to is in the journal; or what a rewind came to, where none is named. Whoever is told of it is told now,
+    /// and nobody waits here.
+    fn journaled(&self, call: Option<&CallId>) {
+        let _ = call;
+    }
     /// What this session kept whole, the oldest first.
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))

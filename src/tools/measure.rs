@@ -35,6 +35,7 @@ fn settings(workspace: &Path) -> Settings {
         remote: None,
         may_use: Arc::new(|_| Ok(())),
         checkpoints: None,
+        editor: None,
         changes: None,
         artifacts: None,
         commands: Commands::default(),

@@ -9,6 +9,7 @@ mod diff;
 mod habits;
 mod hints;
 mod http;
+mod in_editor;
 mod late;
 mod markers;
 #[cfg(feature = "fuzzing")]
@@ -36,6 +37,7 @@ mod write;
 pub use changes::Changes;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
 pub use hints::{Hints, Served};
+pub use in_editor::InEditor;
 pub use naming::Conflict;
 pub use outcome::found;
 pub use registry::built_in_names;

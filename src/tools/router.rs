@@ -8,7 +8,7 @@ use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
 use super::registry::{built_in, built_in_names, find, offered as tools_offered, resolve, unknown};
-use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
+use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, RunContext,
@@ -26,7 +26,6 @@ use crate::tools::shell::network;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use crate::tools::text::{drafted, running};
 use futures_util::FutureExt;
-use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -81,6 +80,9 @@ impl Router {
     async fn planned(&self, call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
         let settings = Arc::clone(&self.settings);
         let redactor = Arc::clone(&settings.redactor);
+        if let Some(editor) = &settings.editor {
+            editor.may_plan(&call, &settings).await.map_err(|error| hide_in_error(&redactor, error))?;
+        }
         let planned = tokio::task::spawn_blocking(move || {
             let plan = plan(call, &settings).and_then(|plan| open(plan, opens, &settings));
             plan.map_err(|error| hide_in_error(&redactor, error)).map(|plan| Plan {
@@ -219,7 +221,15 @@ impl ToolRouter for Router {
                 changes.note_others(&settings).await;
                 kept = Some(changes.keep(places).await);
             }
-            let result = match tool.run(payload, Arc::clone(&settings), context).await {
+            let ready = match settings.editor.as_ref().filter(|_| plan.changes) {
+                Some(editor) => editor.may_run((tool, &id), &plan.actions, &settings, &context.kill).await,
+                None => Ok(()),
+            };
+            let done = match ready {
+                Ok(()) => tool.run(payload, Arc::clone(&settings), context).await,
+                Err(error) => Err(error.into()),
+            };
+            let result = match done {
                 Ok(told) => ToolResult {
                     denied: told.denied,
                     changed: told.changed,
@@ -241,6 +251,12 @@ impl ToolRouter for Router {
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
         .boxed()
+    }
+
+    fn journaled(&self, call: Option<&CallId>) {
+        if let Some(editor) = &self.settings.editor {
+            editor.journaled(call);
+        }
     }
 
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
@@ -286,10 +302,13 @@ impl ToolRouter for Router {
 
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
         async move {
-            match &self.settings.changes {
-                Some(changes) => changes.rewind(&rewind, &self.settings).await,
-                None => Ok(FilesRewound::default()),
+            let Some(changes) = &self.settings.changes else { return Ok(FilesRewound::default()) };
+            if let Some(editor) = &self.settings.editor
+                && let Ok(planned) = changes.plan_rewind(rewind.since, &self.settings).await
+            {
+                editor.goes_back(planned.files.iter().map(|file| self.settings.workspace.join(&file.path)).collect()).await;
             }
+            changes.rewind(&rewind, &self.settings).await
         }
         .boxed()
     }
@@ -443,16 +462,4 @@ pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(unknown(tool_name, names.into_iter()))
-}
-
-fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {
-    match arguments {
-        Arguments::Object(object) => Ok(object.clone()),
-        Arguments::Malformed(text) => {
-            let shown: String = text.chars().take(200).collect();
-            let reason =
-                serde_json::from_str::<Map<String, Value>>(text).err().map(|error| format!(" ({error})")).unwrap_or_default();
-            Err(invalid(format!("the arguments are not a JSON object{reason}: `{shown}`; send the call again with one")))
-        }
-    }
 }

@@ -39,6 +39,11 @@ impl Seen {
         }
     }
 
+    /// The model is shown this content of it, which does not stand on the disk.
+    pub(in crate::tools) fn saw(&self, real: &Path, content: Fingerprint) {
+        self.locked().keep(real, content);
+    }
+
     /// Whether what stands there is what the model saw last. Files that it never saw pass, and so do those that are gone.
     ///
     /// Before a change that the model need not have read the file for: where it did not stand, it is not `wrote` afterwards, so that

@@ -9,12 +9,14 @@ use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{
-    Action, Amendable, Amendment, Artifact, ErrorCode, Image, Outside, PlaceChange, Proposal, SessionId, Target, ToolError,
+    Action, Amendable, Amendment, Arguments, Artifact, ErrorCode, Image, Outside, PlaceChange, Proposal, SessionId, Target,
+    ToolError,
 };
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::changes::Changes;
 use crate::tools::custom::CustomTool;
+use crate::tools::in_editor::InEditor;
 use crate::tools::remote::RemoteTools;
 use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
@@ -88,6 +90,8 @@ pub struct Settings {
     pub changes: Option<Changes>,
     /// Where what is too long for a thread is kept whole; none where nothing is.
     pub artifacts: Option<Arc<dyn Artifacts>>,
+    /// What an editor has open; none where there is none that says. Another policy keeps what is known of it.
+    pub editor: Option<InEditor>,
     /// What holds commands.
     pub holding: Holding,
     /// Those that go on; another policy keeps them.
@@ -375,4 +379,17 @@ pub(super) fn blocking<T: Into<Told> + Send + 'static>(
 
 pub(super) fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorCode::InvalidRequest, message)
+}
+
+/// The arguments of a call, if they are an object.
+pub(super) fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {
+    match arguments {
+        Arguments::Object(object) => Ok(object.clone()),
+        Arguments::Malformed(text) => {
+            let shown: String = text.chars().take(200).collect();
+            let reason =
+                serde_json::from_str::<Map<String, Value>>(text).err().map(|error| format!(" ({error})")).unwrap_or_default();
+            Err(invalid(format!("the arguments are not a JSON object{reason}: `{shown}`; send the call again with one")))
+        }
+    }
 }

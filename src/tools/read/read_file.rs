@@ -13,10 +13,13 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::locale;
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
+use crate::tools::in_editor;
 use crate::tools::output::image_type;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
 use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
+use crate::tools::write::document::Document;
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
+use futures_util::FutureExt as _;
 use lines::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -130,8 +133,20 @@ impl Tool for ReadFile {
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || Ok(read(&work, &settings)?))
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            // Whoever names an encoding means the bytes on the disk.
+            let unsaved = match work.encoding {
+                None => in_editor::unsaved(&work.target, &settings, &context).await,
+                Some(_) => None,
+            };
+            let read = move || match unsaved {
+                Some(document) => read_unsaved(&work, &document, &settings),
+                None => read(&work, &settings),
+            };
+            blocking(move || Ok(read()?)).await
+        }
+        .boxed()
     }
 }
 
@@ -189,10 +204,30 @@ fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
     {
         return Ok(told);
     }
-    if whole && !as_it_is && target.real.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb")) {
+    if whole && !as_it_is && is_notebook(target) {
         return read_notebook(work, &start, settings);
     }
     read_text(work, start, Some(file), bytes, settings).map(Told::from)
+}
+
+/// The text that the person's editor has and the disk does not.
+fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result<Told, ToolError> {
+    let target = &work.target;
+    settings.seen.saw(&target.real, document.fingerprint());
+    let text = document.text.as_bytes();
+    let told = if text.is_empty() {
+        format!("(`{}` is empty)", target.given).into()
+    } else if !work.raw && is_notebook(target) {
+        read_notebook(work, text, settings)?
+    } else {
+        let as_text = Work { encoding: Some(UTF_8), target: target.clone(), asked: work.asked, ..*work };
+        read_text(&as_text, text.to_vec(), None, text.len() as u64, settings)?.into()
+    };
+    Ok(Told { text: in_editor::noted(told.text, &target.given), ..told })
+}
+
+fn is_notebook(target: &Target) -> bool {
+    target.real.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
 fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {

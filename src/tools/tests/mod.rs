@@ -133,6 +133,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         text: crate::tools::TextTools::default(),
         helper: Helper::default(),
         checkpoints: None,
+        editor: None,
         artifacts: None,
         changes: None,
         holding: Holding::nothing(),

@@ -6,10 +6,12 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, cut_before};
 use crate::sys::file::{self, ReadError};
 use crate::tools::alias::Alias;
+use crate::tools::in_editor;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use crate::tools::write::document::Document;
 use crate::tools::write::replacement::with_lf;
+use futures_util::FutureExt as _;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -81,8 +83,12 @@ impl Tool for TextInspect {
         Ok(Draft::reads(format!("Inspect {}", target.given), target.clone(), Work { target, mode, section: arguments.section }))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || Ok(inspect(&work, &settings)?))
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            let unsaved = in_editor::unsaved(&work.target, &settings, &context).await;
+            blocking(move || Ok(inspect(&work, unsaved, &settings)?)).await
+        }
+        .boxed()
     }
 }
 
@@ -143,13 +149,20 @@ struct Seen {
     outline: Outline,
 }
 
-fn inspect(work: &Work, settings: &Settings) -> Result<String, ToolError> {
+fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings) -> Result<String, ToolError> {
     let target = &work.target;
     // What was read before and changed since is not known again by a part of it.
     if settings.seen.stands(&target.real) {
-        settings.seen.looks_at(&target.real);
+        match &unsaved {
+            Some(document) => settings.seen.saw(&target.real, document.fingerprint()),
+            None => settings.seen.looks_at(&target.real),
+        }
     }
-    let (bytes, document) = read(target, settings)?;
+    let is_unsaved = unsaved.is_some();
+    let (bytes, document) = match unsaved {
+        Some(document) => (document.text.len(), document),
+        None => read(target, settings)?,
+    };
     let text = with_lf(&document.text);
     let lines = visible::lines(&text, &settings.redactor).ok_or_else(|| {
         invalid(format!("`{}` holds hidden lines that cannot be told apart here; read it with ReadFile", target.given))
@@ -162,11 +175,12 @@ fn inspect(work: &Work, settings: &Settings) -> Result<String, ToolError> {
         Some(wanted) => Some(section::find(&seen.outline, wanted, "section")?),
         None => None,
     };
-    Ok(match (&work.mode, within) {
+    let told = match (&work.mode, within) {
         (Mode::Section, Some(index)) => one_section(&seen, index),
         (Mode::Structure | Mode::Section, _) => structure(&seen),
         (Mode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
-    })
+    };
+    Ok(if is_unsaved { in_editor::noted(told, &target.given) } else { told })
 }
 
 /// The file as text, or why it is none.

@@ -1,5 +1,6 @@
 //! How the bytes of a file are text, so that the same text gives the same bytes again.
 
+use crate::sys::file::Fingerprint;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 const UTF_8_BOM: &[u8] = &[0xEF, 0xBB, 0xBF];
@@ -108,5 +109,10 @@ impl Document {
         let document = Self { text, form };
         // The promise that untouched bytes stay is only kept where the way back is exact.
         if document.form.encode(&document.text).as_deref() == Some(bytes) { Ok(document) } else { Err(NotText::Malformed) }
+    }
+
+    /// Of the file that it would be.
+    pub(in crate::tools) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.form.encode(&self.text).unwrap_or_default())
     }
 }

@@ -1,0 +1,116 @@
+//! What is known of an editor's files: those it may not have followed yet, and what it is still to be told.
+
+use crate::protocol::CallId;
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+
+/// Files of which earlier texts are known, and texts of one.
+const MOST_FILES: usize = 1024;
+const MOST_TEXTS: usize = 64;
+/// Calls that wrote and of which the journal does not know yet.
+const MOST_CALLS: usize = 256;
+
+/// How an editor's text of a file stands to the disk's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stands {
+    Same,
+    /// It is what stood on the disk before aye wrote: the editor changed nothing, and does not know it.
+    Behind,
+    Unsaved,
+}
+
+#[derive(Default)]
+pub(super) struct Known {
+    /// Texts that stood on the disk before aye wrote another one there, since the editor had what the disk has.
+    before: HashMap<PathBuf, VecDeque<blake3::Hash>>,
+    /// What was written by calls, or by a rewind, the oldest first.
+    written: VecDeque<(Option<CallId>, Vec<PathBuf>)>,
+}
+
+impl Known {
+    pub(super) fn compare(&mut self, real: &Path, disk: blake3::Hash, buffer: blake3::Hash) -> Stands {
+        if disk == buffer {
+            // From now on another text is one that the person made.
+            self.before.remove(real);
+            return Stands::Same;
+        }
+        let was_there = self.before.get(real).is_some_and(|texts| texts.contains(&buffer));
+        if was_there { Stands::Behind } else { Stands::Unsaved }
+    }
+
+    /// These files are about to be written by this call, or by a rewind.
+    pub(super) fn begins(&mut self, call: Option<CallId>, files: Vec<(PathBuf, blake3::Hash)>) {
+        if files.is_empty() {
+            return;
+        }
+        for (real, text) in &files {
+            if self.before.len() >= MOST_FILES
+                && !self.before.contains_key(real)
+                && let Some(one) = self.before.keys().next().cloned()
+            {
+                self.before.remove(&one);
+            }
+            let texts = self.before.entry(real.clone()).or_default();
+            texts.push_back(*text);
+            if texts.len() > MOST_TEXTS {
+                texts.pop_front();
+            }
+        }
+        self.written.push_back((call, files.into_iter().map(|(real, _)| real).collect()));
+        if self.written.len() > MOST_CALLS {
+            self.written.pop_front();
+        }
+    }
+
+    /// What the call wrote, once.
+    pub(super) fn written(&mut self, call: Option<&CallId>) -> Vec<PathBuf> {
+        let (own, others) = std::mem::take(&mut self.written).into_iter().partition(|(of, _)| of.as_ref() == call);
+        self.written = others;
+        let own: VecDeque<(Option<CallId>, Vec<PathBuf>)> = own;
+        own.into_iter().flat_map(|(_, files)| files).collect()
+    }
+
+    /// The editor has what the disk has.
+    pub(super) fn follows(&mut self, real: &Path) {
+        self.before.remove(real);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stood_there_before_is_behind_until_the_editor_followed_and_then_it_is_unsaved() {
+        let [one, two, three] = ["1", "2", "3"].map(|text| blake3::hash(text.as_bytes()));
+        let (mut known, real) = (Known::default(), Path::new("/w/a"));
+        assert_eq!(known.compare(real, one, two), Stands::Unsaved);
+        known.begins(Some(CallId::new("c")), vec![(real.to_owned(), one)]);
+        known.begins(Some(CallId::new("d")), vec![(real.to_owned(), two)]);
+        assert_eq!((known.compare(real, three, one), known.compare(real, three, two)), (Stands::Behind, Stands::Behind));
+        assert_eq!(known.compare(real, three, three), Stands::Same);
+        assert_eq!(known.compare(real, three, one), Stands::Unsaved);
+    }
+
+    #[test]
+    fn what_a_call_wrote_is_handed_out_once_and_only_for_it() {
+        let (mut known, text) = (Known::default(), blake3::hash(b""));
+        known.begins(Some(CallId::new("c")), vec![("/w/a".into(), text)]);
+        known.begins(None, vec![("/w/b".into(), text)]);
+        assert_eq!(known.written(Some(&CallId::new("x"))), [] as [PathBuf; 0]);
+        assert_eq!(known.written(Some(&CallId::new("c"))), [PathBuf::from("/w/a")]);
+        assert_eq!(known.written(Some(&CallId::new("c"))), [] as [PathBuf; 0]);
+        assert_eq!(known.written(None), [PathBuf::from("/w/b")]);
+    }
+
+    #[test]
+    fn what_is_known_is_bounded() {
+        let (mut known, text) = (Known::default(), blake3::hash(b""));
+        for number in 0..2 * MOST_FILES {
+            known.begins(Some(CallId::new(number.to_string())), vec![(format!("/w/{number}").into(), text)]);
+            known.begins(None, vec![("/w/same".into(), text)]);
+        }
+        assert!(known.before.len() <= MOST_FILES && known.written.len() <= MOST_CALLS);
+        assert!(known.before.values().all(|texts| texts.len() <= MOST_TEXTS));
+    }
+}

@@ -1,0 +1,57 @@
+//! The text of a file on the disk and in an editor, and whether they are one.
+
+use crate::sys::file;
+use crate::tools::write::document::{Document, Form};
+use crate::tools::write::replacement::replace_all;
+use std::path::{Path, PathBuf};
+
+const BOM: char = '\u{FEFF}';
+
+/// The text of a file in UTF-8. Others are none that an editor is asked for: it may well read them otherwise than aye does.
+pub(super) async fn on_disk(real: &Path, most_bytes: u64) -> Option<Document> {
+    let real: PathBuf = real.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let document = Document::decode(&file::read(&real, most_bytes).ok()?).ok()?;
+        matches!(document.form, Form::Utf8 | Form::Utf8Bom).then_some(document)
+    });
+    read.await.ok().flatten()
+}
+
+/// Names a text by what is in its lines: how they end, a BOM and whether the last one ends make no difference, since editors keep
+/// those beside the text.
+pub(super) fn named(text: &str) -> blake3::Hash {
+    let text = text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+    blake3::hash(text.strip_suffix('\n').unwrap_or(&text).as_bytes())
+}
+
+/// What would stand on the disk if the editor saved its text now.
+pub(super) fn as_saved(disk: &Document, buffer: &str) -> Document {
+    let mut text = buffer.strip_prefix(BOM).unwrap_or(buffer).to_owned();
+    if disk.text.ends_with('\n') && !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Document { text: replace_all(&disk.text, &text), form: disk.form }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_lines_a_bom_and_the_last_end_make_no_difference() {
+        for same in ["one\r\ntwo\r\n", "\u{FEFF}one\ntwo\n", "one\ntwo", "one\rtwo\r"] {
+            assert_eq!(named(same), named("one\ntwo\n"), "{same:?}");
+        }
+        for other in ["one\n\ntwo\n", "one\ntwo\n\n", "one two\n", ""] {
+            assert_ne!(named(other), named("one\ntwo\n"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_editor_s_text_is_taken_as_it_would_be_saved() {
+        let disk = Document { text: "one\r\ntwo\r\n".to_owned(), form: Form::Utf8Bom };
+        let saved = as_saved(&disk, "\u{FEFF}one\nTWO");
+        assert_eq!((saved.text.as_str(), saved.form), ("one\r\nTWO\r\n", Form::Utf8Bom));
+        assert_eq!(as_saved(&disk, "").text, "");
+    }
+}
