@@ -2,6 +2,7 @@
 
 mod capabilities;
 
+use super::buffers::Buffers;
 use super::commands::Registry;
 use super::host::{Asked, Host, Opened, Refusal, Which};
 use super::session::{ASKS, Ask, Session, TASK_RUNNING};
@@ -11,7 +12,8 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AuthenticateResponse, CancelNotification, ClientNotification, ClientRequest, CloseSessionResponse, DeleteSessionResponse,
     InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionResponse, McpServer, NewSessionResponse,
-    RequestPermissionRequest, RequestPermissionResponse, ResumeSessionResponse, SessionInfo, SessionNotification, SessionUpdate,
+    ReadTextFileRequest, RequestPermissionRequest, RequestPermissionResponse, ResumeSessionResponse, SessionInfo,
+    SessionNotification, SessionUpdate, WriteTextFileRequest,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Channel, Error, on_receive_notification, on_receive_request};
@@ -118,6 +120,15 @@ impl Client {
     ) -> impl Future<Output = Result<RequestPermissionResponse, String>> + Send + 'static {
         let sent = self.connection.send_request(request);
         async move { sent.block_task().await.map_err(|error| error.message) }
+    }
+
+    pub async fn read_file(&self, request: ReadTextFileRequest) -> Result<String, String> {
+        let answer = self.connection.send_request(request).block_task().await;
+        answer.map(|answer| answer.content).map_err(|error| error.message)
+    }
+
+    pub async fn write_file(&self, request: WriteTextFileRequest) -> Result<(), String> {
+        self.connection.send_request(request).block_task().await.map(drop).map_err(|error| error.message)
     }
 }
 
@@ -378,12 +389,14 @@ impl Door {
         if let Which::Stored { id, .. } = &asked.which {
             self.close(id).await;
         }
+        let buffers = Buffers::of(&client);
+        let asked = Asked { buffers: buffers.clone(), ..asked };
         let opened: Opened = match self.front.host.open(asked).await {
             Ok(opened) => opened,
             Err(refusal) => return reply::<()>(to, Err(refusal.into())),
         };
         let (asks, receive) = mpsc::channel(ASKS);
-        let (mut session, history, notices) = Session::begin(client, self.front.registry, opened).await;
+        let (mut session, history, notices) = Session::begin(client, buffers, self.front.registry, opened).await;
         let id = session.id().to_string();
         session.tell_history(history).await;
         self.sessions().insert(id.clone(), asks);
@@ -435,5 +448,5 @@ fn asked(which: Which, cwd: PathBuf, more: Vec<PathBuf>, servers: Vec<McpServer>
         return Err(wrong(format!("`{}` is no absolute path of a directory", path.display())));
     }
     let servers = servers.into_iter().map(capabilities::server).collect::<Result<Vec<_>, _>>()?;
-    Ok(Asked { which, directory: cwd, more, servers })
+    Ok(Asked { which, directory: cwd, more, servers, buffers: None })
 }

@@ -1,5 +1,6 @@
 //! What stands behind the connection: whoever opens sessions, and the files beside one.
 
+use super::buffers::Buffers;
 use crate::protocol::{Command, Effort, Event, Mode, SessionId};
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ pub struct Asked {
     pub more: Vec<PathBuf>,
     /// The editor's servers of tools, for this session.
     pub servers: Vec<Server>,
+    /// What it has open, where it tells.
+    pub buffers: Option<Buffers>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The Agent Client Protocol: the same sessions in an editor, over its pipes.
 
 mod blocks;
+mod buffers;
 mod calls;
 mod commands;
 mod connection;
@@ -15,5 +16,6 @@ mod told;
 mod turn;
 mod wire;
 
+pub use buffers::Buffers;
 pub use connection::{Ended, Front, Looks, serve};
 pub use host::{Answer, Asked, Authentication, Files, Host, Listed, Opened, Refusal, Server, ServerReach, Which};

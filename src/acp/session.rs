@@ -4,6 +4,7 @@ mod asking;
 mod setting;
 
 use super::blocks;
+use super::buffers::Buffers;
 use super::calls;
 use super::commands::{self, Meant, Registry};
 use super::connection::{Client, Reply, refuse, reply, wrong};
@@ -70,6 +71,7 @@ pub struct Session {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
     files: Arc<dyn Files>,
+    buffers: Option<Buffers>,
     ended: BoxFuture<'static, ()>,
     told: Told,
     options: Options,
@@ -92,9 +94,17 @@ pub struct Session {
 
 impl Session {
     /// Waits until it is known what can be chosen in it.
-    pub async fn begin(mut client: Client, registry: Registry, opened: Opened) -> (Self, Vec<Event>, Vec<String>) {
+    pub async fn begin(
+        mut client: Client,
+        buffers: Option<Buffers>,
+        registry: Registry,
+        opened: Opened,
+    ) -> (Self, Vec<Event>, Vec<String>) {
         let Opened { id, directory, laxest, title, effort, commands, events, history, notices, files, room, ended } = opened;
         client.flow = Some(Arc::new(room));
+        if let Some(buffers) = &buffers {
+            buffers.belong_to(&id);
+        }
         let told = Told::new(client.looks, client.understands(), directory, title);
         let options = Options { mode: Mode::default(), laxest, model: String::new(), effort, models: Vec::new() };
         let mut session = Self {
@@ -104,6 +114,7 @@ impl Session {
             commands,
             events,
             files,
+            buffers,
             ended,
             told,
             options,
@@ -264,6 +275,9 @@ impl Session {
     }
 
     async fn begin_turn(&mut self, request: PromptRequest, to: Reply) {
+        if let Some(buffers) = &self.buffers {
+            buffers.prompted();
+        }
         let text = match blocks::prompt(request.prompt, self.told.directory(), &*self.files).await {
             Ok(text) => text,
             Err(message) => return reply::<PromptResponse>(to, Err(wrong(message))),

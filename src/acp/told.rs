@@ -17,6 +17,9 @@ const TITLE_BYTES: usize = 80;
 /// What an editor understands beyond what all do.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Understands {
+    /// It tells what it has of files, and takes what stands in them.
+    pub reads_files: bool,
+    pub writes_files: bool,
     pub notices: bool,
     pub compactions: bool,
     /// A terminal in which aye can be set up.

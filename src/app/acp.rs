@@ -1,6 +1,7 @@
 //! `aye acp`: sessions for an editor, over its pipes.
 
 mod beside;
+mod buffers;
 mod servers;
 
 use super::cli::{Common, Nesting, SessionChoice};
@@ -28,8 +29,10 @@ use crate::protocol::{Command, Mode};
 use crate::store::{SessionSummary, Store, StoreError};
 use crate::sys::instance::Instance;
 use crate::sys::signals::hang_up_is_ignored;
+use crate::tools::InEditor;
 use crate::{text, tui};
 use beside::Beside;
+use buffers::OfEditor;
 use futures_util::future::FutureExt as _;
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
@@ -295,6 +298,9 @@ fn begin(
             super::warn(&line);
         }
         notices.push(line);
+    }
+    if let Some(editor) = OfEditor::of(&asked) {
+        session.kept.edited_in(InEditor::new(Arc::new(editor)));
     }
     let (servers, problems) = servers::specs(asked.servers);
     notices.extend(problems);

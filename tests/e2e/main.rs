@@ -26,6 +26,7 @@ mod crash_store;
 mod custom_tools;
 mod demo;
 mod doctor;
+mod editor_files;
 mod editors;
 mod effects;
 mod exec;

@@ -16,6 +16,9 @@ const SCHEMA: &str = "file:///acp.json";
 /// What the editor says to a question: one of its options, or nothing yet.
 type Answers = Box<dyn FnMut(&Value) -> Option<Value>>;
 
+/// What the editor says of its files: a `result` or an `error`, or nothing at all.
+type OfFiles = Box<dyn FnMut(&Value) -> Option<Value>>;
+
 pub struct Editor {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -29,6 +32,9 @@ pub struct Editor {
     /// Questions, in their order.
     pub questions: Vec<Value>,
     answers: Answers,
+    /// What was asked of its files, in its order.
+    pub of_files: Vec<Value>,
+    files: Option<OfFiles>,
     responses: VecDeque<Value>,
     schema: Option<Schema>,
 }
@@ -36,8 +42,13 @@ pub struct Editor {
 impl Editor {
     /// Starts it and says hello.
     pub fn start(project: &Project, arguments: &[&str]) -> Self {
+        Self::start_with(project, arguments, &json!({"session": {"notices": {}}}))
+    }
+
+    /// The same with what this editor can do.
+    pub fn start_with(project: &Project, arguments: &[&str], can: &Value) -> Self {
         let mut editor = Self::silent(project, arguments);
-        let hello = json!({"protocolVersion": 1, "clientCapabilities": {"session": {"notices": {}}}});
+        let hello = json!({"protocolVersion": 1, "clientCapabilities": can});
         assert_eq!(editor.call("initialize", hello).unwrap()["protocolVersion"], 1);
         editor
     }
@@ -76,6 +87,8 @@ impl Editor {
             updates: Vec::new(),
             questions: Vec::new(),
             answers: Box::new(|_| None),
+            of_files: Vec::new(),
+            files: None,
             responses: VecDeque::new(),
             schema: Schema::read(),
         }
@@ -89,6 +102,12 @@ impl Editor {
             Some(json!({"outcome": "selected", "optionId": option["optionId"]}))
         });
     }
+
+    /// Says this of its files from now on. Before it was told what to say, nobody may ask.
+    pub fn says_of_files(&mut self, says: impl FnMut(&Value) -> Option<Value> + 'static) {
+        self.files = Some(Box::new(says));
+    }
+
     /// Writes a line as it is.
     pub fn write(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
@@ -154,6 +173,13 @@ impl Editor {
                     self.write(&json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}).to_string());
                 }
             }
+            (Some("fs/read_text_file" | "fs/write_text_file"), Some(id)) if self.files.is_some() => {
+                self.of_files.push(message.clone());
+                if let Some(mut answer) = self.files.as_mut().and_then(|says| says(&message)) {
+                    (answer["jsonrpc"], answer["id"]) = ("2.0".into(), id);
+                    self.write(&answer.to_string());
+                }
+            }
             (Some("$/cancel_request"), None) => {}
             (None, Some(_)) => self.responses.push_back(message),
             _ => panic!("nobody expects this: {message}"),
@@ -172,6 +198,8 @@ impl Editor {
         let (definition, value) = match message.get("method").and_then(Value::as_str) {
             Some("session/update") => ("SessionNotification".to_owned(), &message["params"]),
             Some("session/request_permission") => ("RequestPermissionRequest".to_owned(), &message["params"]),
+            Some("fs/read_text_file") => ("ReadTextFileRequest".to_owned(), &message["params"]),
+            Some("fs/write_text_file") => ("WriteTextFileRequest".to_owned(), &message["params"]),
             Some("$/cancel_request") => ("CancelRequestNotification".to_owned(), &message["params"]),
             Some(other) => panic!("`{other}` is no method of an agent"),
             None if message.get("error").is_some() => ("Error".to_owned(), &message["error"]),

@@ -14,6 +14,8 @@ use agent_client_protocol::v1::schema::{
 pub fn understood(client: &ClientCapabilities) -> Understands {
     let session = client.session.as_ref();
     Understands {
+        reads_files: client.fs.read_text_file,
+        writes_files: client.fs.write_text_file,
         notices: session.is_some_and(|session| session.notices.is_some()),
         compactions: session.is_some_and(|session| session.compaction.is_some()),
         terminal_sign_in: client.auth.terminal,

@@ -1,0 +1,62 @@
+//! The files that the editor of a session has open, as the tools ask for them: by real paths, and within its directories.
+
+use crate::acp::{Asked, Buffers};
+use crate::ports;
+use futures_util::future::{BoxFuture, FutureExt as _, ready};
+use std::path::{Path, PathBuf};
+
+pub struct OfEditor {
+    buffers: Buffers,
+    /// The directories of the session: where they really are, and what the editor calls them.
+    directories: Vec<(PathBuf, PathBuf)>,
+}
+
+impl OfEditor {
+    /// Of the editor that asked for this session, where it tells of its files.
+    pub fn of(asked: &Asked) -> Option<Self> {
+        let buffers = asked.buffers.clone()?;
+        let real = |given: &PathBuf| given.canonicalize().ok().map(|real| (real, given.clone()));
+        let directories = std::iter::once(&asked.directory).chain(&asked.more).filter_map(real).collect();
+        Some(Self { buffers, directories })
+    }
+
+    fn named(&self, real: &Path) -> Option<PathBuf> {
+        named(&self.directories, real)
+    }
+}
+
+/// As the editor calls it: where one directory lies in another, by the nearest.
+fn named(directories: &[(PathBuf, PathBuf)], real: &Path) -> Option<PathBuf> {
+    let within =
+        |(own, given): &(PathBuf, PathBuf)| real.strip_prefix(own).ok().map(|rest| (own.components().count(), given.join(rest)));
+    directories.iter().filter_map(within).max_by_key(|(depth, _)| *depth).map(|(_, path)| path)
+}
+
+impl ports::Buffers for OfEditor {
+    fn text(&self, real: &Path) -> BoxFuture<'static, Option<String>> {
+        let Some(path) = self.named(real) else { return ready(None).boxed() };
+        let buffers = self.buffers.clone();
+        async move { buffers.text(path).await }.boxed()
+    }
+
+    fn follow(&self, real: &Path, text: String) -> BoxFuture<'static, bool> {
+        let Some(path) = self.named(real) else { return ready(false).boxed() };
+        let buffers = self.buffers.clone();
+        async move { buffers.follow(path, text).await }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_as_the_editor_calls_its_directory_and_one_outside_is_not_called() {
+        let directories = [("/data/p".into(), "/home/me/p".into()), ("/data/p/lib".into(), "/home/me/lib".into())];
+        let name = |real: &str| named(&directories, Path::new(real)).map(|path| path.display().to_string());
+        assert_eq!(name("/data/p/a.rs").as_deref(), Some("/home/me/p/a.rs"));
+        assert_eq!(name("/data/p/lib/b.rs").as_deref(), Some("/home/me/lib/b.rs"));
+        assert_eq!(name("/data/p2/a.rs"), None);
+        assert_eq!(name("/etc/passwd"), None);
+    }
+}
