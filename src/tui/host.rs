@@ -84,8 +84,8 @@ struct Host {
     signals: Signals,
     began: Instant,
     last_frame: Option<Instant>,
-    /// When the model is to be told the time, until it was.
-    deadline: Option<u64>,
+    /// When the model was drawn last, or told the time: what time alone changed since is not on the screen.
+    told_time: u64,
     urgent: bool,
     title: String,
     /// What was switched on before the terminal was given back.
@@ -147,7 +147,7 @@ impl Host {
             },
             began: Instant::now(),
             last_frame: None,
-            deadline: None,
+            told_time: 0,
             urgent: true,
             title: String::new(),
             pushed: Vec::new(),
@@ -196,8 +196,9 @@ impl Host {
                 Happened::Signal(number) => (Instant::now(), vec![Msg::Signal(number)]),
                 Happened::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
                 Happened::Time => {
-                    self.deadline = None;
-                    (Instant::now(), vec![Msg::Time])
+                    let now = Instant::now();
+                    self.told_time = self.since_start(now);
+                    (now, vec![Msg::Time])
                 }
                 Happened::Colours => {
                     self.model.dirty = true;
@@ -245,13 +246,9 @@ impl Host {
     }
 
     /// When the next frame or the next deadline of the model is due.
-    fn wake_at(&mut self) -> Option<Instant> {
-        let now = self.since_start(Instant::now());
-        // One that passed while something else happened is told all the same.
-        if self.deadline.is_none_or(|at| at > now) {
-            self.deadline = self.model.deadline(now);
-        }
-        let deadline = self.deadline.map(|at| self.began + Duration::from_millis(at));
+    fn wake_at(&self) -> Option<Instant> {
+        // Not from now on: one that passed while a frame was drawn, or while something else happened, is told all the same.
+        let deadline = self.model.deadline(self.told_time).map(|at| self.began + Duration::from_millis(at));
         let frame = self.model.dirty.then(|| self.frame_due());
         [deadline, frame].into_iter().flatten().min()
     }
@@ -343,6 +340,7 @@ impl Host {
         self.model.dirty = false;
         self.urgent = false;
         self.last_frame = Some(now);
+        self.told_time = self.told_time.max(at);
         Ok(())
     }
 

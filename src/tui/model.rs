@@ -438,7 +438,8 @@ impl Model {
         (&mut self.transcript, look)
     }
 
-    /// The next moment at which time alone changes something; none while nothing goes on.
+    /// The next moment after this one at which time alone changes something; none while nothing goes on. Asked from the time of what
+    /// is on the screen, it is never missed.
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.panels.deadline(now);
         let said = self.said.as_ref().map(|(_, until)| *until);

@@ -773,6 +773,18 @@ fn while_the_choices_do_not_work_yet_the_hints_say_so() {
 }
 
 #[test]
+fn the_frame_after_which_the_choices_work_is_due_to_the_millisecond() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    draw(&mut model, 5000);
+    let due = model.deadline(5000).unwrap();
+    // Seen from a frame right before it too, however long that frame took.
+    assert!(draw(&mut model, due - 1).contains("a moment …"));
+    assert_eq!(model.deadline(due - 1), Some(due));
+    assert!(!draw(&mut model, due).contains("a moment …"));
+}
+
+#[test]
 fn a_call_that_was_stopped_is_not_said_to_have_failed() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 1000);
