@@ -40,21 +40,22 @@ fn main() {
     runtime.block_on(async {
         for bytes in TEXTS {
             let (own, through) = (read(bytes), local(bytes).await);
-            row(&format!("a file of {bytes} bytes is read"), own, f64::NAN);
-            row(&format!("ReadFile of {bytes} bytes"), through, f64::NAN);
-            row(&format!("what a local call adds, {bytes} bytes"), through - own, 1.0);
+            row(&format!("a file of {bytes} bytes is read"), own, None);
+            row(&format!("ReadFile of {bytes} bytes"), through, None);
+            row(&format!("what a local call adds, {bytes} bytes"), through - own, Some(1.0));
             let (own, through) = (bare(bytes).await, remote(bytes).await);
-            row(&format!("the server and its pipes alone, {bytes} bytes"), own, f64::NAN);
-            row(&format!("a tool of the server, {bytes} bytes"), through, f64::NAN);
-            row(&format!("what an MCP call adds, {bytes} bytes"), through - own, 3.0);
+            row(&format!("the server and its pipes alone, {bytes} bytes"), own, None);
+            row(&format!("a tool of the server, {bytes} bytes"), through, None);
+            row(&format!("what an MCP call adds, {bytes} bytes"), through - own, Some(3.0));
         }
     });
     starts();
 }
 
-fn row(figure: &str, measured: f64, limit: f64) {
-    let mark = if measured > limit { "  over" } else { "" };
-    println!("{figure:<52} {measured:>7.3} ms {limit:>7.2} ms{mark}");
+fn row(figure: &str, measured: f64, limit: Option<f64>) {
+    let mark = if limit.is_some_and(|limit| measured > limit) { "  over" } else { "" };
+    let limit = limit.map_or_else(String::new, |limit| format!("{limit:>7.2} ms"));
+    println!("{figure:<52} {measured:>7.3} ms {limit}{mark}");
 }
 
 /// With servers that never say a word, in turns with none.
@@ -71,10 +72,10 @@ fn starts() {
         ten.push(until_prompt(&with, &[]));
     }
     let (none, ten) = (median(none), median(ten));
-    row("start to prompt, no server", none, f64::NAN);
-    row(&format!("start to prompt, {SERVERS} servers"), ten, f64::NAN);
+    row("start to prompt, no server", none, None);
+    row(&format!("start to prompt, {SERVERS} servers"), ten, None);
     // What lies within the noise of two such figures is nothing.
-    row("what they add", ten - none, 1.0);
+    row("what they add", ten - none, Some(1.0));
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {
