@@ -30,7 +30,7 @@ pub fn picture(lines: Vec<Line<'static>>, width: u16) -> String {
 
 #[track_caller]
 pub fn check(name: &str, picture: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/screens").join(format!("{name}.txt"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/screen").join(format!("{name}.txt"));
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, picture).expect("a picture written");
         return;
