@@ -6,6 +6,7 @@ use super::front::{Ahead, Editor, Ended, Front, Outcome, Start};
 use super::highlight;
 use super::input::{Answer, Input, Reader};
 use super::model::{EditFile, Effect, Model};
+use super::pace::Pace;
 use super::status;
 use super::terminal::{self, Modes, Push};
 use super::update::{Msg, begin, is_text, update};
@@ -21,10 +22,6 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
-/// Between frames that only show new text.
-const STREAM_FRAME: Duration = Duration::from_millis(33);
-/// Between frames that show keys.
-const KEY_FRAME: Duration = Duration::from_millis(4);
 /// Events taken in before a frame is drawn.
 const EVENTS_A_FRAME: usize = 8192;
 /// For the answers of the terminal that have not come yet: whoever reads next is not to find them.
@@ -82,11 +79,7 @@ struct Host {
     beginning: Beginning,
     editor: Editor,
     signals: Signals,
-    began: Instant,
-    last_frame: Option<Instant>,
-    /// When the model was drawn last, or told the time: what time alone changed since is not on the screen.
-    told_time: u64,
-    urgent: bool,
+    pace: Pace,
     title: String,
     /// What was switched on before the terminal was given back.
     pushed: Vec<Push>,
@@ -145,10 +138,7 @@ impl Host {
                 terminate: signal(SignalKind::terminate())?,
                 hang_up: signal(SignalKind::hangup())?,
             },
-            began: Instant::now(),
-            last_frame: None,
-            told_time: 0,
-            urgent: true,
+            pace: Pace::new(Instant::now()),
             title: String::new(),
             pushed: Vec::new(),
             asked: None,
@@ -175,7 +165,7 @@ impl Host {
                     (at, vec![Msg::Resize(size)])
                 }
                 Happened::Input(at, input) => {
-                    self.urgent = true;
+                    self.pace.typed();
                     (at, vec![Msg::Input(input)])
                 }
                 Happened::Events => {
@@ -197,7 +187,7 @@ impl Host {
                 Happened::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
                 Happened::Time => {
                     let now = Instant::now();
-                    self.told_time = self.since_start(now);
+                    self.pace.told(now);
                     (now, vec![Msg::Time])
                 }
                 Happened::Colours => {
@@ -207,7 +197,7 @@ impl Host {
                 Happened::Told(msg) => (Instant::now(), vec![msg]),
                 Happened::CommandSent => continue,
             };
-            let at = self.since_start(at);
+            let at = self.pace.since_start(at);
             for msg in msgs {
                 let effects = update(&mut self.model, msg, at);
                 if let Some(ended) = self.perform(effects).await? {
@@ -241,25 +231,8 @@ impl Host {
         let _ = tokio::time::timeout(LAST_ANSWERS, last).await;
     }
 
-    fn since_start(&self, at: Instant) -> u64 {
-        at.saturating_duration_since(self.began).as_millis() as u64
-    }
-
-    /// When the next frame or the next deadline of the model is due.
-    fn wake_at(&self) -> Option<Instant> {
-        // Not from now on: one that passed while a frame was drawn, or while something else happened, is told all the same.
-        let deadline = self.model.deadline(self.told_time).map(|at| self.began + Duration::from_millis(at));
-        let frame = self.model.dirty.then(|| self.frame_due());
-        [deadline, frame].into_iter().flatten().min()
-    }
-
-    fn frame_due(&self) -> Instant {
-        let gap = if self.urgent { KEY_FRAME } else { STREAM_FRAME };
-        self.last_frame.map_or_else(Instant::now, |last| last + gap)
-    }
-
     async fn next(&mut self) -> Happened {
-        let wake = self.wake_at();
+        let wake = self.pace.wake_at(Instant::now(), self.model.dirty, |told| self.model.deadline(told));
         let sleep = async {
             match wake {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -317,7 +290,7 @@ impl Host {
 
     fn draw_if_due(&mut self) -> io::Result<()> {
         let now = Instant::now();
-        if self.model.dirty && now >= self.frame_due() { self.frame(now) } else { Ok(()) }
+        if self.model.dirty && self.pace.is_frame_due(now) { self.frame(now) } else { Ok(()) }
     }
 
     fn frame(&mut self, now: Instant) -> io::Result<()> {
@@ -326,7 +299,7 @@ impl Host {
                 "something in aye panicked and the screen was given up; the session is saved up to there",
             ));
         }
-        let at = self.since_start(now);
+        let at = self.pace.since_start(now);
         let model = &mut self.model;
         self.display.draw(|buffer| view::draw(model, buffer, at))?;
         if self.model.panels.take_fence(at) {
@@ -338,9 +311,7 @@ impl Host {
             self.title = title;
         }
         self.model.dirty = false;
-        self.urgent = false;
-        self.last_frame = Some(now);
-        self.told_time = self.told_time.max(at);
+        self.pace.drawn(now);
         Ok(())
     }
 
@@ -351,7 +322,7 @@ impl Host {
         // A process group that nobody could wake is not stopped; then this goes on by time.
         let _ = tokio::time::timeout(STOP_GRACE, self.signals.resumed.recv()).await;
         self.come_back()?;
-        let at = self.since_start(Instant::now());
+        let at = self.pace.since_start(Instant::now());
         let _ = update(&mut self.model, Msg::Resumed, at);
         Ok(())
     }
@@ -370,7 +341,7 @@ impl Host {
         // What was pressed to stop the editor was for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.come_back()?;
-        let at = self.since_start(Instant::now());
+        let at = self.pace.since_start(Instant::now());
         let _ = update(&mut self.model, Msg::Resumed, at);
         Ok(left.unwrap_or_else(|_| Err("the editor could not be run".to_owned())))
     }
@@ -378,7 +349,7 @@ impl Host {
     async fn edit(&mut self, edit: EditFile) -> io::Result<Vec<Effect>> {
         let (editor, name, text) = (self.editor.clone(), edit.name.clone(), edit.text.clone());
         let outcome = self.lend(move || (editor.0)(&name, &text)).await?;
-        let at = self.since_start(Instant::now());
+        let at = self.pace.since_start(Instant::now());
         Ok(update(&mut self.model, Msg::Edited(Box::new(edit), outcome), at))
     }
 
@@ -426,7 +397,7 @@ impl Host {
         self.title.clear();
         let size = terminal_size();
         self.display.resize(size);
-        let at = self.since_start(Instant::now());
+        let at = self.pace.since_start(Instant::now());
         let _ = update(&mut self.model, Msg::Resize(size), at);
         Ok(())
     }

@@ -32,6 +32,7 @@ mod models;
 mod onboarding;
 #[cfg(test)]
 mod outside;
+mod pace;
 mod palette;
 mod picker;
 mod plain;
