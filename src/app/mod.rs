@@ -77,6 +77,7 @@ pub fn main() -> ExitCode {
     if crate::sys::process::is_helper() {
         crate::sys::process::supervise_main();
     }
+    crate::sys::memory::share_heaps();
     let invocation = match cli::parse(std::env::args_os(), Nesting::of_process()) {
         Ok(invocation) => invocation,
         Err(Stop::Told(help)) => {

@@ -1,4 +1,17 @@
-//! Memory that nothing holds any more.
+//! How the allocator keeps memory, and what nothing holds any more.
+
+/// Two heaps for all threads: by default nearly each has one of its own, and what one frees is of no use to the others. Before there are
+/// threads.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "no safe call sets the number of heaps")]
+pub fn share_heaps() {
+    // SAFETY: it takes no pointer. Where it is refused, the heaps are as many as before.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
+}
+
+/// Other allocators have their own ways.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn share_heaps() {}
 
 /// Gives back to the system what was freed: the allocator keeps it for later, and a process that waits for its person has no use for it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -19,6 +19,7 @@ const TOP: &[&str] = &[
     "README.md",
     "assets",
     "benches",
+    "build.rs",
     "fuzz",
     "clippy.toml",
     "docs",
