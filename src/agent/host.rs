@@ -5,6 +5,7 @@ mod artifacts;
 mod calls;
 mod changes;
 mod commands;
+mod follow;
 mod guides;
 mod mentions;
 mod models;
@@ -32,6 +33,7 @@ use crate::protocol::{Command, Event, EventKind, Failure, Mode, StepId, TaskId, 
 use arrivals::{moment, next_delta, next_update, used};
 use calls::Runs;
 use commands::next_list;
+use follow::Follows;
 use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
 use models::Opening;
@@ -82,6 +84,7 @@ struct Host {
     kill: CancellationToken,
     runs: Runs,
     previews: Previews,
+    follows: Follows,
     room: Room,
     servers: Option<Servers>,
     /// Effects that wait for a commit that failed.
@@ -138,6 +141,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         kill: CancellationToken::new(),
         runs: Runs::default(),
         previews: Previews::default(),
+        follows: None,
         room: Room::of(setup.room),
         servers,
         stalled: VecDeque::new(),
@@ -163,6 +167,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.look_up();
     let mut heard = true;
     while !host.ending {
+        host.follow();
         let (deadline, tail_due) = (host.deadline, host.tail_due());
         let mut room = host.room.clone();
         let has_room = room.is_there();
@@ -316,6 +321,7 @@ impl Host {
             | Input::ModelFailed(_)
             | Input::Planned(_)
             | Input::Previewed { .. }
+            | Input::Outdated { .. }
             | Input::PolicyChanged(_)
             | Input::ToolOutput { .. }
             | Input::ToolFinished { .. }

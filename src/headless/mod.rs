@@ -158,6 +158,7 @@ impl Verdict {
             | EventKind::CommandsRunning { .. }
             | EventKind::ArtifactsListed { .. }
             | EventKind::ArtifactRead { .. }
+            | EventKind::ApprovalOutdated { .. }
             | EventKind::ProposedShown { .. }
             | EventKind::ChangedFiles(_)
             | EventKind::RewindPointsListed { .. }

@@ -148,6 +148,7 @@ impl Plain {
             | EventKind::ElicitationEnded { .. }
             | EventKind::ArtifactsListed { .. }
             | EventKind::ArtifactRead { .. }
+            | EventKind::ApprovalOutdated { .. }
             | EventKind::ProposedShown { .. }
             | EventKind::DraftRestored { .. }
             | EventKind::HistoryLoaded { .. }

@@ -28,7 +28,7 @@ pub use remote::{
     RemoteTool, ServerProgram,
 };
 pub use rewinds::{FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
-pub use router::{Amends, Plan, RunContext, ToolRouter};
+pub use router::{Amends, Followed, Plan, RunContext, ToolRouter};
 pub use rules::{Rules, Saved};
 
 /// A future that can be kept in a struct.

@@ -3,13 +3,16 @@
 use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendable, Amendment, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange, PreviewOffer,
+    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange, PreviewOffer,
     Proposal, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
 use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
-use tokio::sync::mpsc;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 /// What a call would touch and what it would change; nothing is written yet.
@@ -96,6 +99,9 @@ pub struct RunContext {
     pub background: CancellationToken,
 }
 
+/// Plans that are asked about, by their questions, and what they found at the places that they would change.
+pub type Followed = Arc<[(ApprovalId, Vec<PlaceChange>)]>;
+
 pub trait ToolRouter: Send + Sync {
     /// What the model may be offered, canonical names only.
     fn definitions(&self) -> Vec<ToolDefinition>;
@@ -125,6 +131,12 @@ pub trait ToolRouter: Send + Sync {
     /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
     /// What changed since the plan was made is never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
+    /// Says of each plan in the list whether something else stands at its places than it found there: where that is so, and whenever it
+    /// changes. It wakes for changes of the list and of the disk, and for nothing else; it ends when nobody has the list any more.
+    fn follow(&self, plans: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
+        drop(plans);
+        stream::empty().boxed()
+    }
     /// What this call came to is in the journal; or what a rewind came to, where none is named. Whoever is told of it is told now,
     /// and nobody waits here.
     fn journaled(&self, call: Option<&CallId>) {

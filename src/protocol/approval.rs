@@ -151,6 +151,8 @@ pub enum Decision {
     },
     /// Neither yes nor no: what it would do is shown first, and asked about in another question.
     Previewed,
+    /// Neither yes nor no: it is made anew for what stands on disk by now, and asked about in another question.
+    Renewed,
     /// Not as it was proposed. A yes where the person has seen all that comes of it; else that is asked about in another question.
     Amended {
         amendment: Amendment,

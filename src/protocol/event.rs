@@ -152,6 +152,13 @@ pub enum EventKind {
         decision: Decision,
         latency_ms: u64,
     },
+    /// While the question waits: what it would change is not on disk any more as it was shown (`outdated`), or is so again. Before
+    /// anything is written it is looked at once more, whatever was told.
+    ApprovalOutdated {
+        approval_id: ApprovalId,
+        tool_call_id: CallId,
+        outdated: bool,
+    },
     /// Nobody answered in time: it counts as a no.
     ApprovalTimeout {
         approval_id: ApprovalId,

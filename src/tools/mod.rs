@@ -6,6 +6,7 @@ mod arguments;
 mod changes;
 mod custom;
 mod diff;
+mod follow;
 mod habits;
 mod hints;
 mod http;

@@ -69,7 +69,7 @@ fn now(change: &PlaceChange) -> Now {
 }
 
 /// Whether this stands there. What cannot be looked at stands nowhere.
-fn stands(path: &Path, what: &Standing) -> bool {
+pub(in crate::tools) fn stands(path: &Path, what: &Standing) -> bool {
     let form = path.symlink_metadata();
     match what {
         Standing::Nothing => {

@@ -2,6 +2,7 @@
 
 use super::amend::{amended, offered};
 use super::changes;
+use super::follow::follow;
 use super::hints::Served;
 use super::late::{Late, hidden, told_later};
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
@@ -11,11 +12,11 @@ use super::registry::{built_in, built_in_names, find, offered as tools_offered, 
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{
-    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, RunContext,
+    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Followed, Plan, RunContext,
     Since, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
-    Action, Amendment, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
+    Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
     ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::remote::RemoteTools;
@@ -26,8 +27,10 @@ use crate::tools::shell::network;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use crate::tools::text::{drafted, running};
 use futures_util::FutureExt;
+use futures_util::stream::BoxStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
 /// The tools of one workspace.
 pub struct Router {
@@ -172,6 +175,10 @@ impl ToolRouter for Router {
             })
         }
         .boxed()
+    }
+
+    fn follow(&self, plans: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
+        follow(plans)
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {

@@ -133,15 +133,14 @@ fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
     terminal.prompt("rename them");
     terminal.review("Edit src/main.rs");
     std::fs::write(project.path("src/main.rs"), format!("// by hand\n{BEFORE}")).unwrap();
-    terminal.decide('y');
     terminal.wait_for("changed on disk since the model read it");
-    assert_eq!(server.requests().len(), 1, "the model is not asked before the person was");
-    terminal.review("Edit src/main.rs");
     let screen = terminal.wait_for("y  show the new proposal");
     assert!(!screen.contains("always"), "{screen}");
+    terminal.review("Edit src/main.rs");
     // It shows the other question, which has a `y` of its own.
     terminal.send("y");
     terminal.wait_for("by hand");
+    assert_eq!(server.requests().len(), 1, "the model is not asked before the person was");
     terminal.review("Edit src/main.rs");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");

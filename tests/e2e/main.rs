@@ -25,6 +25,7 @@ mod crash_screen;
 mod crash_store;
 mod custom_tools;
 mod demo;
+mod disk;
 mod doctor;
 mod editor_files;
 mod editors;

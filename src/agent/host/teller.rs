@@ -146,6 +146,9 @@ fn payload(kind: &EventKind) -> Value {
                 serde_json::to_value(decision).ok().and_then(|mut decision| decision.get_mut("decision").map(Value::take));
             json!({"approvalId": approval_id, "toolCallId": tool_call_id, "decision": decision, "latencyMs": latency_ms})
         }
+        EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated } => {
+            json!({"approvalId": approval_id, "toolCallId": tool_call_id, "outdated": outdated})
+        }
         EventKind::ApprovalTimeout { approval_id, tool_call_id } => {
             json!({"approvalId": approval_id, "toolCallId": tool_call_id})
         }

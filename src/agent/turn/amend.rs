@@ -1,10 +1,10 @@
 //! What a person has done otherwise than it was proposed: planned as they have it, judged again, and told to the model.
 
 use super::calls::Batch;
-use super::{Call, CallState, Effect, Machine};
+use super::{Call, CallState, Effect, Machine, Phase};
 use crate::policy::Verdict;
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Action, Amendment, ApprovalId, ErrorCode, EventKind, HunkChoice, ToolError, ToolResult};
+use crate::protocol::{Action, Amendment, ApprovalId, ErrorCode, EventKind, HunkChoice, PlaceChange, ToolError, ToolResult};
 
 /// What the person changed of a call.
 #[derive(Debug, Default)]
@@ -85,12 +85,39 @@ impl Machine {
         if !conflict || stopping || !call.asked || call.amended.renewed || !call.proposes_files() {
             return false;
         }
+        self.make_anew(call, index);
+        true
+    }
+
+    /// For what stands at its places by now; it is asked about again.
+    pub(super) fn make_anew(&mut self, call: &mut Call, index: usize) {
         call.amended = Amended { renewed: true, ..Amended::default() };
         let tool_call_id = call.call.tool_call_id.clone();
         self.note(Record::Renewed { tool_call_id });
         self.commit(Durability::Process);
         self.plan_again(call, index);
-        true
+    }
+
+    /// The questions that wait, each with what its plan found at the places that it would change.
+    pub fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
+        let calls = match self.task.as_ref().map(|task| &task.phase) {
+            Some(Phase::Working(calls)) => calls.as_slice(),
+            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => &[],
+        };
+        calls.iter().filter_map(|call| match &call.state {
+            CallState::Asking(pending) if !pending.plan.places.is_empty() => {
+                Some((&pending.approval_id, pending.plan.places.as_slice()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Tells it of a question that still waits.
+    pub(super) fn outdated(&mut self, approval_id: ApprovalId, outdated: bool) {
+        let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.approval_id == approval_id);
+        if let Some(tool_call_id) = self.calls_mut().iter_mut().find(waits).map(|call| call.call.tool_call_id.clone()) {
+            self.emit(EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated });
+        }
     }
 
     /// Says what the text of a file would be.
@@ -110,7 +137,7 @@ impl Machine {
 }
 
 impl Call {
-    fn proposes_files(&self) -> bool {
+    pub(super) fn proposes_files(&self) -> bool {
         self.changes && self.proposal.as_ref().is_some_and(|proposal| !proposal.paths.is_empty())
     }
 

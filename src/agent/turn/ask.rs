@@ -139,6 +139,9 @@ impl Machine {
         {
             return self.notice(format!("what it would do cannot be shown first: {why}"));
         }
+        if decision == Decision::Renewed && !call.proposes_files() {
+            return self.notice("there is nothing on disk that it was made for");
+        }
         if let Decision::Amended { amendment } = &decision
             && let Some(why) = no_amendment(&pending.plan, amendment)
         {
@@ -165,6 +168,7 @@ impl Machine {
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
             Decision::Amended { amendment } => self.amend(call, index, plan, amendment),
+            Decision::Renewed => self.make_anew(call, index),
             Decision::Previewed => {
                 let permit = question.preview();
                 self.begin_preview(call, Looked { index, plan, permit, approval_id: Some(approval_id) }, &mut batch);

@@ -163,6 +163,7 @@ impl Machine {
             | Input::ModelFailed(_)
             | Input::Planned(_)
             | Input::Previewed { .. }
+            | Input::Outdated { .. }
             | Input::PolicyChanged(_)
             | Input::ModelOpened(_)
             | Input::MentionsPlanned { .. }

@@ -47,6 +47,11 @@ pub enum Input {
         result: ToolResult,
         latency_ms: u64,
     },
+    /// What a question would change is not on disk any more as its plan found it, or is so again.
+    Outdated {
+        approval_id: ApprovalId,
+        outdated: bool,
+    },
     /// The policy's files changed.
     PolicyChanged(Box<PolicyChange>),
     /// The person's files were changed or read.

@@ -359,6 +359,7 @@ impl Machine {
             Input::Previewed { index, ticket, outcome } => self.previewed(index, ticket, outcome, at),
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
+            Input::Outdated { approval_id, outdated } => self.outdated(approval_id, outdated),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Kept(Kept::Recent { approval_id, offer, commands }) => self.reach(approval_id, offer, commands, at),
             Input::Kept(kept) => self.kept(kept),

@@ -223,7 +223,7 @@ impl Machine {
             Record::Unreadable => self.fold_unreadable(),
             Record::PartialAnswer { .. }
             | Record::AnswerDiscarded { .. }
-            | Record::Decided { decision: Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Previewed, .. }
+            | Record::Decided { decision: Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Previewed | Decision::Renewed, .. }
             | Record::RuleSaved { .. }
             | Record::Refused { .. }
             | Record::RuleRemoved { .. }

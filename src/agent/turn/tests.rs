@@ -310,6 +310,7 @@ impl Sim {
                         let hunks = words.next().unwrap().chars().map(choice).collect();
                         Decision::Amended { amendment: Amendment::Hunks { hunks } }
                     }
+                    "anew" => Decision::Renewed,
                     "line" => {
                         let line = words.next().unwrap().to_owned();
                         Decision::Amended { amendment: Amendment::Command { line } }
@@ -323,6 +324,8 @@ impl Sim {
                 };
                 Input::Command(Command::Decide { approval_id, decision })
             }
+            "outdated" => Input::Outdated { approval_id: ApprovalId::new(rest), outdated: true },
+            "current" => Input::Outdated { approval_id: ApprovalId::new(rest), outdated: false },
             "resolve" => {
                 let (id, how) = rest.split_once(' ').unwrap();
                 let resolution = match how {

@@ -167,6 +167,7 @@ impl Transcript {
                     Decision::Denied { reason: Some(reason) } => format!("you said no: {reason}"),
                     Decision::Denied { reason: None } => "you said no".to_owned(),
                     Decision::Amended { .. } => "you changed it".to_owned(),
+                    Decision::Renewed => "the file had changed, and you wanted to see it made anew".to_owned(),
                     Decision::Previewed => "you wanted to see first what it would do".to_owned(),
                 };
                 self.card(&tool_call_id, |_| {}).decided.push(words);

@@ -151,13 +151,19 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
 }
 
 /// Of a question about what is not there any more: nothing of it can be done.
-pub(super) fn of_stale(confirm: Confirm) -> Vec<Choice> {
+pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
     let deny = "deny: nothing is written, the model is told no";
     vec![
         choice('y', confirm, Act::ShowNew, "show the new proposal".to_owned(), "new proposal"),
         choice('n', confirm, Act::Deny, deny.to_owned(), "deny"),
         choice('N', confirm, Act::DenyWithWords, "deny and say why".to_owned(), "why"),
     ]
+}
+
+/// While what is to be shown is made.
+pub(super) fn of_awaited() -> Vec<Choice> {
+    let words = "the new proposal is being made …".to_owned();
+    vec![Choice { enabled: false, ..choice('y', Confirm::Letter, Act::ShowNew, words, "being made …") }]
 }
 
 /// What is less than all of it.

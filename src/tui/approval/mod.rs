@@ -6,6 +6,7 @@ mod body;
 mod choices;
 mod command;
 mod countdown;
+mod disk;
 mod effects;
 mod held;
 mod hunks;
@@ -19,7 +20,6 @@ mod rewinding;
 mod rows;
 mod scroll;
 mod spots;
-mod stale;
 mod strip;
 #[cfg(test)]
 mod tests;
@@ -28,6 +28,7 @@ mod view;
 pub use always::Keeping;
 pub use body::{Body, Note, Verb};
 pub use choices::{Act, Answered, Choice, choice};
+pub use disk::{CHANGED, Disk};
 pub use hunks::{HunkMark, Hunks};
 pub use interrupted::Left;
 pub use panels::Panels;
@@ -128,8 +129,9 @@ pub struct Panel {
     /// Whether before and after stand side by side, where the person chose.
     beside: Option<bool>,
     wraps: bool,
-    /// What it was about is not there any more, and the new proposal was not looked at.
-    stale: bool,
+    /// How what is shown stands to what is on disk, and what was told of that last.
+    disk: Disk,
+    changed_on_disk: bool,
     /// All of it was on the screen, in whatever shape.
     saw_all: bool,
     pub height: Height,
@@ -234,7 +236,8 @@ impl Panel {
             marked: None,
             beside: None,
             wraps: true,
-            stale: false,
+            disk: Disk::AsShown,
+            changed_on_disk: false,
             saw_all: false,
             scroll: 0,
             seen: 0,

@@ -8,9 +8,9 @@ use crate::tui::inbox::Inbox;
 
 #[derive(Default)]
 pub struct Panels {
-    list: Vec<Panel>,
-    current: usize,
-    open: bool,
+    pub(super) list: Vec<Panel>,
+    pub(super) current: usize,
+    pub(super) open: bool,
     /// The person put it off: it does not open by itself any more.
     put_off: bool,
     fence: Fence,
@@ -92,6 +92,7 @@ impl Panels {
             panel.number = self.came;
             panel.begin_wait(now);
         }
+        self.fit_disk(now);
         if self.is_open() { String::new() } else { std::mem::take(&mut self.orphaned) }
     }
 
@@ -103,7 +104,7 @@ impl Panels {
     }
 
     /// What is typed at the place that has the keyboard is kept for the place that gets it.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         let typed = match (&mut self.inbox, self.open) {
             (Some(inbox), _) => inbox.guard.give_back(),
             (None, true) => self.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default(),
@@ -168,14 +169,6 @@ impl Panels {
         opened
     }
 
-    /// The new proposal, in the place of the question about what is not there any more.
-    pub fn show_new(&mut self, last_text: Option<u64>) {
-        if let Some(panel) = self.list.get_mut(self.current) {
-            panel.show_new();
-            self.arm_anew(last_text);
-        }
-    }
-
     pub fn turn_always(&mut self, act: Act, last_text: Option<u64>) {
         if let Some(panel) = self.list.get_mut(self.current) {
             panel.turn_always(act);
@@ -213,7 +206,7 @@ impl Panels {
     }
 
     /// What is shown now is something else: keys count only once it is on the screen.
-    fn arm_anew(&mut self, last_text: Option<u64>) {
+    pub(super) fn arm_anew(&mut self, last_text: Option<u64>) {
         self.leave();
         self.arm(last_text);
     }
@@ -227,7 +220,7 @@ impl Panels {
         }
     }
 
-    fn arm(&mut self, last_text: Option<u64>) {
+    pub(super) fn arm(&mut self, last_text: Option<u64>) {
         if !self.open || self.list.get(self.current).is_none() {
             return;
         }

@@ -1,5 +1,6 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
+use super::disk::CHANGED;
 use super::{Confirm, Height, Panel, Question};
 use crate::text;
 use crate::tui::view::GUTTER;
@@ -168,5 +169,13 @@ pub fn reason_lines(panel: &Panel, width: u16) -> Vec<String> {
         REASON_ROWS if ranges.len() > REASON_ROWS => text::truncate(&panel.reason[range.start..], room).into_owned(),
         _ => panel.reason[range.clone()].to_owned(),
     };
-    shown.map(row).collect()
+    let mut lines: Vec<String> = shown.map(row).collect();
+    if panel.says_changed() {
+        // In the place of a row that was there: nothing moves when it comes and goes.
+        match lines.first_mut() {
+            Some(first) => CHANGED.clone_into(first),
+            None => lines.push(CHANGED.to_owned()),
+        }
+    }
+    lines
 }

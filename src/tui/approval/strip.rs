@@ -109,7 +109,7 @@ impl Panel {
         let Question::Approval(_) = &self.question else {
             return Some("this is answered by itself: enter opens it".to_owned());
         };
-        if self.stale {
+        if self.changed_on_disk || !matches!(self.disk, super::Disk::AsShown) {
             return Some("changed on disk, and the new proposal was not shown: enter opens it".to_owned());
         }
         match (self.critical, self.risk) {

@@ -1,5 +1,6 @@
 //! The panel on the screen.
 
+use super::disk::CHANGED_SHORT;
 use super::hunks::BESIDE_LEAST;
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, packed, packed_gap, packed_lead, packed_tail,
@@ -68,11 +69,15 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
 }
 
 fn draw_head(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
-    buffer.set_line(area.x, area.y, &head_line(panel, area.width, frame), area.width);
+    buffer.set_line(area.x, area.y, &head_line(panel, rows, area.width, frame), area.width);
     if rows.rules {
-        let style = frame.theme.style(if panel.critical { Token::Danger } else { Token::Muted });
+        let token = match (panel.says_changed(), panel.critical) {
+            (true, _) => Token::Warn,
+            (false, true) => Token::Danger,
+            (false, false) => Token::Muted,
+        };
         for (y, reason) in (area.y + 1..).zip(reason_lines(panel, area.width)) {
-            buffer.set_line(area.x + GUTTER, y, &Line::styled(reason, style), area.width - GUTTER);
+            buffer.set_line(area.x + GUTTER, y, &Line::styled(reason, frame.theme.style(token)), area.width - GUTTER);
         }
         draw_rule(Rect { y: area.y + rows.head() - 1, ..area }, buffer, frame);
     }
@@ -213,7 +218,7 @@ fn draw_choices(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, fram
     cursor
 }
 
-fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
+fn head_line(panel: &Panel, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'static> {
     let Frame { theme, glyphs, place: (place, count), .. } = frame;
     let separator = format!(" {} ", glyphs.dot);
     let title = panel.title.replace('−', glyphs.minus);
@@ -221,13 +226,18 @@ fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
     let count = if count > 1 { format!("{place} of {count}") } else { String::new() };
     let room = usize::from(width.saturating_sub(GUTTER));
     let left = panel.left(frame.now).map(|(words, short)| (words, if short { Token::Warn } else { Token::Muted }));
-    let mut right = [(facts, Token::Muted), (panel.risk_words.clone(), panel.risk_token())].to_vec();
+    let facts = match panel.says_changed() {
+        true if rows.rules => (String::new(), Token::Muted),
+        true => (CHANGED_SHORT.to_owned(), Token::Warn),
+        false => (facts, Token::Muted),
+    };
+    let mut right = [facts, (panel.risk_words.clone(), panel.risk_token())].to_vec();
     right.extend(left);
     right.push((count, Token::Muted));
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
     // What is asked matters more than how long it is; the risk always stays.
-    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() {
+    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !panel.says_changed() {
         right.remove(0);
     }
     let right_width = wide(&right).saturating_sub(3);

@@ -73,10 +73,14 @@ impl Layout {
     }
 }
 
-/// Cells of both sides; one between them is for the line.
+/// Between both sides; the numbers of the right one stand off the line as those of the left one stand off the edge.
+const BETWEEN: &str = "│ ";
+const BETWEEN_CELLS: usize = 2;
+
+/// Cells of both sides.
 fn halves(width: usize) -> (usize, usize) {
     let left = width.saturating_sub(1) / 2;
-    (left, width.saturating_sub(left + 1))
+    (left, width.saturating_sub(left + BETWEEN_CELLS))
 }
 
 /// Cells for the text of a line beside its number and sign; a screen too narrow for these has the text alone.
@@ -120,7 +124,7 @@ impl Painter {
             let blank = |row: &Inked, ink: Option<Ink>| if row.is_empty() { ink } else { None };
             let ink = blank(&row, tint(&left)).unwrap_or(Ink::of(Token::Text));
             row.push(&" ".repeat(left_width.saturating_sub(row.width())), ink);
-            row.push("│", Ink::of(Token::Faint));
+            row.push(BETWEEN, Ink::of(Token::Faint));
             match &right {
                 Some(rows) => match rows.get(at) {
                     Some(other) => row.append(other),

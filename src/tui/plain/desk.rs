@@ -305,7 +305,7 @@ impl<W: Write> Desk<W> {
         match act {
             Act::Always => drop(self.model.panels.open_always(Some(now))),
             Act::Look => self.model.panels.look(Some(now)),
-            Act::ShowNew => self.model.panels.show_new(Some(now)),
+            Act::ShowNew => update::show_new(&mut self.model, now, effects),
             Act::Back => drop(self.model.panels.close_always(Some(now))),
             Act::Asking(pick) => update::pick_asking(&mut self.model, pick, now, effects),
             Act::Widen | Act::End | Act::Diff => self.model.panels.turn_always(act, Some(now)),
@@ -440,7 +440,7 @@ impl<W: Write> Desk<W> {
         }
         let place = (self.model.panels.place(), count);
         self.tell_renewed(now)?;
-        let Some(panel) = self.model.panels.open() else { return Ok(()) };
+        let Some(panel) = self.model.panels.open().filter(|panel| !panel.is_awaited()) else { return Ok(()) };
         let key = question::key(panel);
         if let Some(Asked::Written(asked) | Asked::Open(asked)) = &self.asked
             && *asked == key

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Act, Answered, Body, Choice, Panel, Question};
+use crate::tui::approval::{Act, Answered, Body, CHANGED, Choice, Panel, Question};
 use crate::tui::asking::Pick;
 use crate::tui::front::{HeldAnswer, TrustAnswer};
 
@@ -55,6 +55,12 @@ pub fn sentences(panel: &Panel, place: (usize, usize)) -> Vec<String> {
         _ => "Question: ".to_owned(),
     };
     let mut lines = vec![format!("{head}{}", panel.title)];
+    if panel.says_changed() {
+        // What is not there any more is not read out again.
+        lines.push(CHANGED.to_owned());
+        lines.extend(choices(panel));
+        return lines;
+    }
     let facts = [panel.risk_words.as_str(), panel.facts.as_str()];
     let facts: Vec<&str> = facts.into_iter().filter(|words| !words.is_empty()).collect();
     if !facts.is_empty() {

@@ -89,7 +89,7 @@ impl Teller {
                     Decision::ApprovedAlways { .. } => paper.say(&format!("Allowed, and a rule is kept: {what}"))?,
                     Decision::Amended { .. } => paper.say(&format!("Allowed as it was changed: {what}"))?,
                     Decision::Denied { .. } => paper.say(&format!("Denied: {what}"))?,
-                    Decision::Previewed => {}
+                    Decision::Previewed | Decision::Renewed => {}
                 }
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, output_text, error, proposal, .. } => {

@@ -137,6 +137,33 @@ fn what_is_asked_anew_is_read_out_and_takes_one_answer() {
 }
 
 #[test]
+fn a_file_that_changes_while_the_question_stands_is_said_and_the_new_proposal_asked_for_by_its_word() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    session.fence("");
+    session.read();
+    let told = |outdated| {
+        let (approval_id, tool_call_id) = (ApprovalId::new("a"), crate::tui::samples::call("call-a"));
+        EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated }
+    };
+    session.tell(told(true));
+    let said = session.read();
+    assert!(said.contains("changed on disk since the model read it") && !said.contains("added line"), "{said}");
+    session.fence("");
+    assert!(session.read().contains("Answer (new-proposal, deny, deny because, later): "));
+    assert!(!approved(&session.types("allow")));
+    session.read();
+    session.tell(told(false));
+    assert!(session.read().contains("added line 10:"), "it is as it was, and read out again");
+    session.tell(told(true));
+    session.fence("");
+    session.read();
+    let commands = session.types("new-proposal");
+    assert!(commands.iter().any(|command| matches!(command, Command::Decide { decision: Decision::Renewed, .. })), "{commands:?}");
+}
+
+#[test]
 fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
     let mut session = Session::new();
     session.tell(started("test it"));

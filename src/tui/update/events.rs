@@ -4,7 +4,7 @@ use super::retry::{self, Failed};
 use super::{
     artifacts, asking, failures, models, older, own, queue, recovery, rewind, saving, servers, spending, window, worktree,
 };
-use crate::protocol::{ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
+use crate::protocol::{ApprovalId, Arguments, CallId, Decision, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
 use crate::tui::approval::{Left, Panel};
 use crate::tui::markdown::Document;
@@ -29,8 +29,10 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             // What ran in a copy, or is to run again, runs no more.
             tool_ended(model, &approval.tool_call_id, now);
             set_card(model, &approval.tool_call_id, CardState::Waiting);
-            model.panels.forget_approval(&approval.approval_id, last_text);
-            model.panels.add(Panel::asked(approval), focus, last_text);
+            if !model.panels.put_awaited(&approval, last_text) {
+                model.panels.forget_approval(&approval.approval_id, last_text);
+                model.panels.add(Panel::asked(approval), focus, last_text);
+            }
             model.person_had_the_turn(now);
         }
         EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, last_output, ran_ms } => {
@@ -72,6 +74,7 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::PolicyRejected { .. }
         | EventKind::ModeChanged { .. }
         | EventKind::SandboxInForce { .. }
+        | EventKind::ApprovalOutdated { .. }
         | EventKind::PreviewStarted { .. }
         | EventKind::CommandsRunning { .. }
         | EventKind::ServersChanged { .. }
@@ -142,6 +145,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             }
             saving::stands(model, session_status);
         }
+        EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.panels.outdated(&approval_id, outdated),
         EventKind::ApprovalTimeout { approval_id, tool_call_id } => timed_out(model, &approval_id, &tool_call_id, now),
         EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
         EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),
@@ -207,6 +211,10 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::OwnCommandEnded { shared, .. } => {
             ended(model, now);
             own::ended(model, shared);
+        }
+        // What is made anew is asked about in the same place.
+        EventKind::ApprovalResolved { approval_id, decision: Decision::Renewed, .. } => {
+            model.panels.awaits_new(&approval_id, model.keys.last_text);
         }
         EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
             model.panels.forget_approval(&approval_id, model.keys.last_text);

@@ -51,7 +51,7 @@ mod tests;
 pub use asking::{fill_line, is_filling, picked as pick_asking};
 pub use help::place as key_place;
 pub use keys::enter as submit;
-pub use panel::{answer, is_text};
+pub use panel::{answer, is_text, show_new};
 pub use rewind::{leaves as leave_rewind, plan as plan_rewind};
 pub use slash::COMMANDS;
 

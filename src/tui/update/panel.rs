@@ -1,7 +1,7 @@
 //! Keys while a question has the keyboard.
 
 use super::{asking, draft_changed, hunks, inbox, onboarding, rewind};
-use crate::protocol::{Command, RuleAsked};
+use crate::protocol::{Command, Decision, RuleAsked};
 use crate::tui::approval::{Act, Answer, Question, REASONS};
 use crate::tui::composer::Field;
 use crate::tui::front::{Shown, TrustAnswer};
@@ -166,7 +166,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
             };
             return effects.extend(file.map(|file| Effect::Show(Shown::File(file))));
         }
-        Act::ShowNew => return model.panels.show_new(Some(now)),
+        Act::ShowNew => return show_new(model, now, effects),
         Act::Write => return model.panels.write_rule(),
         Act::Widen | Act::End | Act::Diff | Act::Reach => {
             model.panels.turn_always(act, Some(now));
@@ -192,6 +192,14 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
         | Act::Forget(_) => {}
     }
     answer(model, act, None, now, effects);
+}
+
+/// What cannot be done as it was shown is shown as it would be now.
+pub fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if let Some(approval_id) = model.panels.show_new(Some(now)) {
+        model.person_had_the_turn(now);
+        effects.push(Effect::Send(Command::Decide { approval_id, decision: Decision::Renewed }));
+    }
 }
 
 /// Of a wider rule it is said what it would have let through.

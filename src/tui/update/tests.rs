@@ -4,6 +4,7 @@ mod asking;
 mod attach;
 mod browse;
 mod commands;
+mod disk;
 mod held;
 mod help;
 mod hunks;

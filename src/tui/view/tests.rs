@@ -170,6 +170,18 @@ fn a_command_of_which_a_part_can_run() {
 }
 
 #[test]
+fn a_change_whose_file_is_another_one_by_now() {
+    check("outdated", |model| {
+        cards(model);
+        let approval = hunks_approval("a");
+        let (approval_id, tool_call_id) = (approval.approval_id.clone(), approval.tool_call_id.clone());
+        tell(model, EventKind::ApprovalRequested(approval), 9500);
+        tell(model, EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated: true }, 9500);
+        model.panels.settle(9500);
+    });
+}
+
+#[test]
 fn a_change_that_was_made_anew() {
     check("renewed", |model| {
         cards(model);

@@ -457,8 +457,8 @@ impl World {
                 let no = Decision::Denied { reason: None };
                 let scope = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere][usize::from(which) % 3];
                 let remember = Remember { scope, offer: usize::from(how / 128) * 7, until: None };
-                let decisions = [Decision::Approved, no, Decision::ApprovedAlways { remember }, Decision::Previewed];
-                let decision = decisions[usize::from(how) % 4].clone();
+                let decisions = [Decision::Approved, no, Decision::ApprovedAlways { remember }, Decision::Previewed, Decision::Renewed];
+                let decision = decisions[usize::from(how) % decisions.len()].clone();
                 Input::Command(Command::Decide { approval_id, decision })
             }
             1..=13 if !self.unknown.is_empty() => {
@@ -620,6 +620,10 @@ impl World {
                 Input::Previewed { index, ticket: 10_000 + u64::from(how), outcome: plan_of(call, Vec::new()) }
             }
             2 => Input::ToolOutput { index, text: "noise".to_owned() },
+            3 if how.is_multiple_of(2) => {
+                let approval_id = self.questions.last().cloned().unwrap_or_else(|| ApprovalId::new("appr_999"));
+                Input::Outdated { approval_id, outdated: how.is_multiple_of(4) }
+            }
             3 => Input::Woken { ticket: 10_000 + u64::from(how) },
             4 if !self.streaming => Input::Delta(Delta::Text("nobody asked".to_owned())),
             5 => Input::Command(Command::Decide { approval_id: ApprovalId::new("appr_999"), decision: Decision::Approved }),

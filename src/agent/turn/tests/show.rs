@@ -94,6 +94,9 @@ pub(super) fn show(kind: &EventKind) -> String {
             });
             format!("{}{task}", session_status.as_str())
         }
+        EventKind::ApprovalOutdated { approval_id, outdated, .. } => {
+            format!("{approval_id} {}", if *outdated { "outdated" } else { "as it was shown" })
+        }
         EventKind::ApprovalTimeout { approval_id, .. } => approval_id.to_string(),
         EventKind::ModelChanged { message, .. } => message.clone(),
         EventKind::CompactionStarted { trigger, messages, tokens } => format!("{trigger:?} {messages} messages, {tokens} tokens"),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tui::guard::streams::{self, STREAMS};
 use crate::tui::guard::{Confirm, Pace};
-use crate::tui::samples::{completed, form, text_field, trust, visit};
+use crate::tui::samples::{completed, form, listed_sessions, rewind_plan, text_field, trust, visit};
 use crossterm::event::KeyEventKind;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -236,6 +236,16 @@ fn random_sentence(seed: u64) {
             desk.at(opens + dice.roll(begin + at - opens), Msg::Event(Box::new(event(ended))));
         }
     }
+    // What the questions are about changes on disk, and changes back.
+    for _ in 0..dice.roll(3) {
+        let id = format!("a{}", dice.roll(3));
+        let outdated = EventKind::ApprovalOutdated {
+            tool_call_id: call(&format!("c{}", &id[1..])),
+            approval_id: ApprovalId::new(id),
+            outdated: dice.roll(3) > 0,
+        };
+        desk.at(dice.roll(begin + at), Msg::Event(Box::new(event(outdated))));
+    }
     for _ in 0..dice.roll(3) {
         let time = dice.roll(begin + at);
         let size = Size::new(*dice.of(&[60, 80, 120, 39]), *dice.of(&[20, 24, 12]));
@@ -267,6 +277,193 @@ proptest! {
     #[test]
     fn sentences_of_any_seed_decide_nothing_and_lose_nothing(seed in any::<u64>()) {
         random_sentence(seed);
+    }
+}
+
+/// All that grants something is asked in a panel.
+const KINDS: [&str; 8] = ["edit", "command", "always", "trust", "mode", "undo", "forget", "outdated"];
+
+/// A screen with a question of this kind, which has the keyboard or is about to get it; what goes on being typed is for it.
+fn asked_of(kind: &str, pace: Pace, line_ms: Option<u64>) -> Desk {
+    let mut desk = Desk::roomy(pace, line_ms);
+    let types = |desk: &mut Desk, words: &str, from: u64| {
+        for (at, msg) in (from..).step_by(100).zip(keys(words)) {
+            desk.at(at, msg);
+        }
+    };
+    match kind {
+        "command" => desk.asks(8000, command_approval("a")),
+        "trust" => {
+            let (question, answer) = trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
+            // Nobody waits for it here.
+            drop(answer);
+            desk.model.panels.add(crate::tui::approval::Panel::trust(question), true, None);
+        }
+        "mode" => types(&mut desk, "/mode auto<enter>", 7000),
+        "undo" => {
+            types(&mut desk, "/undo<enter>", 7000);
+            desk.at(7900, Msg::Event(Box::new(event(EventKind::RewindPlanned(rewind_plan())))));
+        }
+        "forget" => {
+            types(&mut desk, "/resume<enter>", 5000);
+            let sessions = listed_sessions();
+            let (words, all, archived, looks_on) = (String::new(), false, false, false);
+            let listed = LookedUp::Sessions { words, all, archived, sessions, here: 3, everywhere: 57, looks_on };
+            desk.at(6500, Msg::Event(Box::new(event(EventKind::LookedUp(listed)))));
+            desk.at(7900, press(KeyCode::Char('x'), KeyModifiers::CONTROL));
+        }
+        _ => {
+            desk.asks(1000, edit_approval("a"));
+            if kind == "always" {
+                types(&mut desk, "a", 7000);
+                types(&mut desk, "<enter>", 7300);
+            }
+            if kind == "outdated" {
+                let (approval_id, tool_call_id) = (ApprovalId::new("a"), call("call-a"));
+                let outdated = EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated: true };
+                desk.at(8000, Msg::Event(Box::new(event(outdated))));
+            }
+        }
+    }
+    desk.run(8000);
+    assert_eq!(desk.model.panels.len(), 1, "{kind}");
+    let is_rule = matches!(desk.model.panels.open().map(|panel| &panel.question), Some(crate::tui::approval::Question::Keep(_)));
+    assert_eq!(is_rule, kind == "always", "{kind}");
+    desk.sent.clear();
+    desk
+}
+
+/// What was typed and decided nothing: the draft, or the words of the list that a question stands over.
+fn typed(desk: &Desk) -> String {
+    desk.model.sessions.as_ref().map_or_else(|| desk.model.composer.text(), |sessions| sessions.picker.filter().to_owned())
+}
+
+/// Whether something that was sent is more than another look.
+fn decided(desk: &Desk) -> bool {
+    desk.sent.iter().any(|sent| !sent.starts_with("lookup(session"))
+}
+
+#[test]
+fn no_sentence_across_a_question_of_any_kind_decides_or_loses_anything() {
+    for kind in KINDS {
+        for seed in 0..40 {
+            let mut dice = Dice(seed * 31 + kind.len() as u64);
+            let pace = paces()[dice.roll(4) as usize];
+            let mut desk = asked_of(kind, pace, (dice.roll(5) > 0).then(|| 1 + dice.roll(900)));
+            // As soon as it opens, while it arms, and once its choices work.
+            let begin = 8000 + dice.roll(4000);
+            let sentence = dice.sentence();
+            let mut at = 0;
+            let mut keys = Vec::new();
+            for (nth, letter) in sentence.chars().enumerate() {
+                at += if nth > 1 && dice.roll(10) == 0 { 2200 } else { 20 + dice.roll(181) };
+                keys.push((at, Some(letter)));
+            }
+            desk.types(begin, &keys);
+            desk.run(begin + at + 8000);
+            assert!(!decided(&desk), "{kind} {seed}: {sentence:?} was an answer: {:?}", desk.sent);
+            assert_eq!(typed(&desk), sentence, "{kind} {seed}");
+            assert_eq!(desk.model.panels.len(), 1, "{kind} {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_other_agents_took_for_an_answer_is_none_to_a_question_of_any_kind() {
+    let sentences: std::collections::BTreeSet<&str> =
+        STREAMS.iter().map(|stream| stream.typed).filter(|words| !words.ends_with("<enter>")).collect();
+    for kind in KINDS {
+        for (nth, words) in sentences.iter().enumerate() {
+            // While it arms, and once its choices work.
+            for (begin, pace) in [(8300, paces()[nth % 4]), (12_500, paces()[(nth + 1) % 4])] {
+                let mut desk = asked_of(kind, pace, Some(40));
+                let keys = streams::keys(words, 60);
+                desk.types(begin, &keys);
+                desk.run(begin + keys.last().unwrap().0 + 8000);
+                assert!(!decided(&desk), "{kind}, {words}, {begin}: {:?}", desk.sent);
+                assert_eq!(typed(&desk), streams::text(words), "{kind}, {words}, {begin}");
+            }
+        }
+    }
+}
+
+#[test]
+fn held_keys_pastes_and_single_enters_decide_no_question_of_any_kind() {
+    for kind in KINDS {
+        for pace in paces() {
+            let mut desk = asked_of(kind, pace, Some(5));
+            for (at, key) in [(12_000, KeyCode::Enter), (14_000, KeyCode::Enter)] {
+                desk.at(at, press(key, KeyModifiers::NONE));
+            }
+            desk.run(20_000);
+            assert!(!decided(&desk), "{kind}: {:?}", desk.sent);
+            let mut desk = asked_of(kind, pace, Some(5));
+            desk.at(12_000, Msg::Input(Input::Paste("y".to_owned())));
+            desk.run(20_000);
+            assert!(!decided(&desk), "{kind}: {:?}", desk.sent);
+            assert_eq!(typed(&desk), "y", "{kind}");
+            for letter in ['y', '1'] {
+                let mut desk = asked_of(kind, pace, Some(5));
+                desk.at(12_000, press(KeyCode::Char(letter), KeyModifiers::NONE));
+                for nth in 0..40 {
+                    let key = KeyEvent::new_with_kind(KeyCode::Char(letter), KeyModifiers::NONE, KeyEventKind::Repeat);
+                    desk.at(12_250 + nth * 33, Msg::Input(Input::Key(key)));
+                }
+                desk.run(20_000);
+                assert!(!decided(&desk), "{kind} {letter}: {:?}", desk.sent);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kind() {
+    let changes: [fn() -> Msg; 3] =
+        [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
+    for kind in KINDS {
+        for change in changes {
+            // Before it the key is taken back; within 300 ms after it, it is text.
+            for (key_at, is_text) in [(11_900, false), (12_000, true), (12_299, true)] {
+                let mut desk = asked_of(kind, Pace::default(), Some(5));
+                desk.run(11_000);
+                let letter = desk.model.panels.open().unwrap().choices[0].key.letter;
+                desk.at(12_000, change());
+                desk.at(key_at, press(KeyCode::Char(letter), KeyModifiers::NONE));
+                desk.run(20_000);
+                assert!(!decided(&desk), "{kind} at {key_at}: {:?}", desk.sent);
+                let text = if is_text { letter.to_string() } else { String::new() };
+                assert_eq!(typed(&desk), text, "{kind} at {key_at}");
+            }
+        }
+    }
+}
+
+/// Presses the left button on the row that a choice stands on.
+fn clicks(desk: &mut Desk, at: u64) {
+    desk.run(at);
+    let panel = desk.model.panels.open().unwrap();
+    let words = panel.choices[0].words.chars().take(12).collect::<String>();
+    let screen = draw(&mut desk.model, at);
+    let row = screen.lines().position(|row| row.contains(&words)).unwrap_or_else(|| panic!("{words}\n{screen}"));
+    let kind = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
+    let event = crossterm::event::MouseEvent { kind, column: 6, row: row as u16, modifiers: KeyModifiers::NONE };
+    desk.does(Msg::Input(Input::Mouse(event)));
+}
+
+#[test]
+fn a_click_only_highlights_and_right_after_focus_not_even_that() {
+    for kind in KINDS {
+        let mut desk = asked_of(kind, Pace::default(), Some(5));
+        desk.run(12_000);
+        desk.does(Msg::Input(Input::FocusIn));
+        clicks(&mut desk, 12_290);
+        assert!(!desk.model.panels.open().unwrap().guard.is_held(), "{kind}");
+        clicks(&mut desk, 13_000);
+        assert!(desk.model.panels.open().unwrap().guard.is_held(), "{kind}");
+        desk.run(13_600);
+        clicks(&mut desk, 13_700);
+        desk.run(19_500);
+        assert!(!decided(&desk), "{kind}: {:?}", desk.sent);
     }
 }
 

@@ -1,0 +1,150 @@
+//! A file that changes while the question about it stands.
+
+use super::*;
+use crate::tui::guard::Look;
+use crate::tui::samples::{completed, hunks_approval};
+
+const MARK: &str = "⚠ changed on disk";
+
+fn outdated(model: &mut Model, id: &str, outdated: bool, at: u64) {
+    let kind = EventKind::ApprovalOutdated { approval_id: ApprovalId::new(id), tool_call_id: call(&format!("call-{id}")), outdated };
+    tell(model, kind, at);
+}
+
+fn letters(model: &Model) -> String {
+    model.panels.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect()
+}
+
+fn asked_at(width: u16, height: u16, approval: Approval) -> Model {
+    let mut model = model(width, height);
+    tell(&mut model, EventKind::ApprovalRequested(approval), 1000);
+    draw(&mut model, 1000);
+    model
+}
+
+#[test]
+fn the_head_says_it_without_a_key_and_takes_it_back() {
+    for (width, height) in [(120, 36), (80, 24), (60, 20), (40, 12)] {
+        let mut model = asked_at(width, height, hunks_approval("a"));
+        let before = draw(&mut model, 5000);
+        let choices = letters(&model);
+        outdated(&mut model, "a", true, 5001);
+        let screen = draw(&mut model, 5001);
+        let head = screen.lines().position(|row| row.contains(MARK)).unwrap_or_else(|| panic!("{screen}"));
+        assert!(screen.lines().take(head + 1).any(|row| row.contains("▲ Edit src")), "it stands in the head\n{screen}");
+        assert!(screen.contains("new proposal") && screen.contains("deny") && !screen.contains("always"), "{screen}");
+        assert_eq!(model.panels.open().unwrap().guard.look(5002), Look::Arming, "it arms anew");
+        let first = |screen: &str| screen.lines().find(|row| row.contains("8  }")).unwrap().to_owned();
+        assert_eq!(first(&screen), first(&before), "what is read stays");
+        outdated(&mut model, "a", false, 7000);
+        draw(&mut model, 7000);
+        assert_eq!(model.panels.open().unwrap().guard.look(7002), Look::Arming, "and anew again");
+        assert_eq!((draw(&mut model, 9000), letters(&model)), (before, choices));
+    }
+}
+
+#[test]
+fn a_yes_that_was_on_its_way_is_none_any_more() {
+    let mut model = asked_at(100, 40, edit_approval("a"));
+    play(&mut model, 5000, "y");
+    outdated(&mut model, "a", true, 5200);
+    draw(&mut model, 5200);
+    for at in [5350, 5700, 6000, 9000] {
+        assert_eq!(wait(&mut model, at), [""; 0]);
+    }
+    // Somebody who types on has typed all of it.
+    let mut model = asked_at(100, 40, edit_approval("a"));
+    play(&mut model, 5000, "y");
+    outdated(&mut model, "a", true, 5050);
+    draw(&mut model, 5050);
+    assert_eq!(play(&mut model, 5100, "es"), [""; 0]);
+    assert_eq!(model.composer.text(), "yes");
+}
+
+#[test]
+fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
+    let mut model = asked_at(100, 40, edit_approval("a"));
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("b")), 1001);
+    outdated(&mut model, "a", true, 5000);
+    draw(&mut model, 5000);
+    assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
+    assert_eq!(wait(&mut model, 6350), ["a Renewed"]);
+    assert!(draw(&mut model, 6351).contains("the new proposal is being made"));
+    // Nothing can be decided meanwhile.
+    assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
+    let (approval_id, tool_call_id) = (ApprovalId::new("a"), call("call-a"));
+    model.composer.set("");
+    model.panels.open_current(None);
+    tell(&mut model, EventKind::ApprovalResolved { approval_id, tool_call_id, decision: Decision::Renewed, latency_ms: 1 }, 9000);
+    let amendable = Amendable { renewed: true, ..Amendable::default() };
+    let anew = Approval { approval_id: ApprovalId::new("c"), amendable, ..edit_approval("a") };
+    tell(&mut model, EventKind::ApprovalRequested(anew), 9001);
+    let screen = draw(&mut model, 9001);
+    assert!(screen.contains("1 of 2") && screen.contains("fn greet") && screen.contains("a  always allow this"), "{screen}");
+    assert_eq!(model.panels.open().unwrap().guard.look(9002), Look::Arming);
+    play(&mut model, 10_000, "y");
+    assert_eq!(wait(&mut model, 10_350), ["c Approved"]);
+    assert_eq!(model.panels.len(), 1);
+}
+
+#[test]
+fn a_new_proposal_that_cannot_be_made_takes_the_question_along() {
+    let mut model = asked_at(100, 40, edit_approval("a"));
+    outdated(&mut model, "a", true, 5000);
+    draw(&mut model, 5000);
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 6350), ["a Renewed"]);
+    let error = ToolError::new(ErrorCode::FileNotFound, "there is no such text");
+    tell(&mut model, completed("call-a", ToolStatus::Failed, "", Some(error)), 6400);
+    assert!(model.panels.is_empty());
+}
+
+#[test]
+fn what_is_being_typed_in_the_panel_stays_until_it_is_done() {
+    // A reason is still one.
+    let mut model = asked_at(100, 40, edit_approval("a"));
+    play(&mut model, 5000, "N");
+    wait(&mut model, 5350);
+    play(&mut model, 5400, "not like");
+    outdated(&mut model, "a", true, 6300);
+    assert!(draw(&mut model, 6300).contains(MARK));
+    assert_eq!(play(&mut model, 6400, " this<enter>"), ["a Denied { reason: Some(\"not like this\") }"]);
+    // The lines of a hunk are there again when the file is.
+    let mut model = asked_at(120, 40, hunks_approval("a"));
+    play(&mut model, 5000, "e");
+    wait(&mut model, 5350);
+    play(&mut model, 5400, "// mine");
+    outdated(&mut model, "a", true, 6200);
+    assert!(draw(&mut model, 6200).contains("// mine"));
+    play(&mut model, 6300, "<ctrl+s>");
+    assert!(letters(&model).starts_with("yn"), "{}", letters(&model));
+    outdated(&mut model, "a", false, 7000);
+    assert!(letters(&model).starts_with("yan"), "{}", letters(&model));
+    assert!(draw(&mut model, 7000).contains("// mine"));
+}
+
+#[test]
+fn a_rule_cannot_be_kept_for_what_is_not_there_any_more() {
+    let mut model = asked_at(100, 40, edit_approval("a"));
+    play(&mut model, 5000, "a");
+    wait(&mut model, 5350);
+    assert!(draw(&mut model, 5351).contains("Always allow this"));
+    outdated(&mut model, "a", true, 6000);
+    let screen = draw(&mut model, 6000);
+    assert!(!screen.contains("Always allow this") && screen.contains(MARK), "{screen}");
+}
+
+#[test]
+fn one_that_waits_unseen_says_it_once_it_is_opened_and_is_not_decided_with_others() {
+    let mut model = asked_at(100, 40, edit_approval("a"));
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("b")), 1001);
+    outdated(&mut model, "b", true, 5000);
+    assert!(!draw(&mut model, 5000).contains(MARK), "it is about the other");
+    play(&mut model, 6000, "<tab>");
+    assert!(draw(&mut model, 6001).contains(MARK));
+    play(&mut model, 7000, "<ctrl+q>");
+    draw(&mut model, 7600);
+    play(&mut model, 8000, " ");
+    let screen = draw(&mut model, 8001);
+    assert!(screen.contains("changed on disk, and the new proposal was not shown"), "{screen}");
+}

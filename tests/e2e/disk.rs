@@ -1,0 +1,134 @@
+//! A file changes on disk while the question about it stands: that is said without a key, and taken back where it changes back.
+
+use crate::support::{Answer, Project, Server, Terminal};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const BEFORE: &str = "fn main() {\n    let x = 1;\n}\n";
+const MARK: &str = "changed on disk since the model read it";
+
+fn edit() -> Value {
+    json!({"path": "src/main.rs", "edits": [{"oldText": "let x = 1;", "newText": "let total = 2;"}]})
+}
+
+fn script() -> Server {
+    Server::new([Answer::text("I will change it.").and_call("call_1", "EditFile", edit()), Answer::text("Finished the work.")])
+}
+
+fn asked(project: &Project) -> Terminal {
+    let mut terminal = project.open_sized(&[], 120, 36);
+    terminal.prompt("rename it");
+    terminal.review("Edit src/main.rs");
+    terminal
+}
+
+#[test]
+fn a_file_that_changes_back_is_asked_about_as_before() {
+    let server = script();
+    let project = Project::with(&server).file("src/main.rs", BEFORE);
+    let mut terminal = asked(&project);
+    let path = project.path("src/main.rs");
+    let swap = project.path("src/.main.rs.swp");
+    let ways: [&dyn Fn(); 3] = [
+        &|| std::fs::write(&path, "fn main() {}\n").unwrap(),
+        &|| std::fs::remove_file(&path).unwrap(),
+        &|| {
+            // As editors do it.
+            std::fs::write(&swap, "// mine\n").unwrap();
+            std::fs::rename(&swap, &path).unwrap();
+        },
+    ];
+    for change in ways {
+        change();
+        let screen = terminal.wait_for(MARK);
+        assert!(screen.contains("y  show the new proposal") && screen.contains("let total = 2;"), "{screen}");
+        std::fs::write(&path, BEFORE).unwrap();
+        let screen = terminal.wait_gone(MARK);
+        assert!(screen.contains("a  always allow this"), "{screen}");
+    }
+    terminal.review("Edit src/main.rs");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), BEFORE.replace("let x = 1;", "let total = 2;"));
+}
+
+#[test]
+fn the_new_proposal_is_for_what_stands_there_now_however_often_that_changes() {
+    let server = script();
+    let project = Project::with(&server).file("src/main.rs", BEFORE);
+    let mut terminal = asked(&project);
+    for mine in ["// one\n", "// two\n", "// three\n"] {
+        std::fs::write(project.path("src/main.rs"), format!("{mine}{BEFORE}")).unwrap();
+        terminal.wait_for("y  show the new proposal");
+        terminal.review("Edit src/main.rs");
+        terminal.send("y");
+        terminal.wait_that("it is made anew", |screen| screen.contains(mine.trim()) && screen.contains("apply it, once"));
+        terminal.review("Edit src/main.rs");
+    }
+    assert_eq!(server.requests().len(), 1, "the model has no part in it");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), format!("// three\n{}", BEFORE.replace("let x = 1;", "let total = 2;")));
+}
+
+#[test]
+fn a_change_that_fits_no_more_is_told_to_the_model() {
+    let server = script();
+    let project = Project::with(&server).file("src/main.rs", BEFORE);
+    let mut terminal = asked(&project);
+    std::fs::write(project.path("src/main.rs"), "fn main() {}\n").unwrap();
+    terminal.wait_for("y  show the new proposal");
+    terminal.review("Edit src/main.rs");
+    terminal.send("y");
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("src/main.rs"), "fn main() {}\n");
+    assert!(!server.request(1).tool_results()[0].1.contains("applied"), "{:?}", server.request(1).tool_results());
+}
+
+#[test]
+fn one_that_waits_behind_another_says_it_when_it_is_opened() {
+    let new = json!({"path": "new.txt", "content": "from the model\n"});
+    let server = Server::new([
+        Answer::call("call_1", "EditFile", edit()).and_call("call_2", "WriteFile", new),
+        Answer::text("Finished the work."),
+    ]);
+    let project = Project::with(&server).file("src/main.rs", BEFORE);
+    let mut terminal = asked(&project);
+    terminal.wait_for("1 of 2");
+    std::fs::write(project.path("new.txt"), "by hand\n").unwrap();
+    terminal.send("\t");
+    terminal.wait_for("2 of 2");
+    terminal.wait_for(MARK);
+    terminal.send("\t");
+    let screen = terminal.wait_for("1 of 2");
+    assert!(!screen.contains(MARK), "{screen}");
+    terminal.review("Edit src/main.rs");
+    terminal.decide('y');
+    terminal.wait_for(MARK);
+    terminal.review("new.txt");
+    terminal.decide('n');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("new.txt"), "by hand\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn while_nothing_changes_nothing_wakes() {
+    let server = script();
+    let project = Project::with(&server).file("src/main.rs", BEFORE);
+    let terminal = asked(&project);
+    std::thread::sleep(Duration::from_secs(1));
+    let woke = || -> u64 {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", terminal.pid())).unwrap().flatten();
+        let status = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok());
+        let count = |status: String| {
+            let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?.to_owned();
+            line.split_whitespace().last()?.parse::<u64>().ok()
+        };
+        status.filter_map(count).sum()
+    };
+    let before = woke();
+    std::thread::sleep(Duration::from_secs(3));
+    let times = woke() - before;
+    assert!(times <= 3, "it woke {times} times");
+}
