@@ -3,8 +3,8 @@
 use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange, PreviewOffer,
-    Proposal, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange,
+    PreviewOffer, Proposal, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};

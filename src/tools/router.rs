@@ -12,12 +12,12 @@ use super::registry::{built_in, built_in_names, find, offered as tools_offered, 
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{
-    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Followed, Plan, RunContext,
-    Since, TaskChanges, ToolRouter,
+    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Followed, Plan,
+    RunContext, Since, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
-    ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId,
+    ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::remote::RemoteTools;
 use crate::tools::shell::amended::offered as command_offered;

@@ -29,15 +29,12 @@ fn a_file_that_changes_back_is_asked_about_as_before() {
     let mut terminal = asked(&project);
     let path = project.path("src/main.rs");
     let swap = project.path("src/.main.rs.swp");
-    let ways: [&dyn Fn(); 3] = [
-        &|| std::fs::write(&path, "fn main() {}\n").unwrap(),
-        &|| std::fs::remove_file(&path).unwrap(),
-        &|| {
+    let ways: [&dyn Fn(); 3] =
+        [&|| std::fs::write(&path, "fn main() {}\n").unwrap(), &|| std::fs::remove_file(&path).unwrap(), &|| {
             // As editors do it.
             std::fs::write(&swap, "// mine\n").unwrap();
             std::fs::rename(&swap, &path).unwrap();
-        },
-    ];
+        }];
     for change in ways {
         change();
         let screen = terminal.wait_for(MARK);

@@ -223,7 +223,10 @@ impl Machine {
             Record::Unreadable => self.fold_unreadable(),
             Record::PartialAnswer { .. }
             | Record::AnswerDiscarded { .. }
-            | Record::Decided { decision: Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Previewed | Decision::Renewed, .. }
+            | Record::Decided {
+                decision: Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Previewed | Decision::Renewed,
+                ..
+            }
             | Record::RuleSaved { .. }
             | Record::Refused { .. }
             | Record::RuleRemoved { .. }

@@ -9,6 +9,7 @@ use super::rows::{
 use super::spots::spots;
 use super::{Act, Height, Panel, REASONS, Writing, Written};
 use crate::text;
+use crate::tui::diff::BETWEEN_SIGN;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::guard::{self, Confirm};
 use crate::tui::onboarding;
@@ -45,9 +46,11 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
         Some(writing) => draw_writing(writing, panel, rows, area, buffer, frame),
         None => (draw_body(panel, rows, area, buffer, frame), None),
     };
+    let top = area.y + rows.head();
     let mut area = Rect { y, height: area.bottom().saturating_sub(y), ..area };
     if rows.rules {
         draw_rule(area, buffer, frame);
+        draw_joints(panel, top..y, area, buffer);
         area = Rect { y: y + 1, height: area.height.saturating_sub(1), ..area };
     }
     if rows.hunks > 0 {
@@ -86,6 +89,21 @@ fn draw_head(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: 
 fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     let rule = frame.glyphs.rule.repeat(area.width.into());
     buffer.set_stringn(area.x, area.y, rule, area.width.into(), frame.theme.style(Token::Faint));
+}
+
+/// Where the line between both sides of a change meets the rules above and below these rows.
+fn draw_joints(panel: &Panel, rows: Range<u16>, area: Rect, buffer: &mut Buffer) {
+    let Some(seam) = panel.body.changes().and_then(|diff| diff.seam(body_width(area.width))) else { return };
+    let x = area.x + GUTTER + seam;
+    for (row, rule, joint) in [(rows.start, rows.start.checked_sub(1), "┬"), (rows.end.saturating_sub(1), Some(rows.end), "┴")]
+    {
+        if let Some(rule) = rule
+            && buffer.cell((x, row)).is_some_and(|cell| cell.symbol() == BETWEEN_SIGN)
+            && let Some(cell) = buffer.cell_mut((x, rule))
+        {
+            cell.set_symbol(joint);
+        }
+    }
 }
 
 /// What is asked about, from where it is scrolled to; the row below it.
@@ -412,7 +430,7 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         Height::Part => {}
     }
     let has = |act: Act| panel.choices.iter().any(|choice| choice.act == act && !choice.listed);
-    if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) {
+    if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) && !panel.says_changed() {
         hints.insert(0, "[ ] hunk");
         hints.insert(1, "space take/leave");
     }

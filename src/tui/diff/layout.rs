@@ -73,12 +73,12 @@ impl Layout {
     }
 }
 
-/// Between both sides; the numbers of the right one stand off the line as those of the left one stand off the edge.
-const BETWEEN: &str = "│ ";
+/// Between both sides; a blank follows it, so that the numbers of the right one stand off it.
+pub const BETWEEN_SIGN: &str = "│";
 const BETWEEN_CELLS: usize = 2;
 
 /// Cells of both sides.
-fn halves(width: usize) -> (usize, usize) {
+pub(super) fn halves(width: usize) -> (usize, usize) {
     let left = width.saturating_sub(1) / 2;
     (left, width.saturating_sub(left + BETWEEN_CELLS))
 }
@@ -124,7 +124,8 @@ impl Painter {
             let blank = |row: &Inked, ink: Option<Ink>| if row.is_empty() { ink } else { None };
             let ink = blank(&row, tint(&left)).unwrap_or(Ink::of(Token::Text));
             row.push(&" ".repeat(left_width.saturating_sub(row.width())), ink);
-            row.push(BETWEEN, Ink::of(Token::Faint));
+            row.push(BETWEEN_SIGN, Ink::of(Token::Faint));
+            row.push(" ", Ink::of(Token::Text));
             match &right {
                 Some(rows) => match rows.get(at) {
                     Some(other) => row.append(other),

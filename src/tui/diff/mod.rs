@@ -6,6 +6,7 @@ mod shape;
 mod spoken;
 mod words;
 
+pub use layout::BETWEEN_SIGN;
 pub use shape::Shape;
 
 use std::cell::{Cell, RefCell};
@@ -15,7 +16,7 @@ use std::path::Path;
 use ratatui::text::Line;
 
 use super::theme::Theme;
-use layout::{Layout, Painter};
+use layout::{Layout, Painter, halves};
 use parse::{Entry, Hunk, Side};
 use shape::units;
 
@@ -123,6 +124,11 @@ impl Diff {
             let entries = visible.flat_map(|unit| unit.entries());
             entries.filter(|entry| self.entries[*entry].side() == Some(Side::Removed)).count()
         })
+    }
+
+    /// Cells before the line between both sides, where they stand side by side.
+    pub fn seam(&self, width: u16) -> Option<u16> {
+        self.shape.get().beside.then(|| halves(usize::from(width)).0 as u16)
     }
 
     /// Cells of the numbers and signs before each line.

@@ -160,7 +160,10 @@ fn a_file_that_changes_while_the_question_stands_is_said_and_the_new_proposal_as
     session.fence("");
     session.read();
     let commands = session.types("new-proposal");
-    assert!(commands.iter().any(|command| matches!(command, Command::Decide { decision: Decision::Renewed, .. })), "{commands:?}");
+    assert!(
+        commands.iter().any(|command| matches!(command, Command::Decide { decision: Decision::Renewed, .. })),
+        "{commands:?}"
+    );
 }
 
 #[test]

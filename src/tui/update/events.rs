@@ -2,9 +2,9 @@
 
 use super::retry::{self, Failed};
 use super::{
-    artifacts, asking, failures, models, older, own, queue, recovery, rewind, saving, servers, spending, window, worktree,
+    artifacts, asking, failures, models, older, own, panel, queue, recovery, rewind, saving, servers, spending, window, worktree,
 };
-use crate::protocol::{ApprovalId, Arguments, CallId, Decision, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
+use crate::protocol::{ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
 use crate::tui::approval::{Left, Panel};
 use crate::tui::markdown::Document;
@@ -29,10 +29,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             // What ran in a copy, or is to run again, runs no more.
             tool_ended(model, &approval.tool_call_id, now);
             set_card(model, &approval.tool_call_id, CardState::Waiting);
-            if !model.panels.put_awaited(&approval, last_text) {
-                model.panels.forget_approval(&approval.approval_id, last_text);
-                model.panels.add(Panel::asked(approval), focus, last_text);
-            }
+            panel::asked(model, approval, focus);
             model.person_had_the_turn(now);
         }
         EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, last_output, ran_ms } => {
@@ -212,12 +209,8 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             ended(model, now);
             own::ended(model, shared);
         }
-        // What is made anew is asked about in the same place.
-        EventKind::ApprovalResolved { approval_id, decision: Decision::Renewed, .. } => {
-            model.panels.awaits_new(&approval_id, model.keys.last_text);
-        }
-        EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
-            model.panels.forget_approval(&approval_id, model.keys.last_text);
+        EventKind::ApprovalResolved { approval_id, tool_call_id, decision, .. } => {
+            panel::resolved(model, &approval_id, &decision);
             set_card(model, &tool_call_id, CardState::Requested);
             model.person_had_the_turn(now);
         }

@@ -1,8 +1,8 @@
 //! Keys while a question has the keyboard.
 
 use super::{asking, draft_changed, hunks, inbox, onboarding, rewind};
-use crate::protocol::{Command, Decision, RuleAsked};
-use crate::tui::approval::{Act, Answer, Question, REASONS};
+use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
+use crate::tui::approval::{Act, Answer, Panel, Question, REASONS};
 use crate::tui::composer::Field;
 use crate::tui::front::{Shown, TrustAnswer};
 use crate::tui::guard::{MACHINE_MS, Outcome, Stimulus};
@@ -15,6 +15,24 @@ pub fn is_text(key: &KeyEvent) -> Option<char> {
     match key.code {
         KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Some(c),
         _ => None,
+    }
+}
+
+/// A question about a call; made anew it stands where the one before stood.
+pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
+    let last_text = model.keys.last_text;
+    if !model.panels.put_awaited(&approval, last_text) {
+        model.panels.forget_approval(&approval.approval_id, last_text);
+        model.panels.add(Panel::asked(approval), focus, last_text);
+    }
+}
+
+/// It is answered, here or elsewhere.
+pub fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
+    let last_text = model.keys.last_text;
+    match decision {
+        Decision::Renewed => model.panels.awaits_new(approval_id, last_text),
+        _ => model.panels.forget_approval(approval_id, last_text),
     }
 }
 

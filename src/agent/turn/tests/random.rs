@@ -457,7 +457,8 @@ impl World {
                 let no = Decision::Denied { reason: None };
                 let scope = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere][usize::from(which) % 3];
                 let remember = Remember { scope, offer: usize::from(how / 128) * 7, until: None };
-                let decisions = [Decision::Approved, no, Decision::ApprovedAlways { remember }, Decision::Previewed, Decision::Renewed];
+                let decisions =
+                    [Decision::Approved, no, Decision::ApprovedAlways { remember }, Decision::Previewed, Decision::Renewed];
                 let decision = decisions[usize::from(how) % decisions.len()].clone();
                 Input::Command(Command::Decide { approval_id, decision })
             }

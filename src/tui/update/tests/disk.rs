@@ -7,7 +7,8 @@ use crate::tui::samples::{completed, hunks_approval};
 const MARK: &str = "⚠ changed on disk";
 
 fn outdated(model: &mut Model, id: &str, outdated: bool, at: u64) {
-    let kind = EventKind::ApprovalOutdated { approval_id: ApprovalId::new(id), tool_call_id: call(&format!("call-{id}")), outdated };
+    let kind =
+        EventKind::ApprovalOutdated { approval_id: ApprovalId::new(id), tool_call_id: call(&format!("call-{id}")), outdated };
     tell(model, kind, at);
 }
 
@@ -31,7 +32,7 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
         outdated(&mut model, "a", true, 5001);
         let screen = draw(&mut model, 5001);
         let head = screen.lines().position(|row| row.contains(MARK)).unwrap_or_else(|| panic!("{screen}"));
-        assert!(screen.lines().take(head + 1).any(|row| row.contains("▲ Edit src")), "it stands in the head\n{screen}");
+        assert!(screen.lines().take(head + 1).any(|row| row.contains("▲ Edit s")), "it stands in the head\n{screen}");
         assert!(screen.contains("new proposal") && screen.contains("deny") && !screen.contains("always"), "{screen}");
         assert_eq!(model.panels.open().unwrap().guard.look(5002), Look::Arming, "it arms anew");
         let first = |screen: &str| screen.lines().find(|row| row.contains("8  }")).unwrap().to_owned();

@@ -298,6 +298,7 @@ fn asked_of(kind: &str, pace: Pace, line_ms: Option<u64>) -> Desk {
             // Nobody waits for it here.
             drop(answer);
             desk.model.panels.add(crate::tui::approval::Panel::trust(question), true, None);
+            desk.at(1000, Msg::Time);
         }
         "mode" => types(&mut desk, "/mode auto<enter>", 7000),
         "undo" => {
@@ -418,8 +419,7 @@ fn held_keys_pastes_and_single_enters_decide_no_question_of_any_kind() {
 
 #[test]
 fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kind() {
-    let changes: [fn() -> Msg; 3] =
-        [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
+    let changes: [fn() -> Msg; 3] = [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
     for kind in KINDS {
         for change in changes {
             // Before it the key is taken back; within 300 ms after it, it is text.
