@@ -100,7 +100,8 @@ fn one_that_waits_behind_another_says_it_when_it_is_opened() {
     let screen = terminal.wait_for("1 of 2");
     assert!(!screen.contains(MARK), "{screen}");
     terminal.review("Edit src/main.rs");
-    terminal.decide('y');
+    // The next one has a `y` of its own.
+    terminal.send("y");
     terminal.wait_for(MARK);
     terminal.review("new.txt");
     terminal.decide('n');

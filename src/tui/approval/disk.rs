@@ -7,6 +7,7 @@ use super::{Act, Approval, ApprovalId, Body, Choice, Confirm, Panel, Panels, Que
 pub const CHANGED: &str = "⚠ changed on disk since the model read it";
 /// The same where the head has no more room.
 pub const CHANGED_SHORT: &str = "⚠ changed on disk";
+pub const CHANGED_SHORTEST: &str = "⚠ changed";
 
 const NOTHING_DONE: &str = "Nothing was written. The same change was made anew for what stands there now: \
                             look at it, and then decide.";

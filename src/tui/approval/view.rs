@@ -1,6 +1,6 @@
 //! The panel on the screen.
 
-use super::disk::CHANGED_SHORT;
+use super::disk::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::hunks::BESIDE_LEAST;
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, packed, packed_gap, packed_lead, packed_tail,
@@ -21,6 +21,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 use std::ops::Range;
+
+/// Cells that what is asked has in the head, at least.
+const SHORT_TITLE: usize = 8;
 
 /// What a frame knows besides the panel.
 #[derive(Debug, Clone, Copy)]
@@ -258,8 +261,15 @@ fn head_line(panel: &Panel, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'s
     if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !panel.says_changed() {
         right.remove(0);
     }
+    // The mark gives way to the risk, and to the beginning of what is asked.
+    if panel.says_changed()
+        && wide(&right) + SHORT_TITLE > room + 1
+        && let Some((mark, _)) = right.iter_mut().find(|(words, _)| words == CHANGED_SHORT)
+    {
+        CHANGED_SHORTEST.clone_into(mark);
+    }
     let right_width = wide(&right).saturating_sub(3);
-    let title = text::truncate(&title, room.saturating_sub(right_width + 2).max(8)).into_owned();
+    let title = text::truncate(&title, room.saturating_sub(right_width + 2).max(SHORT_TITLE)).into_owned();
     let gap = room.saturating_sub(text::width(&title) + right_width).max(1);
     let mut spans = vec![
         Span::styled(format!("{} ", glyphs.waits), theme.style(Token::Warn)),

@@ -45,6 +45,14 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
 }
 
 #[test]
+fn on_the_smallest_screen_the_mark_leaves_the_risk_whole() {
+    let mut model = asked_at(40, 12, Approval { risk_level: Risk::Medium, ..hunks_approval("a") });
+    outdated(&mut model, "a", true, 5000);
+    let screen = draw(&mut model, 5000);
+    assert!(screen.contains("⚠ changed · medium risk"), "{screen}");
+}
+
+#[test]
 fn a_yes_that_was_on_its_way_is_none_any_more() {
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "y");
