@@ -55,8 +55,8 @@ impl Panel {
         let Question::Approval(approval) = &self.question else { return None };
         match &self.disk {
             Disk::MadeAnew => {
-                let Self { number, came, ends, height, changed_on_disk, .. } = *self;
-                *self = Self { number, came, ends, height, changed_on_disk, ..Self::approval((**approval).clone()) };
+                let Self { number, came, ends, changed_on_disk, height, .. } = *self;
+                *self = Self { number, came, ends, changed_on_disk, height, ..Self::approval((**approval).clone()) };
                 None
             }
             Disk::Outdated { .. } => {
