@@ -40,7 +40,10 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
         outdated(&mut model, "a", false, 7000);
         draw(&mut model, 7000);
         assert_eq!(model.panels.open().unwrap().guard.look(7002), Look::Arming, "and anew again");
-        assert_eq!((draw(&mut model, 9000), letters(&model)), (before, choices));
+        let screen = draw(&mut model, 9000);
+        assert_eq!(letters(&model), choices);
+        // Where the fewer choices left more room, more of it has been seen by now.
+        assert!(if height > 12 { screen == before } else { !screen.contains(MARK) }, "{screen}");
     }
 }
 
