@@ -2,8 +2,8 @@
 
 use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{
-    Arguments, CallId, Failure, FailureKind, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolResult,
-    ToolStatus, Usage,
+    Arguments, CallId, Failure, FailureKind, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolDefinition,
+    ToolResult, ToolStatus, Usage,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -220,10 +220,15 @@ fn size(call: &Call) -> u64 {
 /// What a live model would have counted, roughly.
 fn usage(request: &ModelRequest, turn: &Turn) -> Usage {
     let thread: u64 = request.messages.iter().map(|message| message.token_count).sum();
+    let tools = request.tools.iter().map(|tool| {
+        let ToolDefinition { tool_name, description, input_schema } = tool;
+        (tool_name.len() + description.len() + input_schema.to_string().len()) as u64
+    });
+    let fixed = request.system.len() as u64 + tools.sum::<u64>();
     let answer = turn.text.len() as u64 + turn.calls.iter().map(size).sum::<u64>();
     let reasoning_tokens = turn.thinking.len() as u64 / BYTES_PER_TOKEN;
     Usage {
-        input_tokens: thread + request.system.len() as u64 / BYTES_PER_TOKEN,
+        input_tokens: thread + fixed / BYTES_PER_TOKEN,
         output_tokens: answer / BYTES_PER_TOKEN + reasoning_tokens,
         reasoning_tokens,
         ..Usage::default()

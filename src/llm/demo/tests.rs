@@ -132,3 +132,24 @@ fn the_edit_fits_the_sample_project_and_makes_its_check_pass() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with("ok")).count(), 5);
 }
+
+#[test]
+fn a_recording_counts_the_tools_too_so_that_what_is_used_never_falls() {
+    let conversation: Conversation = toml::from_str(CONVERSATION).unwrap();
+    let request = |tools: Vec<ToolDefinition>| ModelRequest {
+        system: "s".into(),
+        messages: Vec::new(),
+        tools: tools.into(),
+        max_output_tokens: 1,
+        images: None,
+        effort: None,
+    };
+    let tool = ToolDefinition {
+        tool_name: "ReadFile".to_owned(),
+        description: "d".repeat(4000),
+        input_schema: serde_json::json!({"type": "object"}),
+    };
+    let turn = &conversation.turns[0];
+    let (bare, with) = (usage(&request(Vec::new()), turn), usage(&request(vec![tool]), turn));
+    assert!(with.input_tokens >= bare.input_tokens + 1000, "{bare:?} {with:?}");
+}
