@@ -27,6 +27,7 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
         },
         ground: Ground::of_variable(variable("COLORFGBG")),
         colours,
+        mouse: place.settings.mouse() && !emulator.holds_escape(),
         emulator,
         themes: Some(place.directories.config.join("themes")),
         reduce_motion: screen.reduce_motion || !matches!(variable("AYE_REDUCE_MOTION"), "" | "0"),
@@ -49,9 +50,9 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
         status: screen.status,
         sets_up: false,
         vim: screen.vim,
-        mouse: place.settings.mouse(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: place.workspace_for_people(),
+        home: Some(place.home.clone()),
     }
 }
 

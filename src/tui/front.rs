@@ -6,7 +6,7 @@ use super::terminal::Emulator;
 use super::theme::Colours;
 use crate::protocol::{Command, Effort, Event, Mode, SessionId};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -109,6 +109,19 @@ pub struct Options {
     pub version: String,
     /// As people write it: `~/src/greeter`.
     pub cwd: String,
+    /// What people write `~` for.
+    pub home: Option<PathBuf>,
+}
+
+impl Options {
+    /// A path as people write it.
+    pub fn for_people(&self, path: &str) -> String {
+        match self.home.as_ref().filter(|home| home.parent().is_some()).map(|home| Path::new(path).strip_prefix(home)) {
+            Some(Ok(rest)) if rest.as_os_str().is_empty() => "~".to_owned(),
+            Some(Ok(rest)) => format!("~/{}", rest.display()),
+            Some(Err(_)) | None => path.to_owned(),
+        }
+    }
 }
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -136,6 +149,7 @@ impl Options {
             vim: false,
             version: "0.1.0".to_owned(),
             cwd: "~/src/greeter".to_owned(),
+            home: Some(PathBuf::from("/home/me")),
         }
     }
 }
@@ -194,6 +208,10 @@ pub struct Start {
     pub cwd: Option<String>,
     pub model_access: ModelAccess,
     pub trust: Option<Trust>,
+    /// The project brings something, and the person trusts it.
+    pub is_trusted: bool,
+    /// When the policy ends, in words: `expires in 6 d`.
+    pub policy_ends: Option<String>,
     /// `Last here: …`, and a task of this project, where there are such.
     pub last_here: Option<String>,
     pub attempt: Option<String>,

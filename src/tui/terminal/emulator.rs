@@ -11,6 +11,8 @@ pub struct Emulator {
     /// What else tells its name, in lower case.
     program: String,
     multiplexer: Option<Multiplexer>,
+    /// It is GNU screen, and not only called so.
+    is_gnu_screen: bool,
 }
 
 /// A terminal within the terminal.
@@ -46,6 +48,7 @@ impl Emulator {
         } else {
             None
         };
+        let is_gnu_screen = multiplexer == Some(Multiplexer::Screen) && is_set("STY");
         let known = [
             ("WT_SESSION", "windows-terminal"),
             ("ConEmuANSI", "conemu"),
@@ -57,12 +60,22 @@ impl Emulator {
         ];
         let by_variable = known.iter().filter(|(name, _)| is_set(name)).map(|(_, program)| *program);
         let names = by_variable.chain([variable("LC_TERMINAL"), variable("TERM_PROGRAM")]);
-        Self { program: names.collect::<Vec<_>>().join(" ").to_lowercase(), term, multiplexer }
+        Self { program: names.collect::<Vec<_>>().join(" ").to_lowercase(), term, multiplexer, is_gnu_screen }
     }
 
     /// The Linux console, and others like it: no titles, no strings, signs of one small font.
     pub fn is_console(&self) -> bool {
         ["linux", "vt100", "vt102", "vt220", "ansi", "cons25"].contains(&self.term.as_str())
+    }
+
+    /// Whether Escape comes only with the key after it while the mouse is told of.
+    pub fn holds_escape(&self) -> bool {
+        self.is_gnu_screen
+    }
+
+    /// Whether what is to be slanted would be reversed.
+    pub fn reverses_italics(&self) -> bool {
+        self.is_gnu_screen
     }
 
     fn is_apple(&self) -> bool {

@@ -113,3 +113,16 @@ fn what_is_switched_on_can_be_switched_off() {
         assert_eq!(Push::ALL.iter().filter(|other| other.bit() == what.bit()).count(), 1, "{what:?}");
     }
 }
+
+#[test]
+fn the_key_that_stops_a_task_is_not_held_back_by_gnu_screen() {
+    for (variables, held) in [
+        (&[("TERM", "screen"), ("STY", "1.pts")][..], true),
+        (&[("TERM", "screen-256color"), ("TMUX", "/tmp/tmux"), ("STY", "1.pts")], false),
+        (&[("TERM", "screen-256color")], false),
+        (&[("TERM", "xterm")], false),
+    ] {
+        let emulator = emulator(variables);
+        assert_eq!((emulator.holds_escape(), emulator.reverses_italics()), (held, held), "{variables:?}");
+    }
+}

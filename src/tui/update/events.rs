@@ -25,7 +25,10 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
     recovery::told(model, &kind);
     worktree::note(model, &kind);
     match kind {
-        EventKind::ApprovalRequested(approval) => {
+        EventKind::ApprovalRequested(mut approval) => {
+            if let Some(command) = &mut approval.command {
+                command.cwd = model.options.for_people(&command.cwd);
+            }
             // What ran in a copy, or is to run again, runs no more.
             tool_ended(model, &approval.tool_call_id, now);
             set_card(model, &approval.tool_call_id, CardState::Waiting);
@@ -113,7 +116,10 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
                 models::known(model, facts);
             }
         }
-        EventKind::PolicyInForce { layers, name, message } => {
+        EventKind::PolicyInForce { mut layers, name, message } => {
+            for file in layers.iter_mut().filter_map(|layer| layer.file.as_mut()) {
+                *file = model.options.for_people(file);
+            }
             model.policy = Policy { layers, broken: None, ..model.policy };
             model.header.policy = name;
             if let Some(message) = message {
