@@ -17,7 +17,9 @@ const MAX_NOTICES: usize = 3;
 /// The first column is never narrower.
 const NAME: usize = 12;
 /// Nor is a last one that is cut.
-const LAST: usize = 24;
+const LAST: usize = 19;
+/// Where there is more below, a sign at the right says so; nothing else stands in these cells.
+const MORE: usize = 3;
 /// Below this height only the list and the line to type into are shown.
 const ROOMY: u16 = 8;
 
@@ -272,6 +274,8 @@ impl Picker {
         let room = area.bottom().saturating_sub(y + heads + below.len() as u16).max(1);
         let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
         let top = self.top.min(found.len().saturating_sub(room.into())).clamp(at.saturating_sub(usize::from(room) - 1), at);
+        let has_more = found.len() > top + usize::from(room);
+        let width = if found.len() > room.into() { width.saturating_sub(MORE) } else { width };
         let layout = Layout::of(&found, self.columns, width, self.filtering == Filtering::Fuzzy);
         if roomy {
             buffer.set_line(inner.x, y, &layout.heads(self.columns, theme), inner.width);
@@ -287,6 +291,10 @@ impl Picker {
         if found.is_empty() {
             let words = if self.rows.is_empty() { "nothing to choose from yet" } else { "nothing has these words" };
             buffer.set_stringn(inner.x, y, words, width, theme.style(Token::Muted));
+        }
+        if has_more && y < area.bottom() {
+            let y = (y + room).min(area.bottom()).saturating_sub(1);
+            buffer.set_stringn(area.right().saturating_sub(2), y, glyphs.down, 2, theme.style(Token::Faint));
         }
         for (line, y) in below.iter().zip(area.bottom().saturating_sub(below.len() as u16)..area.bottom()) {
             buffer.set_line(inner.x, y, line, inner.width);
@@ -305,7 +313,9 @@ impl Picker {
             rows.extend(parts.map(|part| Line::styled(words[part].to_owned(), theme.style(token))));
         };
         if let Some(row) = self.at() {
-            put(&row.detail, Token::Muted, 2);
+            if !row.detail.is_empty() {
+                put(&row.detail, Token::Muted, 2);
+            }
             if let Some(why) = &row.lacks {
                 put(why, Token::Warn, 2);
             }
@@ -374,6 +384,15 @@ impl Layout {
                 }
                 break;
             }
+        }
+        // A mark is read whole, if the names lose little by it.
+        let mark = rows.iter().map(|row| text::width(row.mark)).max().unwrap_or(0);
+        if mark > 0
+            && let Some(lacking) = (all(&widths) + 2 + mark).checked_sub(width)
+            && let Some(first) = widths.first_mut()
+            && lacking <= mark.min(first.saturating_sub(least.max(LAST)))
+        {
+            *first -= lacking;
         }
         Self { widths, numbers: columns.iter().map(|column| column.is_number).collect() }
     }

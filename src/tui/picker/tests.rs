@@ -92,3 +92,17 @@ fn a_long_list_scrolls_with_its_highlight() {
     assert_eq!(press(&mut picker, KeyCode::F(5)), Picked::Other);
     assert_eq!(press(&mut picker, KeyCode::Esc), Picked::Closed);
 }
+
+#[test]
+fn a_list_with_more_below_says_so_and_a_mark_is_read_whole() {
+    let names: Vec<String> = (0..20).map(|n| format!("a thing with a name of some length {n}")).collect();
+    let mut picker = picker(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let shown = draw(&mut picker, 40, 12);
+    assert_eq!(shown.lines().filter(|row| row.ends_with("  ▼")).count(), 1, "{shown}");
+    press(&mut picker, KeyCode::End);
+    assert!(!draw(&mut picker, 40, 12).contains('▼'));
+    let marked = |name: &str| Row { mark: "open here", ..row(name, "a kind", "12k") };
+    picker.set_rows(vec![marked("a name that is long enough to be cut somewhere")]);
+    let shown = draw(&mut picker, 70, 12);
+    assert!(shown.contains("…  a kind   12k  open here"), "{shown}");
+}

@@ -220,7 +220,8 @@ impl Card {
     fn title(&self, width: u16, look: Look<'_>) -> Line<'static> {
         let (words, token) = self.words(look.glyphs);
         let right = self.right(look);
-        let right_width = text::width(&right) + 1;
+        // Where nothing stands there the words have the room.
+        let right_width = if right.is_empty() { 0 } else { text::width(&right) + 1 };
         let room = usize::from(width).saturating_sub(right_width);
         let words_width = if words.is_empty() { 0 } else { text::width(&words) + 2 };
         let whose = self.whose();
@@ -233,8 +234,10 @@ impl Card {
             spans.push(Span::raw("  "));
             spans.push(Span::styled(words, look.theme.style(token)));
         }
-        spans.push(Span::raw(" ".repeat((room + 1).saturating_sub(used))));
-        spans.push(Span::styled(right, look.theme.style(Token::Faint)));
+        if !right.is_empty() {
+            spans.push(Span::raw(" ".repeat((room + 1).saturating_sub(used))));
+            spans.push(Span::styled(right, look.theme.style(Token::Faint)));
+        }
         Line::from(spans)
     }
 
@@ -281,7 +284,7 @@ impl Card {
             | CardState::Stopped { .. }
             | CardState::Unknown => String::new(),
         };
-        format!("{mark} {time:>7}")
+        if mark.is_empty() && time.is_empty() { String::new() } else { format!("{mark} {time:>7}") }
     }
 
     /// What went wrong or goes on is open by itself, until the person closes it.

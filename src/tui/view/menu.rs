@@ -10,6 +10,8 @@ use ratatui::layout::Rect;
 
 /// Cells a name may have where something stands behind it.
 const NAME: usize = 48;
+/// Where there is more below, a sign at the right says so; nothing else stands in these cells.
+const MORE: usize = 3;
 
 pub fn rows(model: &Model, limit: u16) -> u16 {
     if model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.search.is_some() {
@@ -23,7 +25,9 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
         return model.menu.note_hidden();
     }
     let window = model.menu.window(area.height.into());
-    let width = usize::from(area.width.saturating_sub(GUTTER));
+    let room = usize::from(area.width.saturating_sub(GUTTER));
+    let has_more = window.end < model.menu.items().len();
+    let width = room - if has_more { MORE.min(room) } else { 0 };
     let items = &model.menu.items()[window.clone()];
     let most = NAME.min(width * 2 / 3);
     let names = items.iter().map(|item| text::width(&item.name)).max().unwrap_or(0).min(most);
@@ -42,7 +46,7 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
             buffer.set_stringn(area.x + GUTTER + column as u16, y, &words, room, model.theme.style(Token::Muted));
         }
     }
-    if window.end < model.menu.items().len() {
+    if has_more {
         let sign = model.glyphs.down;
         buffer.set_stringn(area.right().saturating_sub(2), area.bottom() - 1, sign, 2, model.theme.style(Token::Faint));
     }

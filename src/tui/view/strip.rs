@@ -25,6 +25,14 @@ pub struct Row {
     token: Token,
     /// It names what waits for the person.
     asks: bool,
+    /// What stands behind a dot gives way, the last first, before anything is cut.
+    gives: bool,
+}
+
+impl Row {
+    fn new(sign: &'static str, words: String, token: Token) -> Self {
+        Self { sign, words, right: &[], token, asks: false, gives: false }
+    }
 }
 
 pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
@@ -34,14 +42,14 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some((new, below)) = transcript.unread(look) {
         let words = if new > 0 { status::counted(new, "new line") } else { format!("{} below", status::counted(below, "line")) };
         let words = format!("{words} {} end", glyphs.dot);
-        rows.push(Row { sign: glyphs.down, words, right: &[], token: Token::Accent, asks: false });
+        rows.push(Row::new(glyphs.down, words, Token::Accent));
     }
     if let Some((words, right)) = approval::strip_words(&model.panels, width, &glyphs, now) {
-        rows.push(Row { sign: glyphs.waits, words, right, token: Token::Warn, asks: true });
+        rows.push(Row { right, asks: true, ..Row::new(glyphs.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));
     if let Some(words) = saving::words(model, usize::from(width.saturating_sub(GUTTER))) {
-        rows.push(Row { sign: glyphs.failed, words, right: &[], token: Token::Danger, asks: false });
+        rows.push(Row::new(glyphs.failed, words, Token::Danger));
     }
     // The question comes first; what is queued says it too.
     let asks = !model.panels.is_empty() || !model.task.waiting.is_empty();
@@ -55,41 +63,38 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
             }
             _ => (whole, &[]),
         };
-        rows.push(Row { sign: glyphs.note, words, right, token: Token::Warn, asks: false });
+        rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
     if let Some(words) = commands::words(model) {
-        rows.push(Row { sign: glyphs.running, words, right: &["/ps lists them"], token: Token::Muted, asks: false });
+        rows.push(Row { right: &["/ps lists them"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
     if let Some((sign, words, right)) = status::activity(model, now) {
         // A panel has the keyboard: Escape is its own.
         let right = if model.panels.is_open() { &[] } else { right };
-        if let Activity::Retrying(retry) = &model.task.activity
-            && let Some(words) = retry::details(retry, glyphs.dot)
-        {
-            rows.push(Row { sign: glyphs.note, words, right: &[], token: Token::Muted, asks: false });
+        let retrying = match &model.task.activity {
+            Activity::Retrying(retry) => Some(retry),
+            _ => None,
+        };
+        if let Some(words) = retrying.and_then(|retry| retry::details(retry, glyphs.dot)) {
+            rows.push(Row::new(glyphs.note, words, Token::Muted));
         }
-        rows.push(Row { sign, words, right, token: Token::Muted, asks: false });
+        // The countdown chooses its words itself.
+        rows.push(Row { right, gives: retrying.is_none(), ..Row::new(sign, words, Token::Muted) });
     }
     if let Some((words, _)) = &model.said {
-        rows.push(Row { sign: "", words: words.clone(), right: &[], token: Token::Accent, asks: false });
+        rows.push(Row::new("", words.clone(), Token::Accent));
     }
     if let (Some(browse), Some(query)) = (&model.browse, browsed_words(model)) {
         let count = if query.is_empty() { String::new() } else { format!("  {}", browse.count()) };
         let cursor = if browse.typing.is_some() { glyphs.cursor } else { "" };
         let found = query.is_empty() || browse.found.count() > 0;
         let words = format!("/{query}{cursor}{count}");
-        rows.push(Row { sign: "", words, right: &[], token: if found { Token::Accent } else { Token::Warn }, asks: false });
+        rows.push(Row::new("", words, if found { Token::Accent } else { Token::Warn }));
     }
     if let Some(search) = &model.search {
         let none = if search.found { String::new() } else { format!(" {} no more", glyphs.dash) };
         let words = format!("sent before: {}{}{none}", search.query, glyphs.cursor);
-        rows.push(Row {
-            sign: "",
-            words,
-            right: &[],
-            token: if search.found { Token::Accent } else { Token::Warn },
-            asks: false,
-        });
+        rows.push(Row::new("", words, if search.found { Token::Accent } else { Token::Warn }));
     }
     // The last ones matter most; what waits for the person is said whatever else there is.
     let limit = usize::from(limit.clamp(2, 4));
@@ -111,16 +116,18 @@ fn browsed_words(model: &Model) -> Option<String> {
 /// What was said and the model has not heard, and what makes it hear it.
 fn prompts(model: &Model, width: u16) -> Vec<Row> {
     let line = |prompt: &str| text::clean(prompt).split_whitespace().collect::<Vec<_>>().join(" ");
-    let list = |prompts: &[&str]| {
-        let room = (usize::from(width).saturating_sub(24) / prompts.len().max(1)).max(12);
+    let list = |lead: &str, prompts: &[&str]| {
+        let between = format!(" {} ", model.glyphs.separator);
+        let taken = usize::from(GUTTER) + text::width(lead) + 1 + between.len() * prompts.len().saturating_sub(1);
+        let room = (usize::from(width).saturating_sub(taken) / prompts.len().max(1)).max(12);
         let names: Vec<_> = prompts.iter().map(|prompt| text::truncate(&line(prompt), room).into_owned()).collect();
-        names.join(&format!(" {} ", model.glyphs.separator))
+        format!("{lead} {}", names.join(&between))
     };
-    let row = |words, token| Row { sign: model.glyphs.note, words, right: &[], token, asks: false };
+    let row = |words, token| Row::new(model.glyphs.note, words, token);
     let mut rows = Vec::new();
     if !model.is_running() && !model.panels.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();
-        rows.push(row(format!("sent after your answer: {}", list(&sent)), Token::Muted));
+        rows.push(row(list("sent after your answer:", &sent), Token::Muted));
     }
     let of = |steer: bool| -> Vec<&str> {
         let those = model.task.waiting.iter().filter(|waiting| waiting.steer == steer);
@@ -128,11 +135,11 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
     };
     let (steering, queued) = (of(true), of(false));
     if !steering.is_empty() {
-        rows.push(row(format!("{} for the next step: {}", steering.len(), list(&steering)), Token::Accent));
+        rows.push(row(list(&format!("{} for the next step:", steering.len()), &steering), Token::Accent));
     }
     if !queued.is_empty() {
         let how = if model.is_running() { String::new() } else { format!(" {} /continue sends them", model.glyphs.dot) };
-        rows.push(row(format!("{} queued{how}: {}", queued.len(), list(&queued)), Token::Muted));
+        rows.push(row(list(&format!("{} queued{how}:", queued.len()), &queued), Token::Muted));
     }
     rows
 }
@@ -141,7 +148,10 @@ pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width.saturating_sub(GUTTER));
     for (y, row) in (area.y..area.bottom()).zip(rows) {
         let style = model.theme.style(row.token);
-        let wide = text::width(&row.words);
+        let shortest = row.right.last().map_or(0, |right| right.len() + 2);
+        let words =
+            if row.gives { given_way(&row.words, model.glyphs.dot, room.saturating_sub(shortest)) } else { row.words.clone() };
+        let wide = text::width(&words);
         // The longest that leaves the words whole; else the shortest, if it leaves enough of them.
         let fits = |right: &&&str| room >= right.len() + 2 + wide;
         let least = |right: &&str| room >= right.len() + 2 + WORDS.min(wide);
@@ -152,9 +162,42 @@ pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
         };
         let room = if right.is_empty() { room } else { room - right.len() - 2 };
         buffer.set_stringn(area.x, y, row.sign, GUTTER.into(), style);
-        let line = Line::from(Span::styled(text::truncate(&row.words, room), style));
+        let line = Line::from(Span::styled(text::truncate(&words, room), style));
         buffer.set_line(area.x + GUTTER, y, &line, room as u16);
         let x = area.right().saturating_sub(right.len() as u16);
         buffer.set_stringn(x, y, &right, right.len(), model.theme.style(Token::Faint));
+    }
+}
+
+/// The words without what stands behind their last dots, as far as that is needed. At last what goes on is cut, not for how long it has.
+fn given_way(words: &str, dot: &str, room: usize) -> String {
+    let dot = format!(" {dot} ");
+    let mut left: Vec<&str> = words.split(&dot).collect();
+    while left.len() > 2 && text::width(&left.join(&dot)) > room {
+        left.pop();
+    }
+    match left[..] {
+        [what, since] if text::width(what) + text::width(since) + text::width(&dot) > room => {
+            let cells = room.saturating_sub(text::width(since) + text::width(&dot));
+            format!("{}{dot}{since}", text::truncate(what, cells))
+        }
+        _ => left.join(&dot),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::given_way;
+
+    #[test]
+    fn what_goes_on_gives_way_piece_by_piece_and_is_cut_before_its_time() {
+        let words = "Running cargo test --workspace · 1 more · 12 s · ↑ 31k ↓ 640 tokens";
+        for (room, expected) in
+            [(80, words), (60, "Running cargo test --workspace · 1 more · 12 s"), (40, "Running cargo test --workspace · 1 more")]
+        {
+            assert_eq!(given_way(words, "·", room), expected);
+        }
+        assert_eq!(given_way("Running cargo test --workspace · 12 s", "·", 27), "Running cargo test … · 12 s");
+        assert_eq!(given_way("Answering", "·", 4), "Answering");
     }
 }
