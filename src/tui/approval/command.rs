@@ -59,10 +59,10 @@ impl Command {
         let open = self.sandbox.contains("NONE") || self.sandbox.contains("OFF");
         rows.extend(wrapped(&self.sandbox, width, if open { Tone::Danger } else { Tone::Plain }));
         if !self.parts.is_empty() {
-            rows.push(Row(vec![(parts_head(width), Tone::Faint)], None));
+            rows.push(Row(vec![(parts_head(width, &self.parts), Tone::Faint)], None));
         }
         for at in self.order(width) {
-            rows.extend(part_rows(at, self.marked == Some(at), &self.parts[at], width));
+            rows.extend(part_rows(at, self.marked == Some(at), &self.parts, width));
         }
         for why in [&self.no_preview, &self.never].into_iter().flatten().filter(|_| width < TABLE_WIDTH) {
             rows.extend(wrapped(why, width, Tone::Plain));
@@ -87,24 +87,35 @@ const MARK: &str = "▸";
 /// Cells of the longest word of risk.
 const RISK: usize = 8;
 
-/// Cells of the names of parts and of what decided them, beside number, verdict and risk.
-fn columns(width: u16) -> (usize, usize) {
+/// Cells of the names of parts and of what decided them, beside number, verdict and risk. A name has what the others leave.
+fn columns(width: u16, parts: &[CommandPart]) -> (usize, usize) {
     let room = usize::from(width) - 14 - RISK;
-    (room * 2 / 5, room - room * 2 / 5)
+    let widest = |words: fn(&CommandPart) -> String| parts.iter().map(|part| text::width(&words(part)) + 2).max().unwrap_or(0);
+    let left = widest(name_of).min(room.saturating_sub(widest(why_of))).max(room * 2 / 5);
+    (left, room - left)
+}
+
+fn name_of(part: &CommandPart) -> String {
+    text::reveal(&part.text).replace('\n', " ")
+}
+
+fn why_of(part: &CommandPart) -> String {
+    text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ")
 }
 
 /// A rule with the heads of the columns.
-fn parts_head(width: u16) -> String {
+fn parts_head(width: u16, parts: &[CommandPart]) -> String {
     let rule = |words: &str, cells: usize| format!("{words}{}", "-".repeat(cells.saturating_sub(words.len())));
     if width < TABLE_WIDTH {
         return rule("-- parts ", width.into());
     }
-    let (left, right) = columns(width);
+    let (left, right) = columns(width, parts);
     format!("{}{}{}", rule("-- parts ", left + 4 - 1), rule(" decided by ", right + 7), rule(" risk ", RISK + 4))
 }
 
 /// `1  cargo test    allow  built-in: reads only    low`, on one row where it fits.
-fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16) -> Vec<Row> {
+fn part_rows(at: usize, is_marked: bool, parts: &[CommandPart], width: u16) -> Vec<Row> {
+    let part = &parts[at];
     let number = at + 1;
     let head = if is_marked { (format!("{MARK}{number:<3}"), Tone::Marked) } else { (format!("{number:>2}  "), Tone::Faint) };
     let below = || ("    ".to_owned(), Tone::Plain);
@@ -113,12 +124,11 @@ fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16) -> Vec<
         Risk::Medium => Tone::Warn,
         Risk::High => Tone::Danger,
     };
-    let name = text::reveal(&part.text).replace('\n', " ");
-    let why = text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
+    let (name, why) = (name_of(part), why_of(part));
     let (tone, risk) = if part.critical { (Tone::Danger, "CRITICAL") } else { (tone, part.risk.as_str()) };
     let verdict = part.verdict.as_str();
     if width >= TABLE_WIDTH {
-        let (left, right) = columns(width);
+        let (left, right) = columns(width, parts);
         let mut rows = Vec::new();
         let names = exact(&name, left - 1);
         let whys = pieces(&why, right - 2);

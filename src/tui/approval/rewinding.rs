@@ -138,8 +138,9 @@ impl Rewinding {
             choices.push(act('1', plan.scope, format!("bring back what was undone: {}", scope_words(plan.scope)), "bring back"));
         } else {
             let said = messages(plan.messages);
+            let go = if plan.messages == 1 { "goes" } else { "go" };
             let both = act('1', RewindScope::Both, "conversation and files".to_owned(), "both");
-            let talk = act('2', RewindScope::Conversation, format!("conversation only: {said} go, files stay"), "conversation");
+            let talk = act('2', RewindScope::Conversation, format!("conversation only: {said} {go}, files stay"), "conversation");
             let talk = Choice { enabled: plan.messages > 0, ..talk };
             let files = if plan.files.is_empty() { "no file would change" } else { "what was said stays, the model is told" };
             let files = format!("files only: {files}");
