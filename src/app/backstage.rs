@@ -199,7 +199,10 @@ impl Backstage {
             answer,
         });
         let older = session.tail.before;
-        if start.send(Start { header, history, older, cwd, model_access, trust, last_here, attempt, is_first }).is_err() {
+        let (is_trusted, policy_ends) = (project.has_a_say(), greeting::ends(&policy, jiff::Timestamp::now()));
+        let told =
+            Start { header, history, older, cwd, model_access, trust, is_trusted, policy_ends, last_here, attempt, is_first };
+        if start.send(told).is_err() {
             leave(&session, &place, commands).await;
             return nothing();
         }
@@ -301,7 +304,10 @@ async fn look_on(
     let (older, trust, last_here, attempt) = (tail.before, None, None, None);
     // Nobody waits for it any more when the screen is gone.
     let model_access = ModelAccess::ReadOnly { holder };
-    drop(start.send(Start { header, history, older, cwd, model_access, trust, last_here, attempt, is_first: false }));
+    let (is_trusted, policy_ends) = (false, greeting::ends(&policy, jiff::Timestamp::now()));
+    let told =
+        Start { header, history, older, cwd, model_access, trust, is_trusted, policy_ends, last_here, attempt, is_first: false };
+    drop(start.send(told));
     if older.is_some() {
         past.sum_up(events);
     }

@@ -1,6 +1,7 @@
 //! What the first lines say of this place: what was done here last, and something that could be done now.
 
 use super::git::Repository;
+use super::layers::Policy;
 use super::place::Place;
 use crate::store::{SessionSummary, Store};
 use ignore::WalkBuilder;
@@ -42,6 +43,17 @@ fn words(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, now: j
     let changes = changes().map(|changes| format!(" · {changes}")).unwrap_or_default();
     let id: String = last.session_id.as_str().chars().take(8).collect();
     Some(format!("Last here: \"{short}{cut}\" · {}{open}{changes} · aye --resume={id} continues", ago(last.updated, now)))
+}
+
+/// When the first of the layers ends: `expires in 6 d`.
+pub fn ends(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
+    let end = policy.layers.iter().filter_map(|layer| layer.bundle.expires_at).min()?;
+    Some(match end.as_second().saturating_sub(now.as_second()) {
+        ..=0 => "expired".to_owned(),
+        seconds @ 1..3600 => format!("expires in {} min", (seconds / 60).max(1)),
+        seconds @ 3600..86_400 => format!("expires in {} h", seconds / 3600),
+        seconds => format!("expires in {} d", seconds / 86_400),
+    })
 }
 
 /// `2 h ago`
@@ -87,6 +99,7 @@ fn undone_line(path: &Path) -> Option<(&'static str, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Bundle, Layer, Scope};
 
     #[test]
     fn what_a_comment_leaves_undone_is_a_task_and_a_word_in_a_text_is_none() {
@@ -96,6 +109,28 @@ mod tests {
         assert_eq!(task_of(directory.path()), None);
         write("b.rs", "fn main() {}\n// TODO: say hello\n");
         assert_eq!(task_of(directory.path()), Some("look into the TODO in b.rs:2".to_owned()));
+    }
+
+    #[test]
+    fn the_first_layer_to_end_says_when() {
+        let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
+        let policy = |ends: &[i64]| {
+            let layers = ends.iter().map(|after| {
+                let end = jiff::Timestamp::from_second(now.as_second() + after).unwrap();
+                let text = format!("schema_version = 1\nbundle_version = \"test\"\nexpires_at = {end}\n");
+                Layer::new(Scope::User, Bundle::parse(&text, "test").unwrap())
+            });
+            Policy::of(layers.collect(), "user".to_owned())
+        };
+        for (after, words) in [
+            (&[600][..], "expires in 10 min"),
+            (&[7300, 900_000], "expires in 2 h"),
+            (&[600_000], "expires in 6 d"),
+            (&[-1], "expired"),
+        ] {
+            assert_eq!(ends(&policy(after), now).as_deref(), Some(words));
+        }
+        assert_eq!(ends(&policy(&[]), now), None);
     }
 
     #[test]

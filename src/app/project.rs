@@ -80,6 +80,11 @@ impl Brought {
         kept.map(|_| ())
     }
 
+    /// Whether it brings something, and that counts.
+    pub fn has_a_say(&self) -> bool {
+        self.proof.is_some() && self.project.brings().next().is_some()
+    }
+
     pub fn is_trusted(&self) -> bool {
         self.proof.is_some()
     }

@@ -58,6 +58,7 @@ mod vim;
 mod wires;
 
 pub use clipboard::{Between, Clipboard};
+pub use figures::tokens;
 pub use front::{
     Ahead, BroughtFile, Editor, Ended, Front, Ground, Header, Held, HeldAnswer, KeptAs, KeyFile, ModelAccess, Next, Notices,
     Options, Outcome, Shown, Shows, Start, ThemeChoice, Trust, TrustAnswer,

@@ -33,6 +33,8 @@ pub fn start() -> Start {
         trust: None,
         last_here: None,
         attempt: None,
+        is_trusted: false,
+        policy_ends: None,
         is_first: false,
     }
 }

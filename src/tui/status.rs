@@ -29,16 +29,16 @@ const BAR: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
     Nothing,
+    /// How far the sandbox goes; whether there is one, and the network, stay.
+    Extent,
+    /// Of the model's name.
+    Provider,
     Bar,
     Cwd,
     Branch,
     /// The line of the person's own command.
     Own,
     Tokens,
-    /// How far the sandbox goes; whether there is one, and the network, stay.
-    Extent,
-    /// Of the model's name.
-    Provider,
     Effort,
     Cost,
     Model,
@@ -48,13 +48,13 @@ enum Left {
 
 const LEAVING: [Left; 12] = [
     Left::Nothing,
+    Left::Extent,
+    Left::Provider,
     Left::Bar,
     Left::Cwd,
     Left::Branch,
     Left::Own,
     Left::Tokens,
-    Left::Extent,
-    Left::Provider,
     Left::Effort,
     Left::Cost,
     Left::Model,
@@ -64,7 +64,7 @@ const LEAVING: [Left; 12] = [
 /// Of the line of the person's own command.
 const OWN_CELLS: usize = 40;
 
-const STOPS: &[&str] = &["esc stops the task"];
+const STOPS: &[&str] = &["esc stops the task", "esc stops"];
 
 /// Words, and what they are.
 type Item = (String, Token);
@@ -138,7 +138,7 @@ fn states(model: &Model, left: Left, now: u64) -> Vec<Item> {
         (if model.policy.broken.is_some() { "policy file broken".to_owned() } else { String::new() }, Token::Warn),
         ending(model, now),
         // It was said when it began; where there is room it stays in sight.
-        (model.servers.trouble().filter(|_| left < Left::Extent).unwrap_or_default(), Token::Warn),
+        (model.servers.trouble().filter(|_| left < Left::Effort).unwrap_or_default(), Token::Warn),
     ]
 }
 
@@ -206,7 +206,7 @@ fn context(model: &Model, left: Left) -> Item {
         return (if used > 0 { format!("ctx {}", tokens(used)) } else { String::new() }, Token::Muted);
     };
     let percent = used * 100 / limit;
-    let filled = (used * BAR).div_ceil(limit).min(BAR) as usize;
+    let filled = ((used * BAR + limit / 2) / limit).min(BAR) as usize;
     let bar = model.glyphs.bar_full.repeat(filled) + &model.glyphs.bar_empty.repeat(BAR as usize - filled);
     let bar = if left < Left::Bar { format!("{bar} ") } else { String::new() };
     let (token, way) = match percent {

@@ -10,6 +10,7 @@ use crate::protocol::{
     EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
 };
 use crate::store::{SessionStatus, SessionSummary, Store, StoreError};
+use crate::tui;
 use std::path::Path;
 
 /// More than anybody goes through; the search finds the others.
@@ -208,7 +209,7 @@ fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> 
     let counted = |count: u64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
     let tokens = tally.usage.input_tokens + tally.usage.output_tokens;
     let mut facts = vec![
-        format!("{} · {} · {tokens} tokens", counted(tally.tasks, "prompt"), counted(tally.steps, "step")),
+        format!("{} · {} · {} tokens", counted(tally.tasks, "prompt"), counted(tally.steps, "step"), tui::tokens(tokens)),
         summary.model.clone(),
     ];
     if tally.queued > 0 {

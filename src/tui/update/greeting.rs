@@ -11,7 +11,7 @@ use crate::tui::theme::Token;
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
 pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<Inked> {
-    let mut lines = vec![place(model), rules(model)];
+    let mut lines = vec![place(model), rules(model, start)];
     if resumed {
         return lines;
     }
@@ -40,11 +40,15 @@ fn place(model: &Model) -> Inked {
     line
 }
 
-fn rules(model: &Model) -> Inked {
+fn rules(model: &Model, start: &Start) -> Inked {
     let header = &model.header;
     let dot = format!(" {} ", model.glyphs.dot);
-    let policy = if header.policy.is_empty() { String::new() } else { format!("policy {}{dot}", header.policy) };
-    let words = format!("{policy}mode {}{dot}", header.mode.as_str());
+    let trusted = if start.is_trusted { format!("Trusted project{dot}") } else { String::new() };
+    let mut whose = vec![header.policy.as_str()];
+    whose.extend(start.policy_ends.as_deref());
+    whose.retain(|words| !words.is_empty());
+    let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
+    let words = format!("{trusted}policy \"{}\"{whose}{dot}", header.mode.as_str());
     let mut line = Inked::new(&text::clean(&words), Ink::of(Token::Muted));
     if status::is_open(&header.sandbox) {
         let words = format!("{}: a command can do what you can do", header.sandbox);

@@ -20,7 +20,7 @@ use super::theme::Token;
 use crate::text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Color;
+use ratatui::style::{Color, Modifier};
 
 /// From this width on the empty composer says all that Enter can do.
 const WIDE: u16 = 76;
@@ -87,6 +87,11 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     status::draw_hints(model, hints, buffer, now);
     if model.options.ascii {
         make_plain(buffer);
+    }
+    if model.options.emulator.reverses_italics() {
+        for cell in &mut buffer.content {
+            cell.modifier.remove(Modifier::ITALIC);
+        }
     }
     if let Some(ground) = model.theme.background() {
         paint(buffer, ground);

@@ -56,7 +56,7 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
             LookKind::Waits => (model.glyphs.waits, Token::Warn),
             LookKind::Note => (model.glyphs.note, Token::Muted),
         };
-        let words = line(&one.text);
+        let words = if one.kind == LookKind::Answer { line(&unmarked(&one.text)) } else { line(&one.text) };
         // What was said has two rows, what was done one.
         let most = if matches!(one.kind, LookKind::Prompt | LookKind::Answer) { 3 } else { 1 };
         let pieces = text::wrap(&words, width.max(1));
@@ -82,6 +82,13 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
 
 fn waits_words(sessions: &Sessions) -> &'static str {
     if sessions.at().is_some() { "looking" } else { "" }
+}
+
+/// An answer without the marks of Markdown that say nothing in one line.
+fn unmarked(answer: &str) -> String {
+    let lines = answer.lines().filter(|line| !line.trim_start().starts_with("```"));
+    let lines = lines.map(|line| line.trim_start_matches('#').replace("**", "").replace('`', ""));
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 /// As one line that no terminal obeys.

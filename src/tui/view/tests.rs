@@ -75,6 +75,76 @@ fn the_first_lines_tear_no_command() {
 }
 
 #[test]
+fn the_first_lines_say_whether_the_project_is_trusted_and_when_the_policy_ends() {
+    for (width, expected) in [
+        (100, "  Trusted project · policy \"ask\" (user + project, expires in 6 d) · sandbox on · net off\n"),
+        (40, "  Trusted project · policy \"ask\"\n  (user + project, expires in 6 d) ·\n  sandbox on · net off\n"),
+    ] {
+        let mut model = model(width, 24);
+        let header = Header { policy: "user + project".to_owned(), ..header() };
+        let ends = Some("expires in 6 d".to_owned());
+        begins(&mut model, Start { header, is_trusted: true, policy_ends: ends, ..start() });
+        let drawn = picture(&mut model, 20_000);
+        assert!(drawn.contains(expected), "{drawn}");
+    }
+}
+
+#[test]
+fn the_bar_of_the_context_is_as_full_as_the_figure_beside_it() {
+    let mut model = model(120, 24);
+    for (used, expected) in [
+        (0, "░░░░░░░░ 0% 0/200k"),
+        (986, "░░░░░░░░ 0% 986/200k"),
+        (76_000, "▓▓▓░░░░░ 38% 76k/200k"),
+        (199_000, "▓▓▓▓▓▓▓▓ 99% 199k/200k"),
+    ] {
+        model.tally.context_tokens = used;
+        let drawn = picture(&mut model, 20_000);
+        assert!(drawn.contains(expected), "{drawn}");
+    }
+}
+
+#[test]
+fn the_status_row_leaves_out_whose_the_model_is_before_what_changes() {
+    for (width, expected) in [
+        (120, "  mine/large │ ctx ░░░░░░░░ 4% 8k/200k │ ask │ sandbox on: preview · net off │ main │ ~/src/greeter\n"),
+        (96, "  mine/large │ ctx ░░░░░░░░ 4% 8k/200k │ ask │ sandbox on · net off │ main │ ~/src/greeter\n"),
+        (86, "  large │ ctx ░░░░░░░░ 4% 8k/200k │ ask │ sandbox on · net off │ main │ ~/src/greeter\n"),
+        (80, "  large │ ctx 4% 8k/200k │ ask │ sandbox on · net off │ main │ ~/src/greeter\n"),
+        (60, "  large │ ctx 4% 8k/200k │ ask │ sandbox on · net off │ main\n"),
+        (50, "  large │ 4% │ ask │ sandbox on · net off\n"),
+    ] {
+        let mut model = model(width, 24);
+        model.header.model = "mine/large".to_owned();
+        model.header.sandbox = "sandbox on: preview · net off".to_owned();
+        model.tally.context_tokens = 8_000;
+        let drawn = picture(&mut model, 20_000);
+        assert!(drawn.contains(expected), "{drawn}");
+    }
+}
+
+#[test]
+fn a_command_is_asked_about_with_its_directory_as_people_write_it() {
+    let mut model = model(120, 36);
+    cards(&mut model);
+    let mut approval = command_approval("a");
+    if let Some(command) = &mut approval.command {
+        command.cwd = "/home/me/src/greeter".to_owned();
+    }
+    tell(&mut model, EventKind::ApprovalRequested(approval), 9500);
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.contains("  in ~/src/greeter  "), "{drawn}");
+}
+
+#[test]
+fn a_menu_with_more_below_says_so_beside_its_words() {
+    let mut model = model(40, 12);
+    typed(&mut model, "/");
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.lines().any(|row| row.ends_with("…  ▼")), "{drawn}");
+}
+
+#[test]
 fn without_a_key_the_way_to_one_is_in_sight() {
     check("no-key", |model| {
         let message = "no key was found: `aye auth login PROVIDER` keeps one".to_owned();
