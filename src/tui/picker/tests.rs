@@ -98,7 +98,7 @@ fn a_list_with_more_below_says_so_and_a_mark_is_read_whole() {
     let names: Vec<String> = (0..20).map(|n| format!("a thing with a name of some length {n}")).collect();
     let mut picker = picker(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let shown = draw(&mut picker, 40, 12);
-    assert_eq!(shown.lines().filter(|row| row.ends_with("  ▼")).count(), 1, "{shown}");
+    assert_eq!(shown.lines().filter(|row| row.ends_with(" ▼")).count(), 1, "{shown}");
     press(&mut picker, KeyCode::End);
     assert!(!draw(&mut picker, 40, 12).contains('▼'));
     let marked = |name: &str| Row { mark: "open here", ..row(name, "a kind", "12k") };

@@ -78,7 +78,7 @@ fn the_first_lines_tear_no_command() {
 fn the_first_lines_say_whether_the_project_is_trusted_and_when_the_policy_ends() {
     for (width, expected) in [
         (100, "  Trusted project · policy \"ask\" (user + project, expires in 6 d) · sandbox on · net off\n"),
-        (40, "  Trusted project · policy \"ask\"\n  (user + project, expires in 6 d) ·\n  sandbox on · net off\n"),
+        (40, "  Trusted project · policy \"ask\" (user +\n  project, expires in 6 d) ·\n  sandbox on · net off\n"),
     ] {
         let mut model = model(width, 24);
         let header = Header { policy: "user + project".to_owned(), ..header() };
@@ -141,7 +141,7 @@ fn a_menu_with_more_below_says_so_beside_its_words() {
     let mut model = model(40, 12);
     typed(&mut model, "/");
     let drawn = picture(&mut model, 20_000);
-    assert!(drawn.lines().any(|row| row.ends_with("…  ▼")), "{drawn}");
+    assert!(drawn.lines().any(|row| row.ends_with("… ▼")), "{drawn}");
 }
 
 #[test]
@@ -634,7 +634,7 @@ fn a_narrow_status_keeps_the_network_in_whole_words() {
     narrow.header.mode = crate::protocol::Mode::AutoEdit;
     let drawn = picture(&mut narrow, 100);
     assert!(drawn.contains("sandbox on · net off") && !drawn.contains("preview"), "{drawn}");
-    let mut wide = model(80, 24);
+    let mut wide = model(100, 24);
     wide.header.sandbox = "sandbox on: preview · net off".to_owned();
     assert!(picture(&mut wide, 100).contains("sandbox on: preview · net off"));
 }
