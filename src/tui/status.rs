@@ -188,8 +188,10 @@ fn ending(model: &Model, now: u64) -> Item {
 
 /// `sandbox on: preview · net off`, or without what stands between colon and dot.
 fn sandbox(words: &str, left: Left) -> String {
+    // What is less than usual stays longer.
+    let leaves = if words.contains(": preview") { Left::Extent } else { Left::Effort };
     match words.split_once(':').zip(words.split_once(" · ")) {
-        Some(((on, _), (_, network))) if left >= Left::Extent => format!("{on} · {network}"),
+        Some(((on, _), (_, network))) if left >= leaves => format!("{on} · {network}"),
         Some(_) | None => words.to_owned(),
     }
 }
