@@ -26,9 +26,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
     worktree::note(model, &kind);
     match kind {
         EventKind::ApprovalRequested(mut approval) => {
-            if let Some(command) = &mut approval.command {
-                command.cwd = model.options.for_people(&command.cwd);
-            }
+            model.options.shorten(approval.command.iter_mut().map(|command| &mut command.cwd));
             // What ran in a copy, or is to run again, runs no more.
             tool_ended(model, &approval.tool_call_id, now);
             set_card(model, &approval.tool_call_id, CardState::Waiting);
@@ -117,9 +115,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             }
         }
         EventKind::PolicyInForce { mut layers, name, message } => {
-            for file in layers.iter_mut().filter_map(|layer| layer.file.as_mut()) {
-                *file = model.options.for_people(file);
-            }
+            model.options.shorten(layers.iter_mut().filter_map(|layer| layer.file.as_mut()));
             model.policy = Policy { layers, broken: None, ..model.policy };
             model.header.policy = name;
             if let Some(message) = message {
