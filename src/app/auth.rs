@@ -16,6 +16,10 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+/// What a key of the environment does to one that is kept; and to one that was given while aye runs.
+pub const GOES_BEFORE: &str = "goes before it";
+pub const GOES_BEFORE_LATER: &str = "goes before it from the next start on";
+
 /// A longer one is a file that was taken for a key.
 const KEY_BYTES: u64 = 8 << 10;
 /// Of a shorter key nothing is shown: the rest would be easy to guess.
@@ -70,7 +74,7 @@ pub fn keep(place: &Place, name: &str, key: &str) -> Result<String, Trouble> {
     if let Some(variable) = place.settings.key_variable(name, &place.environment)
         && place.environment.get(&variable).is_some()
     {
-        let _ = writeln!(text, "{variable} is set too, and goes before it");
+        let _ = writeln!(text, "{variable} is set too, and {GOES_BEFORE}");
     }
     Ok(text)
 }

@@ -342,7 +342,9 @@ fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>,
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     let access = match model {
         Ok(_) => ModelAccess::Ready,
-        Err(error) => ModelAccess::NoKey { message: error.to_string() },
+        Err(error) => {
+            ModelAccess::NoKey { message: error.to_string(), model: place.settings.default_model_name().map(str::to_owned) }
+        }
     };
     let model = model.as_ref().ok();
     let header = Header {

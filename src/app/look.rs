@@ -20,6 +20,7 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable).find(|value| !value.is_empty()).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();
     let is_unicode = (locale.contains("utf-8") || locale.contains("utf8")) && !emulator.is_console();
+    let lacks = lacks(screen.ascii.is_none() && !is_unicode, emulator.is_console(), colours, color, variable);
     Options {
         theme: match screen.theme.as_str() {
             "auto" => ThemeChoice::Auto,
@@ -37,6 +38,7 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
             Notifications::Bell => Notices::Bell,
         },
         ascii: screen.ascii.unwrap_or(!is_unicode),
+        lacks,
         pace: Pace {
             strict: place.settings.approval.strict,
             arming_ms: place.settings.approval.arming_ms,
@@ -54,6 +56,22 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
         cwd: place.workspace_for_people(),
         home: Some(place.home.clone()),
     }
+}
+
+/// A sentence about what is drawn with less than aye has, where the person did not say so.
+fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variable: impl Fn(&str) -> &'a str) -> Option<String> {
+    let signs = match (signs, console) {
+        (false, _) => None,
+        (true, true) => Some("this console has few signs, so they are drawn with ASCII".to_owned()),
+        (true, false) => {
+            Some("the locale is not UTF-8, so signs are drawn with ASCII (`LC_ALL=C.UTF-8` draws all of them)".to_owned())
+        }
+    };
+    let asked = color == Color::Never || !variable("NO_COLOR").is_empty();
+    let colours = (colours == Colours::None && !asked)
+        .then(|| format!("the terminal `{}` has no colours; signs and words say all they would", variable("TERM")));
+    let all: Vec<String> = signs.into_iter().chain(colours).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// More than this is no list of keys.

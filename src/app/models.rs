@@ -11,9 +11,10 @@ use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts};
 use crate::store::SessionSummary;
 use crate::sys::http::Timeouts;
 use futures_util::future::join_all;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -35,6 +36,8 @@ pub struct ModelsHere {
     /// Rung when a key is known that was not.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
+    /// Providers whose key the person gave since the start: it goes before one of the environment, which may be the one refused.
+    given: Arc<Mutex<BTreeMap<String, KeyText>>>,
 }
 
 impl ModelsHere {
@@ -43,6 +46,7 @@ impl ModelsHere {
         Self {
             place: Arc::new(place.clone()),
             new_key: Arc::default(),
+            given: Arc::default(),
             catalogue: catalogue(&place.directories.config.join("models.toml")),
         }
     }
@@ -110,7 +114,9 @@ impl ModelsHere {
             Api::Gemini => llm::Api::Gemini,
         };
         let llm = self.place.settings.llm;
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).get(&choice.provider).cloned();
         let key = match choice.key_place {
+            KeyPlace::Environment if given.is_some() => given.as_ref().map(|given| llm::Secret::new(&given.0)),
             KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
             KeyPlace::Environment | KeyPlace::File | KeyPlace::Nowhere => choice.key.map(|key| llm::Secret::new(key.reveal())),
         };
@@ -123,6 +129,7 @@ impl ModelsHere {
             key_variable: match choice.key_place {
                 KeyPlace::Keyring => "keyring".to_owned(),
                 KeyPlace::File => "credentials.toml".to_owned(),
+                KeyPlace::Environment if given.is_some() => "the key that was given".to_owned(),
                 KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
             },
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
@@ -311,7 +318,9 @@ impl Models for ModelsHere {
         let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
         let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(error.to_string()))?;
         let kept = self.with_new_keys(|| super::auth::keep(&self.place, kept_as, &key.0));
-        kept.map(|words| words.trim_end().to_owned()).map_err(|trouble| wrong(trouble.message))
+        let words = kept.map_err(|trouble| wrong(trouble.message))?;
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), key.clone());
+        Ok(words.trim_end().replace(super::auth::GOES_BEFORE, super::auth::GOES_BEFORE_LATER))
     }
 
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {

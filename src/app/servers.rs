@@ -273,7 +273,8 @@ pub fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<Strin
             counts.iter().find(|(name, ..)| name == server).map_or((new.len(), 0), |(_, yes, no)| (*yes, *no));
         let mut words = format!("{server}: {listed} {}", if listed == 1 { "tool" } else { "tools" });
         if unlisted > 0 {
-            let _ = write!(words, " ({unlisted} more are not listed by the policy)");
+            let are = if unlisted == 1 { "is" } else { "are" };
+            let _ = write!(words, " ({unlisted} more {are} not listed by the policy)");
         }
         if !old.is_empty() {
             let names = |what: &str, names: Vec<&String>| {

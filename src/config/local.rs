@@ -22,6 +22,10 @@ impl Settings {
     }
 
     pub fn has_default_model(&self) -> bool {
-        self.text(&["model", "default"]).is_some()
+        self.default_model_name().is_some()
+    }
+
+    pub fn default_model_name(&self) -> Option<&str> {
+        self.text(&["model", "default"])
     }
 }

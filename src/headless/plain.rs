@@ -2,7 +2,9 @@
 
 use super::Output;
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, ServerStatus, Usage};
+use crate::protocol::{
+    Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, FailureKind, ModelFacts, ServerStatus, Usage,
+};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -23,11 +25,18 @@ pub(super) struct Plain {
     is_estimated: bool,
     /// Where the servers stood when they were told last.
     servers: Vec<ServerStatus>,
+    /// Who answers.
+    provider: String,
 }
 
 impl Plain {
     pub(super) fn tell(&mut self, kind: &EventKind, output: &mut Output<'_>) -> io::Result<()> {
         self.count(kind);
+        if let EventKind::SessionStarted { model: name, .. } | EventKind::ModelChanged { facts: ModelFacts { name, .. }, .. } =
+            kind
+        {
+            self.provider = name.split('/').next().unwrap_or_default().to_owned();
+        }
         if let EventKind::TaskCompleted { text, .. } = kind {
             answer(text, output)?;
         }
@@ -82,11 +91,16 @@ impl Plain {
             EventKind::ToolInterrupted { summary, known, .. } => {
                 Some(format!("interrupted, outcome unknown: {summary}: {known}"))
             }
-            EventKind::LlmRetry { attempt, max_attempts, delay_ms, message, cost_usd, estimated, .. } => {
+            EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. } => {
+                let what = match kind {
+                    FailureKind::RateLimited => "rate limited: ",
+                    FailureKind::Overloaded if !message.to_lowercase().contains("overload") => "overloaded: ",
+                    _ => "",
+                };
                 let about = if *estimated { "~" } else { "" };
                 let wasted = cost_usd.map(|cost| format!(" (the attempt cost {about}${cost:.4})")).unwrap_or_default();
                 let (seconds, tenths) = (delay_ms / 1000, delay_ms % 1000 / 100);
-                Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {message}"))
+                Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {what}{message}"))
             }
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
             EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", counted(*messages))),
@@ -120,8 +134,8 @@ impl Plain {
             | EventKind::SavingChanged { message, .. }
             | EventKind::Notice { message } => Some(message.clone()),
             EventKind::ModeChanged { mode } => Some(format!("mode {}", mode.as_str())),
-            EventKind::TaskFailed { failure, .. } => Some(failure_line("failed", failure)),
-            EventKind::SessionPaused { failure } => Some(failure_line("paused", failure)),
+            EventKind::TaskFailed { failure, .. } => Some(failure_line("failed", failure, &self.provider)),
+            EventKind::SessionPaused { failure } => Some(failure_line("paused", failure, &self.provider)),
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
             EventKind::SessionStarted { model, mode, workspace, resumed, .. } => {
                 let verb = if *resumed { "going on" } else { "working" };
@@ -221,12 +235,13 @@ fn grouped(count: u64) -> String {
     out
 }
 
-fn failure_line(verb: &str, failure: &Failure) -> String {
+fn failure_line(verb: &str, failure: &Failure, provider: &str) -> String {
+    let message = failure.told(provider);
     if failure.hint.is_empty() {
-        format!("{verb}: {}", failure.message)
+        format!("{verb}: {message}")
     } else {
         // Hints speak to the screen; here a command takes the place of what one would type there.
-        format!("{verb}: {} · {}", failure.message, failure.hint.replace("/continue", "`aye exec -c`"))
+        format!("{verb}: {message} · {}", failure.hint.replace("/continue", "`aye exec -c`"))
     }
 }
 

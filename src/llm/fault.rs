@@ -153,6 +153,7 @@ impl Speaker {
         }
         let mut failure = Failure::new(kind, words.message, hint);
         failure.request_id = words.request_id;
+        failure.status = (status > 0).then_some(status);
         // The model's own call was refused by the server; another attempt may bring a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure

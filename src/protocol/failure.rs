@@ -44,6 +44,9 @@ pub struct Failure {
     /// What the provider calls the request, for whoever asks it about that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// The status of the answer that refused, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 impl Failure {
@@ -57,6 +60,39 @@ impl Failure {
                 | FailureKind::CutStream
                 | FailureKind::Protocol
         );
-        Self { kind, message: message.into(), hint: hint.into(), retryable, request_id: None }
+        Self { kind, message: message.into(), hint: hint.into(), retryable, request_id: None, status: None }
+    }
+
+    /// What happened, with who said it and how: a provider's sentence alone may be about anything.
+    pub fn told(&self, provider: &str) -> String {
+        let Some(status) = self.status else { return self.message.clone() };
+        let did = match self.kind {
+            FailureKind::Authentication => "refused the key",
+            FailureKind::RateLimited => "limits the rate",
+            FailureKind::Overloaded if matches!(status, 503 | 529) => "is overloaded",
+            FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout => "has trouble",
+            _ => "refused the request",
+        };
+        format!("{provider} {did} ({status}): {}", self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_whose_it_is_and_how_and_what_is_no_answer_says_only_itself() {
+        for (kind, status, expected) in [
+            (FailureKind::Authentication, Some(401), "acme refused the key (401): no"),
+            (FailureKind::RateLimited, Some(429), "acme limits the rate (429): no"),
+            (FailureKind::Overloaded, Some(529), "acme is overloaded (529): no"),
+            (FailureKind::Overloaded, Some(500), "acme has trouble (500): no"),
+            (FailureKind::InvalidRequest, Some(400), "acme refused the request (400): no"),
+            (FailureKind::Network, None, "no"),
+        ] {
+            let failure = Failure { status, ..Failure::new(kind, "no", "") };
+            assert_eq!(failure.told("acme"), expected);
+        }
     }
 }

@@ -140,7 +140,12 @@ fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError
     let moved = aside::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
     let words = saved.map_or_else(|| "what could be read of it is here".to_owned(), salvage::Salvage::words);
     let connection = adopt(path)?;
-    Ok((connection, format!("the session store was damaged ({reason}): it was moved to `{}`, {words}", moved.display())))
+    // What was found is for whoever looks into it: one line, behind what there is to know.
+    let reason = reason.rsplit('\n').next().unwrap_or_default().trim();
+    Ok((
+        connection,
+        format!("the session store was damaged: it was moved to `{}`, {words}\nwhat was found: {reason}", moved.display()),
+    ))
 }
 
 /// The store that an earlier start made of a damaged one and had no time to name.

@@ -191,13 +191,32 @@ pub fn is_loopback(host: &str) -> bool {
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The innermost error is the one that says something: `connection refused`, `certificate has expired`.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
+/// The innermost error is the one that says something: `Connection refused`, `certificate has expired`; and in what it went wrong,
+/// where its words do not tell.
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let (mut cause, mut place) = (error, "");
     while let Some(deeper) = cause.source() {
         cause = deeper;
+        if cause.to_string().starts_with("dns error") {
+            place = "DNS: ";
+        }
     }
-    cause.to_string()
+    // An error of the system may hold another one that is no source of it.
+    let mut inside = Some(cause);
+    while let Some(held) = inside {
+        if held.is::<rustls::Error>() {
+            place = "TLS: ";
+        }
+        let io = held.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        inside = io.map(|held| held as &(dyn std::error::Error + 'static));
+    }
+    let words = cause.to_string();
+    let words = words.strip_prefix("failed to lookup address information: ").unwrap_or(&words);
+    // What answers there speaks something else, most likely plain http.
+    let words = if words.ends_with("of type InvalidContentType") { "what answers there does not speak it" } else { words };
+    // The number is the system's; its name stands before it.
+    let words = words.split_once(" (os error ").map_or(words, |(name, _)| name);
+    format!("{place}{words}")
 }
 
 /// The head of an answer, its body still to come.

@@ -90,6 +90,8 @@ pub struct Options {
     pub notices: Notices,
     /// Signs for terminals without Unicode.
     pub ascii: bool,
+    /// What the terminal or the locale has not, and what is done about it, where nobody asked for that.
+    pub lacks: Option<String>,
     /// The file of prompts sent before; none keeps them in memory only.
     pub history: Option<PathBuf>,
     /// What a prompt is written into that file as.
@@ -144,6 +146,7 @@ impl Options {
             reduce_motion: false,
             notices: Notices::Auto,
             ascii: false,
+            lacks: None,
             history: None,
             kept_as: KeptAs(Arc::new(str::to_owned)),
             clipboard: Clipboard::default(),
@@ -231,6 +234,8 @@ pub enum ModelAccess {
     /// Nothing can be sent; the message says why and what to do.
     NoKey {
         message: String,
+        /// The one that was to answer, where one is set: its key is asked for first.
+        model: Option<String>,
     },
     /// The session is looked at while another process has it: nothing is sent, and whatever comes as a command is dropped.
     ReadOnly {

@@ -94,23 +94,34 @@ pub struct Policy {
     pub broken: Option<String>,
     /// The time of day of the last event, and when it came.
     pub clock: Option<(jiff::Timestamp, u64)>,
+    /// Its end was said.
+    pub over: bool,
 }
 
 /// So long before its end a policy says so.
-const ENDS_SOON: i64 = 60 * 60;
+const ENDS_SOON_MS: i64 = 60 * 60 * 1000;
 
 impl Policy {
     /// When it ends, if that is soon or past.
     pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, Ending)> {
         let (time, came) = self.clock?;
         let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
-        let passed = i64::try_from(now.saturating_sub(came) / 1000).unwrap_or(i64::MAX);
-        let left = end.as_second().saturating_sub(time.as_second().saturating_add(passed));
+        let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
+        let left = end.as_millisecond().saturating_sub(time.as_millisecond().saturating_add(passed));
         match left {
             ..=0 => Some((end, Ending::Over)),
-            1..=ENDS_SOON => Some((end, Ending::Soon)),
+            1..=ENDS_SOON_MS => Some((end, Ending::Soon)),
             _ => None,
         }
+    }
+
+    /// When it begins to be near, or is over: the next of both after this.
+    pub fn turns(&self, now: u64) -> Option<u64> {
+        let (time, came) = self.clock?;
+        let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
+        let left = end.as_millisecond().saturating_sub(time.as_millisecond());
+        let at = |left: i64| u64::try_from(left).ok().map(|left| came.saturating_add(left)).filter(|at| *at > now);
+        at(left.saturating_sub(ENDS_SOON_MS)).or_else(|| at(left))
     }
 }
 
@@ -231,6 +242,8 @@ pub struct Model {
     pub worktree: Worktree,
     /// It opens as soon as there is a session to ask.
     pub wants_picker: bool,
+    /// It is told in lines, without the keys of the screen.
+    pub in_lines: bool,
     /// The person asked for the first questions, which have not come yet.
     pub wants_setup: bool,
     /// The command of the person's own that runs.
@@ -324,6 +337,7 @@ impl Model {
             saving: Saving::default(),
             worktree: Worktree::default(),
             wants_picker: false,
+            in_lines: false,
             wants_setup: false,
             own: None,
             facts: None,
@@ -448,7 +462,10 @@ impl Model {
             .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
         let saving = self.keys.saving_at.map(|(_, at)| at);
         let edge = self.pointer.deadline();
-        [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge].into_iter().flatten().min()
+        [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge, self.policy.turns(now)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// When the seconds shown go on.

@@ -90,8 +90,8 @@ impl ModelPicker {
         self.picker.set_notices(notices.iter().map(|notice| line(notice)).collect());
         self.refresh();
         if first {
-            let current = self.current.clone();
-            self.picker.highlight(&current);
+            let at = self.key.as_ref().map_or(&self.current, |key| &key.name).clone();
+            self.picker.highlight(&at);
         }
     }
 
@@ -137,6 +137,17 @@ impl ModelPicker {
         }
     }
 
+    /// Of this one, whether it is listed or not.
+    pub fn ask_for_key_of(&mut self, name: &str) {
+        self.key = Some(Key { name: name.to_owned(), typed: KeyText::default() });
+        self.show_key();
+    }
+
+    /// Whether what is typed is a key.
+    pub fn takes_key(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// The highlighted model cannot be asked; where a key is all it lacks, one can be added.
     fn ask_for_key(&mut self, why: String) -> Choice {
         let Some(name) = self.at().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
@@ -171,8 +182,9 @@ impl ModelPicker {
 
     /// A sign for each letter: that something was pasted is to be seen.
     fn show_key(&mut self) {
-        let whose = self.at().and_then(|model| model.key_of.clone()).unwrap_or_default();
+        let known = self.at().and_then(|model| model.key_of.clone());
         self.picker.asked = self.key.as_ref().map(|key| {
+            let whose = known.unwrap_or_else(|| key.name.split('/').next().unwrap_or_default().to_owned());
             let signs = "*".repeat(key.typed.0.chars().count());
             (format!("key of {}: ", line(&whose)), signs)
         });

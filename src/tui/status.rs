@@ -10,6 +10,7 @@ use super::front::ModelAccess;
 use super::keymap::Focus;
 use super::menu::Typing;
 use super::model::{Activity, Ending, Model};
+use super::models::ModelPicker;
 use super::theme::Token;
 use super::update::focus::focus;
 use super::update::{commands, retry, window};
@@ -44,9 +45,12 @@ enum Left {
     Model,
     /// What is said beside a percentage.
     Words,
+    /// A sandbox that is on. One that is off stays.
+    Held,
+    Context,
 }
 
-const LEAVING: [Left; 12] = [
+const LEAVING: [Left; 14] = [
     Left::Nothing,
     Left::Extent,
     Left::Provider,
@@ -59,6 +63,8 @@ const LEAVING: [Left; 12] = [
     Left::Cost,
     Left::Model,
     Left::Words,
+    Left::Held,
+    Left::Context,
 ];
 
 /// Of the line of the person's own command.
@@ -101,10 +107,12 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
         Field::Model => vec![plain(&name, Left::Model)],
         // There is no window where nothing answers.
         Field::Context if is_without_model(model) => Vec::new(),
+        Field::Context if left >= Left::Context => Vec::new(),
         Field::Context => vec![context(model, left)],
         Field::Cost => vec![cost(model, left)],
         Field::Mode => states(model, left, now),
         // Left out by the person it is there all the same where there is none.
+        Field::Sandbox if !is_open(&header.sandbox) && left >= Left::Held => Vec::new(),
         Field::Sandbox if !is_open(&header.sandbox) && !is_wanted(&model.options.status, field) => Vec::new(),
         Field::Sandbox => {
             vec![(sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted })]
@@ -265,6 +273,9 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if model.servers.list.is_some() && !model.panels.is_open() {
         return vec!["enter tells more", "ctrl+r connects anew", "esc closes", "up down", "type to filter"];
     }
+    if model.picker.as_ref().is_some_and(ModelPicker::takes_key) && !model.panels.is_open() {
+        return vec!["enter keeps the key", "esc goes back"];
+    }
     if model.has_list() && !model.panels.is_open() {
         return vec!["enter takes it", "esc closes", "up down", "type to filter"];
     }
@@ -361,8 +372,14 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             return Some((g.running, retry::words(waits, model.size.width, now), keys(right)));
         }
         Activity::Compacting { messages } => {
-            let words = format!("Compacting {} into a summary {} {elapsed}", window::messages(*messages), g.dot);
-            return Some((g.running, words, keys(&["esc keeps all and stops", "esc stops"])));
+            let right: &[_] = &["esc keeps all and stops", "esc stops"];
+            let room =
+                usize::from(model.size.width.saturating_sub(GUTTER)).saturating_sub(right.last().map_or(0, |key| key.len() + 2));
+            let what = window::messages(*messages);
+            let long = format!("Compacting {what} into a summary {} {elapsed}", g.dot);
+            let all = [format!("{}. {long}", window::filled(model)), long, format!("Compacting {what} {} {elapsed}", g.dot)];
+            let fits = all.iter().position(|words| text::width(words) <= room).unwrap_or(all.len() - 1);
+            return Some((g.running, all[fits].clone(), keys(right)));
         }
         Activity::Stopping => {
             let words = "Stopping: nothing new starts, what runs may finish";

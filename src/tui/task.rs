@@ -81,6 +81,21 @@ pub enum Race {
     Won,
 }
 
+/// Why a task of before does not go on, and what makes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Paused {
+    /// In the words that say so, the longest first; the last ones are of what to do alone.
+    pub ways: Vec<String>,
+    /// Its provider refused the key: enter in the empty draft gives another.
+    pub wants_key: bool,
+}
+
+impl Paused {
+    pub fn new(words: impl Into<String>) -> Self {
+        Self { ways: vec![words.into()], wants_key: false }
+    }
+}
+
 /// The task and what it cost so far.
 #[derive(Debug)]
 pub struct Task {
@@ -103,8 +118,8 @@ pub struct Task {
     pub left_queue: Vec<String>,
     /// What of them stands in the draft now.
     pub taken_back: Vec<TakenBack>,
-    /// A task of before that goes on only with `/continue`, in the words that say so.
-    pub paused: Option<String>,
+    /// A task of before that goes on only when the person says so.
+    pub paused: Option<Paused>,
     /// Sent, and the session has not taken it up yet.
     pub sent: Vec<String>,
 }

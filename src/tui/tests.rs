@@ -183,8 +183,11 @@ fn inside_the_terminal() {
         let (commands, received) = mpsc::channel(16);
         let (told, events) = mpsc::unbounded_channel();
         let (begin, start) = oneshot::channel();
-        let access =
-            if scene == "no key" { ModelAccess::NoKey { message: "No key here.".to_owned() } } else { ModelAccess::Ready };
+        let access = if scene == "no key" {
+            ModelAccess::NoKey { message: "No key here.".to_owned(), model: None }
+        } else {
+            ModelAccess::Ready
+        };
         begin.send(Start { model_access: access, ..super::samples::start() }).unwrap();
         if scene == "panic" {
             let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));

@@ -146,7 +146,7 @@ fn a_server_that_an_edited_policy_lists_is_there_at_once_and_one_it_lists_no_mor
     let mut terminal = project.open(&["read it"]);
     terminal.wait_for("Reading.");
     put(&project, &lists("two", "allowed_tools = [\"docs/echo\"]\n"));
-    terminal.wait_for("docs: 1 tool (1 more are not listed by the policy)");
+    terminal.wait_for("docs: 1 tool (1 more is not listed by the policy)");
     gates[0].open();
     terminal.wait_for("Again.");
     put(&project, &lists("three", ""));

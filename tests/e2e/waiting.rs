@@ -99,10 +99,31 @@ fn a_session_pauses_at_its_budget_and_more_of_it_goes_on_by_itself() {
     let project = Project::with(&server).file("a.txt", "alpha\n");
     let mut terminal = project.open(&["-m", "anthropic/claude-sonnet-5", "--max-budget-usd", "0.001"]);
     terminal.prompt("look");
-    let screen = terminal.wait_for("/budget raises it");
+    let screen = terminal.wait_for("the budget is reached, /budget 0.0");
     assert!(screen.contains("of its budget of $0.0") && !screen.contains("/continue goes on"), "{screen}");
     assert!(server.requests().is_empty(), "nothing is sent that would pass it");
     terminal.prompt("/budget 1");
     terminal.wait_for("All read.");
     terminal.wait_for("of $1.00 used");
+}
+
+#[test]
+fn a_refused_key_of_the_environment_is_replaced_with_enter_and_the_task_goes_on_with_the_new_one() {
+    let refused = Answer::error(401, "authentication_error", "invalid x-api-key");
+    let server = Server::new([refused, Answer::text("Here I am.")]);
+    let project = Project::with(&server).config("[auth]\nkeyring = false\n");
+    let mut terminal = project.open(&[]);
+    terminal.prompt("hello");
+    let screen = terminal.wait_for("enter replaces it");
+    assert!(screen.contains("anthropic refused the key (401): invalid x-api-key"), "{screen}");
+    terminal.enter();
+    terminal.wait_for("key of anthropic:");
+    terminal.type_text("sk-ant-another", 5);
+    terminal.enter();
+    terminal.wait_for("model anthropic/");
+    terminal.prompt("/continue");
+    terminal.wait_for("Here I am.");
+    let keys: Vec<_> = server.requests().iter().map(|request| request.header("x-api-key").map(ToOwned::to_owned)).collect();
+    assert_eq!(keys, [Some("sk-ant-scripted".to_owned()), Some("sk-ant-another".to_owned())]);
+    assert!(!terminal.screen().contains("sk-ant-another"));
 }

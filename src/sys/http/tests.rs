@@ -28,3 +28,27 @@ fn a_server_is_named_by_host_and_port() {
     assert_eq!(name("https://api.example.com/v1"), Ok("api.example.com".to_owned()));
     assert_eq!(name("http://127.0.0.1:81/v1"), Ok("127.0.0.1:81".to_owned()));
 }
+
+/// What a resolver's error looks like from outside.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+struct Around {
+    what: &'static str,
+    source: std::io::Error,
+}
+
+#[test]
+fn why_a_server_is_not_reached_is_said_in_words_that_name_the_layer() {
+    use std::io::{Error, ErrorKind};
+    let around = |what, source| root_cause(&Around { what, source });
+    let resolver = Error::other("failed to lookup address information: Name or service not known");
+    assert_eq!(around("dns error", resolver), "DNS: Name or service not known");
+    assert_eq!(around("tcp connect error", Error::from_raw_os_error(111)), "Connection refused");
+    let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+    // As it comes from below: an error of the system in another.
+    let odd = Error::other(Error::new(ErrorKind::InvalidData, plain));
+    assert_eq!(around("client error (Connect)", odd), "TLS: what answers there does not speak it");
+    let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
+    let words = around("client error (Connect)", Error::new(ErrorKind::InvalidData, expired));
+    assert!(words.starts_with("TLS: invalid peer certificate"), "{words}");
+}

@@ -275,9 +275,7 @@ fn failed(error: &RemoteError, offer: &Offer) -> Failed {
         RemoteError::NeedsLogin { .. } => (ErrorCode::PermissionDenied, ""),
         RemoteError::TimedOut { .. } => (ErrorCode::ToolExecutionTimeout, ""),
         RemoteError::Cancelled => (ErrorCode::Cancelled, ""),
-        RemoteError::OutcomeUnknown { .. } => {
-            (ErrorCode::OutcomeUnknown, "; whether it ran is not known, look before you repeat it")
-        }
+        RemoteError::OutcomeUnknown { .. } => (ErrorCode::OutcomeUnknown, "; look before you repeat it"),
         RemoteError::Changed { .. } => (ErrorCode::Conflict, "; nothing was done, call it again"),
         RemoteError::Unknown { .. } => (ErrorCode::ToolNotFound, ""),
     };

@@ -335,7 +335,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
         }
         End::TimedOut => {
             let message = format!(
-                "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
+                "killed after {timeout_seconds} s with all it had started; what it printed until then follows; where it needs longer, set \
                  `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
             );
             Err(Failed { printed, ..ToolError::new(ErrorCode::ToolExecutionTimeout, message).into() })
@@ -346,7 +346,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
         }
         End::DiskFull => {
             let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
-                           follows. make room, or write less";
+                           follows; make room, or write less";
             Err(Failed { printed, ..ToolError::new(ErrorCode::ToolExecutionFailed, message).into() })
         }
     }

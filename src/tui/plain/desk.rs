@@ -56,7 +56,8 @@ pub struct Desk<W> {
 }
 
 impl<W: Write> Desk<W> {
-    pub fn new(model: Model, paper: Paper<W>) -> Self {
+    pub fn new(mut model: Model, paper: Paper<W>) -> Self {
+        model.in_lines = true;
         Self {
             model,
             paper,

@@ -387,7 +387,7 @@ fn keys_and_commands_are_looked_for_by_a_word() {
 
 #[test]
 fn without_a_key_the_message_stays_in_the_draft() {
-    let access = ModelAccess::NoKey { message: "No key here.".to_owned() };
+    let access = ModelAccess::NoKey { message: "No key here.".to_owned(), model: None };
     let mut session = Session::with(Start { model_access: access, ..start() });
     session.read();
     let sent = session.types("explain it");

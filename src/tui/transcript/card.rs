@@ -260,6 +260,10 @@ impl Card {
                     Some(_) | None => (amount, Token::Muted),
                 }
             }
+            // `killed after 300 s`: what follows stands below.
+            CardState::Failed { message, .. } if message.starts_with("killed after ") => {
+                (message.split(" with ").next().unwrap_or_default().to_owned(), Token::Danger)
+            }
             CardState::Failed { .. } => ("failed".to_owned(), Token::Danger),
             CardState::Denied { .. } => ("denied".to_owned(), Token::Warn),
             CardState::Stopped { .. } => ("stopped".to_owned(), Token::Warn),

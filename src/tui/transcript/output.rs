@@ -111,8 +111,12 @@ pub fn cut(line: &Inked, width: u16, look: Look<'_>) -> Row {
 /// The line that says how a command ended, out of what it printed, and the names of parts where there is one only.
 pub fn take_exit(output: &mut String) -> Option<String> {
     let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
-    let exit = first.strip_prefix("Exit code: ")?.to_owned();
-    let rest = rest.strip_prefix("--- stdout ---\n").unwrap_or(rest);
-    *output = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n').to_owned();
-    Some(exit)
+    let exit = first.strip_prefix("Exit code: ").map(ToOwned::to_owned);
+    // A command that was killed has none, and its output stands alone.
+    let rest = if exit.is_some() { rest } else { output.as_str() };
+    let (alone, rest) = rest.strip_prefix("--- stdout ---\n").map_or((exit.is_some(), rest), |rest| (true, rest));
+    if alone {
+        *output = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n').to_owned();
+    }
+    exit
 }

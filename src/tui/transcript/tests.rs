@@ -113,6 +113,15 @@ fn a_failed_card_is_open() {
 }
 
 #[test]
+fn a_command_that_took_too_long_says_so_in_its_head_and_shows_no_empty_section() {
+    let message = "killed after 2 s with all it had started".to_owned();
+    let mut transcript = card(CardState::Failed { latency_ms: 2000, message }, "--- stdout ---\n1\n--- stderr ---", None);
+    let shown = rows(&mut transcript, Fold::Quiet);
+    assert!(shown[0].contains("✗ $ cargo test  killed after 2 s"), "{shown:?}");
+    assert!(shown.iter().any(|row| row.ends_with("│ 1")) && !shown.iter().any(|row| row.contains("---")), "{shown:?}");
+}
+
+#[test]
 fn an_applied_edit_shows_its_diff_when_opened() {
     let proposal = Proposal { summary: "Edit src/main.rs +6 −5".to_owned(), diff: DIFF.to_owned(), ..Proposal::default() };
     let mut edit = Card::new(call("1"), "EditFile");

@@ -2,7 +2,7 @@
 
 use super::retry::{self, Failed};
 use super::{
-    artifacts, asking, failures, models, older, own, panel, queue, recovery, rewind, saving, servers, spending, window, worktree,
+    artifacts, asking, failures, models, older, own, panel, policy, queue, recovery, rewind, saving, servers, spending, window, worktree,
 };
 use crate::protocol::{ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
@@ -121,6 +121,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             if let Some(message) = message {
                 note(model, &message, Tone::Plain);
             }
+            policy::look_at_end(model, now);
         }
         EventKind::PolicyRejected { message } => {
             note(model, &message, Tone::Warning);
@@ -148,7 +149,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ApprovalTimeout { approval_id, tool_call_id } => timed_out(model, &approval_id, &tool_call_id, now),
         EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
         EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),
-        EventKind::CompactionStarted { trigger, messages, .. } => window::begins(model, trigger, messages, now),
+        EventKind::CompactionStarted { trigger, messages, tokens } => window::begins(model, trigger, messages, tokens, now),
         EventKind::ContextCompacted(compaction) => window::done(model, &compaction, now),
         EventKind::CompactionUndone { tokens } => window::undone(model, tokens, now),
         EventKind::ContextTruncated { removed } => window::truncated(model, removed),

@@ -5,12 +5,18 @@ use super::{retry, saving};
 use crate::protocol::{Failure, FailureKind};
 use crate::text;
 use crate::tui::model::Model;
+use crate::tui::task::Paused;
 use crate::tui::transcript::{AnswerState, Kind, Tone};
+
+/// How a hint begins where a budget is the policy's.
+const NO_MORE: &str = "the policy allows no more";
 
 pub fn failed(model: &mut Model, failure: &Failure) {
     let words = failure_words(model, failure);
-    model.task.paused =
-        (is_of_provider(failure.kind) && !words.contains("/continue")).then(|| "failed, nothing is lost".to_owned());
+    model.task.paused = (is_of_provider(failure.kind) && !words.contains("/continue")).then(|| match failure.kind {
+        FailureKind::Authentication => refused(model),
+        _ => Paused::new("failed, nothing is lost"),
+    });
     note(model, &words, Tone::Failure);
 }
 
@@ -28,12 +34,12 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
     }
     let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
     model.task.paused = match failure.kind {
-        FailureKind::BudgetExceeded => Some("paused: the budget is reached, /budget raises it".to_owned()),
+        FailureKind::BudgetExceeded => Some(over_budget(&failure.hint)),
         // It may be a long while until then: this row stays in sight.
         kind if retry::is_passing(kind) => {
-            Some(format!("{} {} /continue when it is back", where_it_paused(model), model.glyphs.dot))
+            Some(Paused::new(format!("{} {} /continue when it is back", where_it_paused(model), model.glyphs.dot)))
         }
-        _ => (!said).then(|| where_it_paused(model)),
+        _ => (!said).then(|| Paused::new(where_it_paused(model))),
     };
     let words = match failure.kind {
         // The policy's end was said before.
@@ -41,6 +47,30 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
         _ => format!("paused: {}", failure_words(model, failure)),
     };
     note(model, &words, Tone::Warning);
+}
+
+/// Another key is one key press away, where nothing stands in the draft.
+fn refused(model: &Model) -> Paused {
+    let dot = model.glyphs.dot;
+    let ways = vec![
+        format!("the key was refused, nothing is lost {dot} enter replaces it {dot} /continue goes on"),
+        format!("key refused {dot} enter replaces it {dot} /continue"),
+        format!("key refused {dot} enter replaces it"),
+    ];
+    Paused { ways, wants_key: true }
+}
+
+/// What raises it, or that a person alone cannot.
+fn over_budget(hint: &str) -> Paused {
+    let raise = hint.split_once(" continues").map_or("/budget", |(raise, _)| raise).to_owned();
+    let ways = if raise.starts_with("/budget ") {
+        vec![format!("paused: the budget is reached, {raise} continues"), format!("budget reached, {raise}"), raise]
+    } else if hint.starts_with(NO_MORE) {
+        vec!["paused: the budget is reached, and the policy allows no more".into(), "the policy allows no more".into()]
+    } else {
+        vec!["paused: the budget is reached, /budget raises it".into(), "budget reached, /budget".into()]
+    };
+    Paused { ways, wants_key: false }
 }
 
 fn where_it_paused(model: &Model) -> String {
@@ -84,8 +114,12 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
     let message = if message.is_empty() { "the budget is used up" } else { message };
     // Whose key or account it is about; other failures name their place themselves.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
-    let who = model.header.model.split_once('/').filter(|_| of_account);
-    let message = who.map_or_else(|| message.to_owned(), |(provider, _)| format!("{provider} says: {message}"));
+    let provider = model.header.model.split_once('/').map(|(provider, _)| provider);
+    let message = match provider {
+        Some(provider) if failure.status.is_some() => failure.told(provider),
+        Some(provider) if of_account => format!("{provider} says: {message}"),
+        _ => message.to_owned(),
+    };
     let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
     let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
     let request = failure.request_id.as_ref().map(|id| format!("\nrequest {id}")).unwrap_or_default();

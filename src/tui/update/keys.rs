@@ -8,6 +8,7 @@ use crate::text;
 use crate::tui::front::ModelAccess;
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::view::GUTTER;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A second Escape within this time kills.
@@ -130,6 +131,9 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
         return new_line_in_draft(model, now);
     }
     let draft = model.composer.text();
+    if draft.trim().is_empty() && models::replaces_key(model, now, effects) {
+        return;
+    }
     if draft.trim().is_empty() || model.servers.are_fresh(now) {
         return;
     }
@@ -153,11 +157,14 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
         Some(ModelAccess::ReadOnly { .. }) => {
             is_ready(model, now);
         }
-        Some(ModelAccess::NoKey { .. }) => {
+        Some(ModelAccess::NoKey { model: wanted, .. }) => {
             let again = model.keys.no_key_said.is_some_and(|at| now.saturating_sub(at) <= NO_KEY_MS);
             if again {
                 model.keys.no_key_said = None;
-                models::open(model, now, effects);
+                match wanted.clone() {
+                    Some(name) => models::open_for_key(model, &name, now, effects),
+                    None => models::open(model, now, effects),
+                }
             } else {
                 refuse(model, now);
             }
@@ -186,12 +193,24 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             model.say("starting: try again in a moment", now);
             false
         }
-        Some(ModelAccess::NoKey { message }) => {
+        Some(ModelAccess::NoKey { message, .. }) => {
             // All of it stands in the transcript; a narrow row has room for what to do, a wide one for the first clause too.
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
-            let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
-            let dot = model.glyphs.dot;
-            model.say(format!("nothing was sent {dot} enter adds a key {dot} {clause}, the draft stays"), now);
+            let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
+            if model.in_lines {
+                model.say(format!("nothing was sent, the draft stays: {clause}; /setup takes a key"), now);
+                return false;
+            }
+            let between = format!(" {} ", model.glyphs.dot);
+            let other = format!("{} other model", model.keymap.called(Focus::Composer, "ctrl+l"));
+            let room = usize::from(model.size.width.saturating_sub(GUTTER));
+            let mut words = format!("nothing was sent{between}enter adds a key");
+            for part in [format!("{clause}, the draft stays"), other] {
+                if text::width(&words) + text::width(&between) + text::width(&part) <= room {
+                    words = words + &between + &part;
+                }
+            }
+            model.say(words, now);
             false
         }
         Some(ModelAccess::ReadOnly { holder }) => {

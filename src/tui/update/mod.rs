@@ -62,6 +62,7 @@ use super::guard::Stimulus;
 use super::input::Input;
 use super::keymap::Focus;
 use super::model::{Activity, EditFile, Editable, Effect, Model};
+use super::task::Paused;
 use super::transcript::{CardState, Kind, Tone};
 use crate::protocol::{Command, Event, EventKind};
 use crate::text;
@@ -298,12 +299,17 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         recovery::begins(model);
         after_replay(model);
     }
-    if let ModelAccess::NoKey { message } = &start.model_access {
-        let words = format!(
-            "{}\nor press {}, choose a model and give its key; until then nothing is sent",
-            text::clean(message).trim_end(),
-            model.keymap.called(Focus::Composer, "ctrl+l")
-        );
+    if let Some(lacks) = model.options.lacks.as_ref().filter(|_| !resumed && !model.in_lines) {
+        let text = text::clean(lacks).into_owned();
+        model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+    }
+    if let ModelAccess::NoKey { message, .. } = &start.model_access {
+        let way = if model.in_lines {
+            "or type /setup, which takes a key".to_owned()
+        } else {
+            format!("or press {}, choose a model and give its key", model.keymap.called(Focus::Composer, "ctrl+l"))
+        };
+        let words = format!("{}\n{way}; until then nothing is sent", text::clean(message).trim_end());
         model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     if let ModelAccess::ReadOnly { holder } = &start.model_access {
@@ -347,7 +353,7 @@ fn after_replay(model: &mut Model) {
     }
     if model.is_running() {
         model.set_activity(Activity::Idle, 0);
-        model.task.paused = Some("aye ended in the middle of this task".to_owned());
+        model.task.paused = Some(Paused::new("aye ended in the middle of this task"));
     }
     model.task.waiting.clear();
     model.task.goes_on = false;
@@ -374,6 +380,7 @@ fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         model.panels.open_current(model.keys.last_text);
     }
     mouse::due(model, now);
+    policy::look_at_end(model, now);
     retry::due(model, now, effects);
     saving::due(model, now, effects);
     if model.save_draft_at.is_some_and(|at| now >= at) {

@@ -22,6 +22,25 @@ pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
     effects.push(Effect::Send(Command::SetModel { name: name.to_owned() }));
 }
 
+/// The key of the one that answers is to be another: its provider refused it, and nothing has gone on since.
+pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
+    if !wants || model.is_running() || !model.panels.is_empty() || model.header.model.is_empty() {
+        return false;
+    }
+    let name = model.header.model.clone();
+    open_for_key(model, &name, now, effects);
+    true
+}
+
+/// The list, with the key of this one asked for first.
+pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    open(model, now, effects);
+    if let Some(picker) = &mut model.picker {
+        picker.ask_for_key_of(name);
+    }
+}
+
 /// What is known at once, and what the providers say when they have answered.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {

@@ -5,6 +5,7 @@ use super::queue::line;
 use crate::protocol::{CallId, Command};
 use crate::tui::front::ModelAccess;
 use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::task::Paused;
 use crate::tui::transcript::{Kind, Tone};
 
 const TOLD: &str = "you";
@@ -17,7 +18,7 @@ pub struct Own {
     /// What its card says of it.
     whose: &'static str,
     /// What was said of a task that waits behind it.
-    paused: Option<String>,
+    paused: Option<Paused>,
 }
 
 /// The command in a draft, and whether the model is told of it.

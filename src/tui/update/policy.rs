@@ -4,7 +4,7 @@ use super::keys::take;
 use crate::protocol::{Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{Panel, Question};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{Effect, Ending, Model};
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
 
@@ -54,6 +54,23 @@ pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         Some(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
         None => model.say("plan is the strictest mode; `/mode ask` asks to leave it", now),
     }
+}
+
+/// Says once that the time of the policy is over, whether that comes or was so at the start.
+pub fn look_at_end(model: &mut Model, now: u64) {
+    let Some((end, Ending::Over)) = model.policy.end(now) else {
+        model.policy.over = false;
+        return;
+    };
+    if std::mem::replace(&mut model.policy.over, true) {
+        return;
+    }
+    let Some(layer) = model.policy.layers.iter().find(|layer| layer.expires_at == Some(end)) else { return };
+    let name = layer.bundle_version.as_deref().unwrap_or(layer.scope.as_str());
+    let file = layer.file.as_ref().map(|file| format!(" ({file} is watched)")).unwrap_or_default();
+    let end = end.strftime("%Y-%m-%d %H:%M UTC");
+    let text = format!("policy `{name}` expired {end}; nothing runs until it is renewed: /policy reload{file}");
+    model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Warning });
 }
 
 fn view(model: &Model) -> String {

@@ -88,9 +88,14 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
         }
         _ => format!("{long}: asks again in {count}{at}, attempt {attempt} of {max_attempts}"),
     };
+    let some = match left {
+        0 => format!("{short}: asking again, attempt {attempt} of {max_attempts}"),
+        _ => format!("{short}: again in {count}{at}, attempt {attempt} of {max_attempts}"),
+    };
     // The keys beside it have room too, and no sentence is cut for them.
-    let is_cut = text::width(&many) + KEYS > usize::from(width);
-    if width < WIDE || is_cut { few } else { many }
+    let fits = |words: &String| text::width(words) + KEYS <= usize::from(width);
+    let many = Some(many).filter(|_| width >= WIDE);
+    many.into_iter().chain([some]).find(fits).unwrap_or(few)
 }
 
 /// The provider's own sentence, and what the attempt cost.

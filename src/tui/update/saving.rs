@@ -13,6 +13,8 @@ pub struct Saving {
     pub unsaved: bool,
     /// Nothing goes on until it can be saved, or the person says so: why, in one line, and since when that is said.
     pub stopped: Option<(String, u64)>,
+    /// The person had it tried again, and what came of that is not said yet.
+    pub again: bool,
     /// Another process has the session: no key goes on from here.
     pub lost: bool,
 }
@@ -30,13 +32,15 @@ pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     let same = model.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
     if !same {
         model.saving.stopped = Some((words, now));
+    } else if std::mem::take(&mut model.saving.again) {
+        model.say("tried again: it still cannot be saved", now);
     }
     !same
 }
 
 /// The session says how it stands.
 pub fn changed(model: &mut Model, saved: bool) {
-    model.saving = Saving { unsaved: !saved, stopped: None, lost: false };
+    model.saving = Saving { unsaved: !saved, stopped: None, again: false, lost: false };
 }
 
 /// Something goes on: then it could be saved, or is kept in memory.
@@ -88,6 +92,7 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         'r' => (Command::Continue, "saving again"),
         _ => (Command::GoOnUnsaved, "going on unsaved: a crash loses what is not saved"),
     };
+    model.saving.again = letter == 'r';
     effects.push(Effect::Send(command));
     model.say(words, now);
 }

@@ -8,6 +8,8 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::status::counted;
 use crate::tui::transcript::{Kind, Tone};
 
+/// From here on it is said in percent.
+const FULL_PERCENT: u64 = 50;
 /// How a notice begins that ends it.
 const GIVEN_UP: &str = "not compacted";
 
@@ -40,7 +42,17 @@ pub fn shown(model: &mut Model, filled: ContextUse) {
     model.transcript.follow();
 }
 
-pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, now: u64) {
+/// How full it is: in percent where that is much, for a policy may have made it smaller than the model's.
+pub fn filled(model: &Model) -> String {
+    let used = model.tally.context_tokens;
+    match model.header.context_tokens.filter(|all| *all > 0).map(|all| used * 100 / all) {
+        Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
+        Some(_) | None => format!("Context {} tokens", tokens(used)),
+    }
+}
+
+pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
+    model.tally.context_tokens = used;
     if trigger == CompactionTrigger::TooLong {
         note(model, "the provider says that it is too long for the model", Tone::Warning);
     }

@@ -37,7 +37,10 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         let words = format!("aye needs {}x{}, this is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);
-        buffer.set_stringn(area.x, area.y, words, area.width.into(), model.theme.style(Token::Warn));
+        let rows = (area.y..area.bottom()).zip(text::wrap(&words, area.width.into()));
+        for (y, range) in rows {
+            buffer.set_stringn(area.x, y, &words[range], area.width.into(), model.theme.style(Token::Warn));
+        }
         return Drawn::default();
     }
     let [rest, hints] = split_bottom(area, 1);

@@ -7,6 +7,7 @@ use crate::tui::approval;
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Model};
 use crate::tui::status;
+use crate::tui::task::Paused;
 use crate::tui::theme::Token;
 use crate::tui::update::{commands, retry, saving};
 use ratatui::buffer::Buffer;
@@ -36,6 +37,7 @@ impl Row {
 }
 
 pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
+    let limit = limit.clamp(2, 4);
     let mut rows = Vec::new();
     let glyphs = model.glyphs;
     let (transcript, look) = model.transcript_look(now);
@@ -53,16 +55,8 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     }
     // The question comes first; what is queued says it too.
     let asks = !model.panels.is_empty() || !model.task.waiting.is_empty();
-    if let Some(words) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running()) {
-        let whole = if words.contains('/') { words.clone() } else { format!("{words} {} /continue goes on", glyphs.dot) };
-        let fits = text::width(&whole) + usize::from(GUTTER) <= usize::from(width);
-        // What to type is never what is cut.
-        let (words, right): (String, &'static [&'static str]) = match whole.split_once(" /") {
-            Some((words, way)) if !fits && way.starts_with("continue") => {
-                (words.trim_end_matches(glyphs.dot).trim_end().to_owned(), &["/continue goes on", "/continue"])
-            }
-            _ => (whole, &[]),
-        };
+    if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.picker.is_none()) {
+        let (words, right) = paused_words(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
     if let Some(words) = commands::words(model) {
@@ -76,7 +70,12 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
             _ => None,
         };
         if let Some(words) = retrying.and_then(|retry| retry::details(retry, glyphs.dot)) {
-            rows.push(Row::new(glyphs.note, words, Token::Muted));
+            // The question and the wait itself have a row each.
+            let asks = rows.iter().filter(|row| row.asks).count();
+            let most = usize::from(limit).saturating_sub(1 + asks).max(1);
+            let sign = |at| if at == 0 { glyphs.note } else { "" };
+            let said = folded(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
+            rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
         }
         // The countdown chooses its words itself.
         rows.push(Row { right, gives: retrying.is_none(), ..Row::new(sign, words, Token::Muted) });
@@ -97,12 +96,43 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row::new("", words, if search.found { Token::Accent } else { Token::Warn }));
     }
     // The last ones matter most; what waits for the person is said whatever else there is.
-    let limit = usize::from(limit.clamp(2, 4));
+    let limit = usize::from(limit);
     while rows.len() > limit {
         let first = rows.iter().position(|row| !row.asks).unwrap_or(0);
         rows.remove(first);
     }
     rows
+}
+
+/// A sentence in so many rows of so many cells; what does not fit is cut at its end.
+fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for range in text::wrap(words, room) {
+        if rows.len() == most {
+            if let Some(last) = rows.last_mut() {
+                let rest = format!("{last} {}", &words[range.start..]);
+                *last = text::truncate(&rest, room).into_owned();
+            }
+            break;
+        }
+        rows.push(words[range].trim_end().to_owned());
+    }
+    rows
+}
+
+/// Why it does not go on, in the most words that there is room for. What to do is never what is cut.
+fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&'static str]) {
+    if let [words] = paused.ways.as_slice() {
+        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue goes on") };
+        return match whole.split_once(" /") {
+            Some((words, way)) if text::width(&whole) > room && way.starts_with("continue") => {
+                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue goes on", "/continue"])
+            }
+            _ => (whole, &[]),
+        };
+    }
+    let fits = paused.ways.iter().find(|words| text::width(words) <= room).or_else(|| paused.ways.last());
+    (fits.cloned().unwrap_or_default(), &[])
 }
 
 /// What is looked for in the transcript.

@@ -149,7 +149,7 @@ fn without_a_key_the_way_to_one_is_in_sight() {
     check("no-key", |model| {
         let message = "no key was found: `aye auth login PROVIDER` keeps one".to_owned();
         let header = Header { model: String::new(), ..header() };
-        begins(model, Start { header, model_access: ModelAccess::NoKey { message }, ..start() });
+        begins(model, Start { header, model_access: ModelAccess::NoKey { message, model: None }, ..start() });
         typed(model, "explain this");
         key(model, KeyCode::Enter);
     });
@@ -340,6 +340,36 @@ fn a_policy_that_ends_soon_says_so_in_the_status_row() {
 }
 
 #[test]
+fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowest_row() {
+    let mut model = model(40, 12);
+    let layer = PolicyLayer {
+        scope: "user".to_owned(),
+        bundle_version: Some("acme-dev".to_owned()),
+        expires_at: jiff::Timestamp::from_second(1800).ok(),
+        file: Some("/c/policy.toml".to_owned()),
+    };
+    tell(&mut model, EventKind::PolicyInForce { layers: vec![layer], name: "user".to_owned(), message: None }, 100);
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.contains("ask │ policy ends 00:30 UTC\n") || drawn.contains("policy ends 00:30 UTC "), "{drawn}");
+    let end = model.deadline(20_000).unwrap();
+    assert!((1_800_000..1_801_000).contains(&end), "{end}");
+    feed(&mut model, Msg::Time, end);
+    feed(&mut model, Msg::Time, end + 1);
+    let drawn = picture(&mut model, end + 2);
+    assert!(drawn.contains("policy expired") && drawn.contains("nothing runs until"), "{drawn}");
+    assert_eq!(drawn.matches("`acme-dev`").count(), 1, "{drawn}");
+    assert_eq!(model.deadline(end + 2), None);
+}
+
+#[test]
+fn a_window_that_is_too_small_says_all_of_what_it_needs() {
+    let mut model = model(12, 4);
+    let drawn = picture(&mut model, 100);
+    let words = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words, "aye needs 40x12, this is 12x4");
+}
+
+#[test]
 fn no_choice_is_cut_at_the_edge() {
     for (width, height) in SIZES {
         let mut model = model(width, height);
@@ -436,7 +466,7 @@ fn no_key() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), Some("Explain the parser".to_owned()), Size::new(width, height));
         let message = "No key for Anthropic. Set ANTHROPIC_API_KEY, or try `aye demo`, which needs none.".to_owned();
-        feed(&mut model, Msg::Start(Box::new(Start { model_access: ModelAccess::NoKey { message }, ..start() })), 0);
+        feed(&mut model, Msg::Start(Box::new(Start { model_access: ModelAccess::NoKey { message, model: None }, ..start() })), 0);
         let enter = crossterm::event::KeyEvent::new(crossterm::event::KeyCode::Enter, crossterm::event::KeyModifiers::NONE);
         assert!(feed(&mut model, Msg::Input(crate::tui::input::Input::Key(enter)), 19_000).is_empty(), "nothing is sent");
         let drawn = picture(&mut model, 20_000);

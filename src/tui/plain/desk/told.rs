@@ -66,7 +66,7 @@ impl<W: Write> Desk<W> {
             }
         }
         let task = match (&self.model.task.paused, status::activity(&self.model, now)) {
-            (Some(paused), _) => format!("Task: {paused}"),
+            (Some(paused), _) => format!("Task: {}", paused.ways.first().map_or("paused", String::as_str)),
             (None, Some((_, words, _))) => format!("Task: {words}"),
             (None, None) if self.model.is_running() => "Task: waits for your answer".to_owned(),
             (None, None) => "Task: none runs".to_owned(),

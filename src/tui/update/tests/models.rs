@@ -127,7 +127,7 @@ fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
 #[test]
 fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_ready() {
     let mut model = model(100, 24);
-    model.access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned() });
+    model.access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
     assert!(draw(&mut model, 1100).contains("nothing was sent · enter adds a key · no key was found"));
     assert_eq!(play(&mut model, 2000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
@@ -139,6 +139,28 @@ fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_
     tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2300);
     assert_eq!(model.composer.text(), "hello");
     assert!(play(&mut model, 3000, "<enter>").iter().any(|sent| sent.starts_with("prompt")));
+}
+
+#[test]
+fn where_a_model_is_set_its_key_is_asked_for_first() {
+    let mut model = model(100, 24);
+    let wanted = Some("anthropic/opus-5".to_owned());
+    model.access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
+    play(&mut model, 1000, "hello<enter>");
+    for (width, expected) in [(40, "nothing was sent · enter adds a key"), (60, "enter adds a key · ctrl+l other model")] {
+        model.size = ratatui::layout::Size::new(width, 20);
+        play(&mut model, 1100, "<enter>");
+        model.picker = None;
+        play(&mut model, 8000, "<enter>");
+        let screen = draw(&mut model, 8100);
+        assert!(screen.contains(expected) && !screen.contains('…'), "{screen}");
+        model.keys.no_key_said = None;
+        play(&mut model, 8200, "<enter>");
+    }
+    play(&mut model, 8300, "<enter>");
+    assert!(draw(&mut model, 8400).contains("key of anthropic:"), "{}", draw(&mut model, 8400));
+    assert_eq!(play(&mut model, 9000, "sk-1<enter>"), ["addkey { name: \"anthropic/opus-5\", key: keytext }"]);
+    assert_eq!(model.composer.text(), "hello");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn what_passes_by_itself_says_where_the_task_stands_and_how_it_goes_on_then_on_e
     }
     let mut model = model(40, 12);
     tell(&mut model, started("x"), 1000);
-    let failure = Failure::new(FailureKind::Authentication, "refused", "check it");
+    let failure = Failure::new(FailureKind::Billing, "refused", "check it");
     tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
     let screen = draw(&mut model, 3000);
     assert!(screen.contains("failed, nothing") && screen.contains("/continue"), "{screen}");
@@ -136,13 +136,15 @@ fn a_task_that_its_provider_ended_says_how_it_goes_on() {
         let mut model = retrying(EventKind::TaskFailed { failure, step_count: 1 });
         draw(&mut model, 11_000)
     };
-    let screen = failed(FailureKind::Authentication);
+    let screen = failed(FailureKind::Billing);
     assert!(screen.contains("failed, nothing is lost · /continue goes on"), "{screen}");
+    let screen = failed(FailureKind::Authentication);
+    assert!(screen.contains("the key was refused, nothing is lost · enter replaces it · /continue goes on"), "{screen}");
     assert!(!failed(FailureKind::InvalidRequest).contains("/continue"));
     let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "/budget 10 continues");
     let mut model = retrying(EventKind::SessionPaused { failure });
     let screen = draw(&mut model, 11_000);
-    assert!(screen.contains("/budget raises it") && !screen.contains("/continue"), "{screen}");
+    assert!(screen.contains("the budget is reached, /budget 10 continues") && !screen.contains("/continue"), "{screen}");
 }
 
 #[test]
@@ -180,4 +182,86 @@ fn what_the_provider_calls_the_request_stands_under_x_and_with_what_failed() {
     let failure = Failure { request_id: Some("req_012".to_owned()), ..Failure::new(FailureKind::InvalidRequest, "no", "do") };
     tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 20_000);
     assert!(draw(&mut model, 20_100).contains("request req_012"));
+}
+
+#[test]
+fn the_providers_sentence_is_whole_where_there_is_room_for_it() {
+    let sentence = "This request would exceed your organization's rate limit of 40,000 input tokens per minute";
+    for (width, height) in [(120, 36), (80, 24), (60, 20)] {
+        let mut model = model(width, height);
+        tell(&mut model, started("x"), 1000);
+        tell(&mut model, retry(FailureKind::RateLimited, 20_000, sentence), 10_000);
+        let screen = draw(&mut model, 10_000);
+        let said: Vec<&str> = screen.lines().map(|row| row.trim_start_matches('·').trim()).collect();
+        assert!(said.join(" ").contains(sentence) && !screen.contains("minu…"), "{screen}");
+        assert!(screen.contains("0:20") && screen.contains("1 of 3") && screen.contains("r now"), "{screen}");
+    }
+    let mut model = model(40, 12);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, retry(FailureKind::RateLimited, 20_000, sentence), 10_000);
+    let screen = draw(&mut model, 10_000);
+    assert!(screen.contains("This request would") && screen.contains('…') && screen.contains("r now"), "{screen}");
+}
+
+#[test]
+fn a_narrow_wait_is_said_in_words_that_can_be_understood() {
+    let mut model = retrying(retry(FailureKind::RateLimited, 17_000, "slow"));
+    model.size = Size::new(60, 20);
+    assert!(draw(&mut model, 10_000).contains("Rate limited: again in 0:17, attempt 1 of 3"), "{}", draw(&mut model, 10_000));
+}
+
+fn refused() -> Model {
+    let failure = Failure { status: Some(401), ..Failure::new(FailureKind::Authentication, "invalid x-api-key", "check it") };
+    let mut model = model(100, 24);
+    model.header.model = "acme/small".to_owned();
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
+    model
+}
+
+#[test]
+fn a_refused_key_is_replaced_with_enter_and_the_task_waits_for_continue() {
+    let mut model = refused();
+    let screen = draw(&mut model, 3000);
+    assert!(screen.contains("acme refused the key (401): invalid x-api-key"), "{screen}");
+    assert_eq!(play(&mut model, 4000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
+    assert!(draw(&mut model, 4100).contains("key of acme:"), "{}", draw(&mut model, 4100));
+    assert_eq!(play(&mut model, 5000, "sk-new<enter>"), ["addkey { name: \"acme/small\", key: keytext }"]);
+    assert!(draw(&mut model, 5100).contains("/continue goes on"));
+    // In a draft it sends, and later it does nothing.
+    let mut model = refused();
+    assert!(play(&mut model, 4000, "hello<enter>").iter().any(|sent| sent.starts_with("prompt")));
+    tell(&mut model, started("hello"), 5000);
+    assert_eq!(play(&mut model, 6000, "<enter>"), [""; 0]);
+}
+
+#[test]
+fn a_budget_that_the_policy_keeps_is_not_said_to_be_raised() {
+    for (hint, width, expected) in [
+        ("/budget 0.02 continues; another prompt leaves it", 100, "the budget is reached, /budget 0.02 continues"),
+        ("/budget 0.02 continues; another prompt leaves it", 40, "budget reached, /budget 0.02"),
+        ("the policy allows no more than $5.00 a session: change it", 100, "and the policy allows no more"),
+        ("the policy allows no more than $5.00 a session: change it", 40, "the policy allows no more"),
+    ] {
+        let mut model = model(width, 12);
+        tell(&mut model, started("x"), 1000);
+        let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", hint);
+        tell(&mut model, EventKind::SessionPaused { failure }, 2000);
+        let screen = draw(&mut model, 3000);
+        let row = screen.lines().rev().nth(5).unwrap_or_default();
+        assert!(row.contains(expected) && !row.contains('…'), "{screen}");
+    }
+}
+
+#[test]
+fn saving_again_in_vain_is_said() {
+    let mut model = model(100, 24);
+    let not_saved =
+        || EventKind::SessionPaused { failure: Failure::new(FailureKind::NotSaved, "Cannot save this session (disk full)", "") };
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, not_saved(), 2000);
+    play(&mut model, 4000, "r");
+    assert_eq!(wait(&mut model, 4400), ["continue"]);
+    tell(&mut model, not_saved(), 4500);
+    assert!(draw(&mut model, 4600).contains("tried again: it still cannot be saved"));
 }

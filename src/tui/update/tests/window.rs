@@ -23,7 +23,12 @@ fn a_summary_is_made_in_sight_and_unfolds() {
     tell(&mut model, request, 1100);
     tell(&mut model, EventKind::Notice { message: "a server ended".to_owned() }, 1200);
     let screen = draw(&mut model, 3100);
-    assert!(screen.contains("Compacting 61 messages into a summary · 2 s"), "{screen}");
+    assert!(screen.contains("Context 80 %. Compacting 61 messages into a summary · 2 s"), "{screen}");
+    model.size = Size::new(40, 12);
+    let screen = draw(&mut model, 3100);
+    assert!(screen.contains("Compacting 61 messages · 2 s  ") && screen.contains("esc stops"), "{screen}");
+    model.size = Size::new(100, 24);
+    let screen = draw(&mut model, 3100);
     assert!(screen.contains("esc keeps all and stops"), "{screen}");
     tell(&mut model, EventKind::ContextCompacted(compaction()), 4000);
     assert!(!model.is_running(), "no task waits for it");
