@@ -17,7 +17,7 @@ use crate::config::{InstructionFile, Settings};
 use crate::policy::{self, Enforcer};
 use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail, ToolRouter};
 use crate::protocol::{
-    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Mode, SessionId, Target, ToolDefinition, VerdictKind,
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
 use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
@@ -178,7 +178,8 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
                 Some(id) => Some(store.find(id)?),
                 None => store.latest(&place.workspace_id())?,
             };
-            let copied = parent.map(|parent| super::sessions::fork(store, place, &parent.session_id, None)).transpose()?;
+            let copied =
+                parent.map(|parent| super::sessions::fork(store, place, &parent.session_id, &ForkUntil::End)).transpose()?;
             copied.map(|id| store.find(id.as_str())).transpose()?
         }
     };

@@ -1,6 +1,6 @@
 //! What a verdict carries; the only place where a `Permit` is made.
 
-use crate::protocol::{Action, CommandPart, Risk};
+use crate::protocol::{APPROVED_BY_YOU, Action, CommandPart, Risk};
 
 /// Leave to do exactly these actions, once. Not `Clone`, and only this module makes one.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Question {
 
     /// The person said yes to this question.
     pub fn approve(self) -> Permit {
-        Permit::new(self.actions, "approved by you".to_owned()).reading(self.reads_only)
+        Permit::new(self.actions, APPROVED_BY_YOU.to_owned()).reading(self.reads_only)
     }
 }
 

@@ -8,6 +8,9 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
+/// In the place of a rule, where the person said yes to this very call.
+pub const APPROVED_BY_YOU: &str = "approved by you";
+
 /// One event with the chain of ids it belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,6 +1,6 @@
 //! What stands around a session, as a front end may ask for it: files to name, commands of one's own, other sessions.
 
-use super::{CustomCommand, Image, ServerPrompt, ServerResource, SessionId, SetupTold};
+use super::{CustomCommand, Image, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,6 +51,10 @@ pub enum LookUp {
     Session {
         session_id: SessionId,
     },
+    /// All that was said in one of them, as Markdown.
+    Transcript {
+        session_id: SessionId,
+    },
     Rename {
         session_id: SessionId,
         title: String,
@@ -64,11 +68,11 @@ pub enum LookUp {
         session_id: SessionId,
         archived: bool,
     },
-    /// Make a new one with all that was said in this one, or with so many records of it.
+    /// Make a new one with all that was said in this one, or with its beginning.
     Fork {
         session_id: SessionId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        records: Option<u64>,
+        #[serde(default)]
+        until: ForkUntil,
     },
     /// This session and those that branch off from it or with it.
     Branches {
@@ -82,6 +86,18 @@ pub enum LookUp {
     },
     /// What the status row says of the workspace: after something changed there.
     Worktree,
+}
+
+/// How much of a session its copy begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "until", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ForkUntil {
+    #[default]
+    End,
+    /// So many of its records.
+    Records { count: u64 },
+    /// What was said before this prompt, which becomes the draft of the copy.
+    Prompt { task_id: TaskId },
 }
 
 impl LookUp {
@@ -142,6 +158,11 @@ pub enum LookedUp {
         looks_on: bool,
     },
     Session(SessionLook),
+    Transcript {
+        session_id: SessionId,
+        title: String,
+        text: String,
+    },
     Renamed {
         session_id: SessionId,
         title: String,

@@ -42,14 +42,14 @@ pub use command::{Command, ExportForm, KeyText, Resolution};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use cut::{counted, cut_after, cut_before, size, truncated};
-pub use event::{Event, EventKind, HistorySum};
+pub use event::{APPROVED_BY_YOU, Event, EventKind, HistorySum};
 pub use failure::{Failure, FailureKind};
 pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;
 pub use look_up::{
-    Branch, Clipped, DroppedFile, FoundFile, FoundSymbol, ListedSession, ListedState, LookKind, LookLine, LookUp, LookedUp,
-    SessionLook,
+    Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, ListedSession, ListedState, LookKind, LookLine, LookUp,
+    LookedUp, SessionLook,
 };
 pub use message::{Arguments, Message, Part, Role, StopReason, ToolCall};
 pub use mode::Mode;

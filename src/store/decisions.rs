@@ -3,7 +3,7 @@
 use super::records::{self, Place};
 use super::{Store, StoreError};
 use crate::ports::{Durability, Record};
-use crate::protocol::{CallId, Decision, Mode};
+use crate::protocol::{APPROVED_BY_YOU, CallId, Decision, Mode};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -100,7 +100,7 @@ impl Calls {
                 None
             }
             Record::Started { tool_call_id, rule, .. } => {
-                let by = if rule == "approved by you" { YOU } else { rule };
+                let by = if rule == APPROVED_BY_YOU { YOU } else { rule };
                 Some(self.row(tool_call_id, "allow", by, ""))
             }
             Record::Refused { tool_call_id, rule, reason } => Some(self.row(tool_call_id, "deny", rule, reason)),

@@ -46,8 +46,7 @@ pub fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place:
         Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
     };
     let all = commands.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));
-    let own =
-        vec![("keymap.toml".to_owned(), format!("{place}; /keys and docs/SCREEN.md say how, a change counts at the next start"))];
+    let own = vec![("keymap.toml".to_owned(), format!("{place}; /keys and docs/SCREEN.md say how, a change counts at once"))];
     let mut sections: Vec<Section> = about.layers().iter().map(|focus| keys(*focus)).collect();
     sections.extend([Section { head: "Commands", entries: all.collect() }, Section { head: "Keys of your own", entries: own }]);
     sections.extend(ORDER.into_iter().filter(|focus| !about.layers().contains(focus)).map(keys));

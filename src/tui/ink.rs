@@ -57,6 +57,27 @@ impl Join {
     }
 }
 
+/// What of a row is drawn for the eye between its texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Frame {
+    #[default]
+    Nothing,
+    /// All of it.
+    Rule,
+    /// A row of a table: where its bars begin, and on the first of its rows all its cells as a line of text.
+    Bars { at: Vec<usize>, line: Option<String> },
+}
+
+impl Frame {
+    /// Bars stand elsewhere now.
+    fn moved(self, to: impl Fn(usize) -> usize) -> Self {
+        match self {
+            Self::Bars { at, line } => Self::Bars { at: at.into_iter().map(to).collect(), line },
+            other => other,
+        }
+    }
+}
+
 /// A row as it is drawn, and what of it is text that can be taken away.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
@@ -64,21 +85,24 @@ pub struct Row {
     /// Cells at its left that are no part of the text: numbers, bars, indents of lists.
     pub skip: u16,
     pub join: Join,
+    /// By cells.
+    pub frame: Frame,
 }
 
 impl Row {
     /// A row that begins a line.
     pub fn of(line: Line<'static>) -> Self {
-        Self { line, skip: 0, join: Join::Line }
+        Self { line, skip: 0, join: Join::Line, frame: Frame::Nothing }
     }
 
     /// The same behind other cells that are no text.
     pub fn behind(self, lead: Span<'static>) -> Self {
-        let skip = self.skip + lead.width() as u16;
+        let by = lead.width();
+        let skip = self.skip + by as u16;
         let style = self.line.style;
         let mut spans = vec![lead];
         spans.extend(self.line.spans.into_iter().map(|span| span.patch_style(style)));
-        Self { line: Line::from(spans), skip, join: self.join }
+        Self { line: Line::from(spans), skip, join: self.join, frame: self.frame.moved(|at| at + by) }
     }
 
     /// All of its cells as text.
@@ -94,6 +118,8 @@ pub struct Inked {
     /// Bytes at its left that are no part of the text.
     pub skip: usize,
     pub join: Join,
+    /// By bytes.
+    pub frame: Frame,
     /// End of each run and its ink.
     runs: Vec<(usize, Ink)>,
 }
@@ -165,6 +191,11 @@ impl Inked {
         text::wrap_keeping(&self.text, width, whole).into_iter().map(row).collect()
     }
 
+    /// The same row of another one, in which it begins at this byte.
+    pub fn framed_as(self, row: &Self, begin: usize) -> Self {
+        Self { frame: row.frame.clone().moved(|at| at + begin), ..self }
+    }
+
     /// The same, going on in this way.
     pub fn joined(self, join: Join) -> Self {
         Self { join, ..self }
@@ -209,8 +240,9 @@ impl Inked {
 
     /// The row, cut as [`Inked::fitted_line`] is.
     pub fn fitted_row(&self, width: usize, theme: &Theme) -> Row {
-        let skip = text::width(self.text.get(..self.skip).unwrap_or_default()) as u16;
-        Row { line: self.fitted_line(width, theme), skip, join: self.join }
+        let cells = |bytes: usize| text::width(self.text.get(..bytes).unwrap_or_default());
+        let (skip, frame) = (cells(self.skip) as u16, self.frame.clone().moved(cells));
+        Row { line: self.fitted_line(width, theme), skip, join: self.join, frame }
     }
 
     /// The line, cut to `width` cells: on a screen narrower than a gutter nothing may run over the edge.

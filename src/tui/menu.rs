@@ -1,5 +1,6 @@
 //! What the word under the cursor could become: a command behind `/`, a file behind `@`.
 
+use super::picker::Clicked;
 use crate::protocol::{CustomCommand, FoundFile, FoundSymbol};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -49,6 +50,8 @@ pub struct Menu {
     moved: bool,
     /// What was highlighted in the last frame, and since when.
     drawn: Option<(String, u64)>,
+    /// The first of its rows on the screen, and how many there are.
+    shown: Option<(u16, u16)>,
     /// Closed with Escape until another word begins.
     closed: bool,
     /// The files that were found last, and for which letters.
@@ -145,8 +148,23 @@ impl Menu {
         self.at
     }
 
+    /// What stood in this row of the screen is marked; what was marked there is taken. Nothing where no menu stands there.
+    pub fn click(&mut self, row: u16) -> Option<Clicked> {
+        let (first, count) = self.shown.filter(|_| self.is_open())?;
+        let nth = row.checked_sub(first).filter(|nth| *nth < count)?;
+        let at = self.top + usize::from(nth);
+        if at == self.at {
+            return Some(Clicked::Taken);
+        }
+        self.at = at.min(self.items.len().saturating_sub(1));
+        self.moved = true;
+        self.drawn = None;
+        Some(Clicked::Marked)
+    }
+
     /// The highlighted row is on the screen now.
-    pub fn note_drawn(&mut self, now: u64) {
+    pub fn note_drawn(&mut self, rows: (u16, u16), now: u64) {
+        self.shown = Some(rows);
         let text = self.at().map(|item| item.text.clone());
         match (&self.drawn, text) {
             (_, None) => self.drawn = None,
@@ -158,6 +176,7 @@ impl Menu {
     /// It is not on the screen.
     pub fn note_hidden(&mut self) {
         self.drawn = None;
+        self.shown = None;
     }
 }
 
@@ -288,7 +307,7 @@ mod tests {
         assert_eq!(menu.seen(1100), Some(&item("/mode")));
         menu.step(true);
         assert!(menu.seen(1200).is_none());
-        menu.note_drawn(1200);
+        menu.note_drawn((0, 1), 1200);
         menu.typed(Some(Typing::Command("/mod".to_owned())));
         menu.set(vec![item("/mode"), item("/model")]);
         assert!(menu.seen(9000).is_none(), "another word has another list");

@@ -99,35 +99,42 @@ pub struct Policy {
 }
 
 /// So long before its end a policy says so.
-const ENDS_SOON_MS: i64 = 60 * 60 * 1000;
+const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
+/// And so long before it in the colour of a warning.
+const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl Policy {
     /// When it ends, if that is soon or past.
     pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, Ending)> {
-        let (time, came) = self.clock?;
-        let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
+        let (end, left, came) = self.left()?;
         let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
-        let left = end.as_millisecond().saturating_sub(time.as_millisecond().saturating_add(passed));
-        match left {
+        match left.saturating_sub(passed) {
             ..=0 => Some((end, Ending::Over)),
             1..=ENDS_SOON_MS => Some((end, Ending::Soon)),
+            ..=ENDS_NEAR_MS => Some((end, Ending::Near)),
             _ => None,
         }
     }
 
-    /// When it begins to be near, or is over: the next of both after this.
-    pub fn turns(&self, now: u64) -> Option<u64> {
+    /// Its end, the milliseconds that were left at the last event, and when that came.
+    fn left(&self) -> Option<(jiff::Timestamp, i64, u64)> {
         let (time, came) = self.clock?;
         let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
-        let left = end.as_millisecond().saturating_sub(time.as_millisecond());
-        let at = |left: i64| u64::try_from(left).ok().map(|left| came.saturating_add(left)).filter(|at| *at > now);
-        at(left.saturating_sub(ENDS_SOON_MS)).or_else(|| at(left))
+        Some((end, end.as_millisecond().saturating_sub(time.as_millisecond()), came))
+    }
+
+    /// When it comes nearer to its end in what is said of it.
+    pub fn next_change(&self, now: u64) -> Option<u64> {
+        let (_, left, came) = self.left()?;
+        let at = |before: i64| Some(came.saturating_add(u64::try_from(left.saturating_sub(before)).ok()?));
+        [ENDS_NEAR_MS, ENDS_SOON_MS, 0].into_iter().filter_map(at).find(|at| *at > now)
     }
 }
 
 /// How it stands with the end of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
+    Near,
     Soon,
     Over,
 }
@@ -462,10 +469,9 @@ impl Model {
             .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
         let saving = self.keys.saving_at.map(|(_, at)| at);
         let edge = self.pointer.deadline();
-        [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge, self.policy.turns(now)]
-            .into_iter()
-            .flatten()
-            .min()
+        let policy = self.policy.next_change(now);
+        let all = [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge, policy];
+        all.into_iter().flatten().min()
     }
 
     /// When the seconds shown go on.

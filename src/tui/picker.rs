@@ -59,6 +59,16 @@ pub enum Picked {
     Other,
 }
 
+/// What a click came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clicked {
+    /// No row is there.
+    Nothing,
+    Marked,
+    /// It was on the marked row.
+    Taken,
+}
+
 /// How what is typed narrows the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filtering {
@@ -85,6 +95,8 @@ pub struct Picker {
     /// The key of the highlighted row, and of the one that was on the screen last.
     at: Option<String>,
     drawn: Option<String>,
+    /// The row of the screen where the first of them stands, and the keys of those that stand there.
+    shown: (u16, Vec<String>),
     top: usize,
     page: usize,
 }
@@ -102,6 +114,7 @@ impl Picker {
             asked: None,
             at: None,
             drawn: None,
+            shown: (0, Vec::new()),
             top: 0,
             page: 1,
         }
@@ -153,6 +166,22 @@ impl Picker {
         let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
         let to = at.saturating_add_signed(rows).min(found.len().saturating_sub(1));
         self.at = found.get(to).map(|row| row.key.clone());
+    }
+
+    /// What stood in this row of the screen is marked; what was marked there is taken.
+    pub fn click(&mut self, row: u16) -> Clicked {
+        let (first, keys) = &self.shown;
+        let nth = row.checked_sub(*first).map(usize::from);
+        match nth.and_then(|nth| keys.get(nth)) {
+            // Asked for a key or a title, no other row is meant.
+            Some(_) if self.asked.is_some() => Clicked::Nothing,
+            Some(key) if Some(key) == self.at.as_ref() => Clicked::Taken,
+            Some(key) => {
+                self.at = Some(key.clone());
+                Clicked::Marked
+            }
+            None => Clicked::Nothing,
+        }
     }
 
     pub fn key(&mut self, key: KeyEvent) -> Picked {
@@ -288,6 +317,7 @@ impl Picker {
             }
             buffer.set_line(inner.x, y, &layout.row(row, is_at, width, theme), inner.width);
         }
+        let shown = (y, found.iter().skip(top).take(room.into()).map(|row| row.key.clone()).collect());
         if found.is_empty() {
             let words = if self.rows.is_empty() { "nothing to choose from yet" } else { "nothing has these words" };
             buffer.set_stringn(inner.x, y, words, width, theme.style(Token::Muted));
@@ -300,6 +330,7 @@ impl Picker {
             buffer.set_line(inner.x, y, line, inner.width);
         }
         self.drawn = self.at.clone();
+        self.shown = shown;
         self.page = room.into();
         self.top = top;
         cursor

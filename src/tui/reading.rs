@@ -17,12 +17,20 @@ pub struct Reading {
 
 impl Reading {
     pub fn new(artifact: &Artifact, content: &str) -> Self {
+        let name = one_line(&artifact.name);
+        Self::of(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
+    }
+
+    /// All that was said in a session.
+    pub fn session(title: &str, content: &str) -> Self {
+        Self::of(one_line(title), content)
+    }
+
+    fn of(title: String, content: &str) -> Self {
         let mut cleaner = text::Cleaner::new();
         let mut clean = String::new();
         cleaner.push(content, &mut clean);
         cleaner.finish(&mut clean);
-        let name = text::clean(&artifact.name).split_whitespace().collect::<Vec<_>>().join(" ");
-        let title = format!("{name}, {}, {}", size(artifact.bytes), artifact.uri);
         Self { title, top: 0, text: clean, rows: (0, Vec::new()) }
     }
 
@@ -40,6 +48,10 @@ impl Reading {
     pub fn count(&self) -> usize {
         self.rows.1.len()
     }
+}
+
+fn one_line(words: &str) -> String {
+    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn laid_out(content: &str, width: usize) -> Vec<Range<usize>> {

@@ -52,6 +52,8 @@ pub enum Choice {
     Rename(SessionId, String),
     Delete(SessionId, String),
     Fork(SessionId),
+    /// All that was said in it.
+    Transcript(SessionId),
     /// Put away, or taken out again.
     Archive(SessionId, bool),
     Refused(String),
@@ -209,8 +211,10 @@ impl Sessions {
 
     /// It is in the list no more: deleted, put away, or taken out again.
     pub fn gone(&mut self, id: &SessionId) {
-        self.sessions.retain(|session| session.session_id != *id);
-        self.counts = (self.counts.0.saturating_sub(u64::from(!self.all)), self.counts.1.saturating_sub(1));
+        let is_it = |session: &ListedSession| session.session_id == *id;
+        let Some(at) = self.sessions.iter().position(is_it) else { return };
+        let was_here = self.sessions.remove(at).elsewhere.is_none();
+        self.counts = (self.counts.0.saturating_sub(u64::from(was_here)), self.counts.1.saturating_sub(1));
         self.refresh();
     }
 
@@ -265,6 +269,9 @@ impl Sessions {
                 }
                 let title = at.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), line);
                 return Choice::Delete(at.session_id.clone(), title);
+            }
+            KeyCode::Char('t') if ctrl => {
+                return self.at().map_or(Choice::Nothing, |at| Choice::Transcript(at.session_id.clone()));
             }
             KeyCode::Char('f') if ctrl => {
                 return self.at().map_or(Choice::Nothing, |at| Choice::Fork(at.session_id.clone()));

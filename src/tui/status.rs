@@ -45,12 +45,15 @@ enum Left {
     Model,
     /// What is said beside a percentage.
     Words,
+    /// The words around what stays: a time, a state.
+    Long,
     /// A sandbox that is on. One that is off stays.
     Held,
+    /// How full the window is.
     Context,
 }
 
-const LEAVING: [Left; 14] = [
+const LEAVING: [Left; 15] = [
     Left::Nothing,
     Left::Extent,
     Left::Provider,
@@ -63,6 +66,7 @@ const LEAVING: [Left; 14] = [
     Left::Cost,
     Left::Model,
     Left::Words,
+    Left::Long,
     Left::Held,
     Left::Context,
 ];
@@ -106,8 +110,7 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
         Field::Model if is_without_model(model) => vec![("no model".to_owned(), Token::Warn)],
         Field::Model => vec![plain(&name, Left::Model)],
         // There is no window where nothing answers.
-        Field::Context if is_without_model(model) => Vec::new(),
-        Field::Context if left >= Left::Context => Vec::new(),
+        Field::Context if is_without_model(model) || left >= Left::Context => Vec::new(),
         Field::Context => vec![context(model, left)],
         Field::Cost => vec![cost(model, left)],
         Field::Mode => states(model, left, now),
@@ -115,7 +118,7 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
         Field::Sandbox if !is_open(&header.sandbox) && left >= Left::Held => Vec::new(),
         Field::Sandbox if !is_open(&header.sandbox) && !is_wanted(&model.options.status, field) => Vec::new(),
         Field::Sandbox => {
-            vec![(sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted })]
+            vec![(sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Danger } else { Token::Muted })]
         }
         Field::Branch => vec![plain(&branch(model), Left::Branch)],
         Field::Directory => vec![plain(&model.options.cwd, Left::Cwd)],
@@ -140,11 +143,12 @@ fn states(model: &Model, left: Left, now: u64) -> Vec<Item> {
         None if model.picks || model.options.sets_up => "",
         None => "starting",
     };
+    let broken = if left < Left::Long { "policy file broken" } else { "policy broken" };
     vec![
         (mode.to_owned(), if model.header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
         (if model.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
-        (if model.policy.broken.is_some() { "policy file broken".to_owned() } else { String::new() }, Token::Warn),
-        ending(model, now),
+        (if model.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
+        ending(model, left, now),
         // It was said when it began; where there is room it stays in sight.
         (model.servers.trouble().filter(|_| left < Left::Effort).unwrap_or_default(), Token::Warn),
     ]
@@ -186,9 +190,14 @@ fn cost(model: &Model, left: Left) -> Item {
 }
 
 /// The end of the policy, once it is near: as a time of day, which stays true while nothing is drawn.
-fn ending(model: &Model, now: u64) -> Item {
+fn ending(model: &Model, left: Left, now: u64) -> Item {
+    let words = |end: jiff::Timestamp| {
+        let form = if left < Left::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
+        end.strftime(form).to_string()
+    };
     match model.policy.end(now) {
-        Some((end, Ending::Soon)) => (format!("policy ends {}", end.strftime("%H:%M UTC")), Token::Warn),
+        Some((end, Ending::Near)) => (words(end), Token::Muted),
+        Some((end, Ending::Soon)) => (words(end), Token::Warn),
         Some((_, Ending::Over)) => ("policy expired".to_owned(), Token::Danger),
         None => (String::new(), Token::Muted),
     }
@@ -261,14 +270,16 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if model.help.is_some() {
         return vec!["type to search", "esc back", "up down pgup pgdn scroll"];
     }
+    if model.reading.is_some() && !model.panels.is_open() {
+        return vec!["esc closes", "up down pgup pgdn scroll"];
+    }
     if let Some(sessions) = model.sessions.as_ref().filter(|_| !model.panels.is_open()) {
         if sessions.is_renaming() {
             return vec!["enter renames it", "esc back"];
         }
         let look = if model.size.width < SESSIONS_WIDE { "space shows it" } else { "ctrl+o order" };
-        let all =
-            ["enter resume", "tab here/all", "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+a put away", look, "esc"];
-        return all.to_vec();
+        let keys = ["enter resume", "tab here/all", "ctrl+t transcript", "ctrl+f fork", "ctrl+r rename", "ctrl+x delete"];
+        return keys.into_iter().chain(["ctrl+a put away", look, "esc"]).collect();
     }
     if model.servers.list.is_some() && !model.panels.is_open() {
         return vec!["enter tells more", "ctrl+r connects anew", "esc closes", "up down", "type to filter"];
@@ -278,9 +289,6 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
     if model.has_list() && !model.panels.is_open() {
         return vec!["enter takes it", "esc closes", "up down", "type to filter"];
-    }
-    if model.reading.is_some() && !model.panels.is_open() {
-        return vec!["esc closes", "up down pgup pgdn scroll"];
     }
     if let Some(changes) = &model.changes
         && !model.panels.is_open()
@@ -333,16 +341,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         (true, true) if commands::runs_command(model) => vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"],
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
         (true, false) => vec!["enter queue", "esc stop", new_line],
-        (false, true) => vec![
-            "enter send",
-            new_line,
-            "/ commands",
-            "@ files",
-            "ctrl+p palette",
-            "ctrl+r history",
-            "ctrl+o fold",
-            "ctrl+d quit",
-        ],
+        (false, true) => vec!["enter send", new_line, "/ commands", "@ files", "ctrl+p palette"],
         (false, false) => vec!["enter send", new_line, "ctrl+c clear"],
     }
 }

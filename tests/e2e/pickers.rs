@@ -56,6 +56,24 @@ fn a_search_looks_into_what_was_said() {
 }
 
 #[test]
+fn all_that_was_said_in_a_session_is_read_before_it_is_gone_on_with() {
+    let server = Server::new([Answer::text("The beginning of it."), Answer::text("Second.")]);
+    let project = with_two(&server);
+    let mut terminal = project.open_sized(&["--resume"], 120, 30);
+    terminal.wait_for("Second.");
+    terminal.send("\x1b[B");
+    terminal.wait_for("The beginning of it.");
+    terminal.send("\x14");
+    let screen = terminal.wait_that("its transcript is read", |screen| screen.contains("## You") && !screen.contains("filter:"));
+    assert!(screen.contains("The beginning of it.") && !screen.contains("the second thing"), "{screen}");
+    terminal.send("\x1b");
+    terminal.wait_for("the second thing");
+    terminal.send("\x1b");
+    terminal.finish();
+    terminal.assert_restored();
+}
+
+#[test]
 fn a_new_session_leaves_the_old_one_to_be_resumed() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = Project::with(&server);

@@ -88,6 +88,17 @@ fn no_byte_of_it_moves_the_cursor() {
 }
 
 #[test]
+fn a_question_that_comes_after_the_end_of_a_pipe_waits_and_nothing_fails() {
+    let server = script();
+    let project = dumb(&server);
+    let output = project.aye_with_input(&["--plain", "--trust"], "rename it\n").exits(0);
+    assert!(output.stdout.contains("Needs approval 1 of 1: Edit src/main.rs"), "{}", output.stdout);
+    assert!(output.stdout.contains("To go on: aye --resume") && output.stderr.is_empty(), "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("Try: ") && !output.stdout.contains("? keys"), "no key is pressed here\n{}", output.stdout);
+    assert_eq!(project.read("src/main.rs"), BEFORE);
+}
+
+#[test]
 fn ctrl_c_stops_the_task_and_twice_quits() {
     let server = script();
     let project = dumb(&server);

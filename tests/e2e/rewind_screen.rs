@@ -76,6 +76,30 @@ fn a_prompt_is_undone_with_its_files_and_done_again() {
 }
 
 #[test]
+fn a_copy_that_begins_before_a_prompt_has_it_as_its_draft_and_files_stay() {
+    let server = Server::new(["One.", "Two.", "Three."].map(Answer::text));
+    let project = project(&server);
+    let mut terminal = project.open_sized(&[], 100, 36);
+    terminal.prompt("the first thing");
+    terminal.wait_for("One.");
+    terminal.prompt("the second thing");
+    terminal.wait_for("Two.");
+    terminal.prompt("/undo");
+    terminal.wait_for("fork instead: a copy that begins before #2");
+    terminal.decide('f');
+    terminal.wait_gone("Two.");
+    let screen = terminal.wait_that("the prompt is the draft", |screen| screen.contains("❯ the second thing"));
+    assert!(screen.contains("One.") && !screen.contains("Two."), "{screen}");
+    terminal.enter();
+    terminal.wait_for("Three.");
+    let sent = server.request(2).messages();
+    assert!(sent.contains("One.") && !sent.contains("Two."), "{sent}");
+    assert!(terminal.quit().success());
+    let listed = project.aye(&["sessions", "list"]).exits(0).stdout;
+    assert!(listed.contains("(fork)") && listed.lines().filter(|line| line.contains("the first thing")).count() == 2, "{listed}");
+}
+
+#[test]
 fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
     let server = scripted();
     let project = project(&server);

@@ -121,6 +121,13 @@ impl Desk {
                 }
             }
             LookUp::Session { session_id } => told(sessions::look(store, place, &session_id).map(LookedUp::Session)),
+            LookUp::Transcript { session_id } => {
+                told(super::sessions::to_read(store, place, &session_id).map(|(title, text)| LookedUp::Transcript {
+                    session_id,
+                    title,
+                    text,
+                }))
+            }
             LookUp::Rename { session_id, title } => {
                 told(sessions::rename(store, &session_id, &title).map(|title| LookedUp::Renamed { session_id, title }))
             }
@@ -133,8 +140,8 @@ impl Desk {
             LookUp::Branches { session_id } => {
                 told(branches::of(store, &session_id).map(|branches| LookedUp::Branches { branches }).map_err(Into::into))
             }
-            LookUp::Fork { session_id, records } => {
-                told(super::sessions::fork(store, place, &session_id, records).map(|session_id| LookedUp::Forked { session_id }))
+            LookUp::Fork { session_id, until } => {
+                told(super::sessions::fork(store, place, &session_id, &until).map(|session_id| LookedUp::Forked { session_id }))
             }
             LookUp::Places => LookedUp::Places { rows: places(place) },
             LookUp::KeepTheme { name } => {

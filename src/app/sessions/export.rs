@@ -9,7 +9,7 @@ use crate::app::exit::Exit;
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
 use crate::ports::{ARTIFACT_BYTES, Artifacts};
-use crate::protocol::SessionStatus;
+use crate::protocol::{SessionId, SessionStatus, cut_before};
 use crate::store::{ArtifactStore, SessionSummary, Store};
 use base64::Engine as _;
 use std::io::Write;
@@ -27,6 +27,22 @@ pub fn to_new_file(place: &Place, store: &Store, id: &str, form: ExportForm, pat
         }
         Err(error) => Err(failed(&error)),
     }
+}
+
+/// Of a transcript that is read on the screen, the end of it.
+const READ_BYTES: usize = 1 << 20;
+
+/// A session to be read through: its title, and all that was said as Markdown.
+pub fn to_read(store: &Store, place: &Place, id: &SessionId) -> Result<(String, String), Trouble> {
+    let summary = store.find(id.as_str())?;
+    let mut text = page(place, store, &summary, ExportForm::Markdown, WithArtifacts::No)?;
+    if text.len() > READ_BYTES {
+        let from = cut_before(&text, text.len() - READ_BYTES);
+        let left = super::in_bytes(from as u64);
+        let short: String = id.as_str().chars().take(8).collect();
+        text = format!("[the first {left} are not shown; `aye sessions export {short}` has all of it]\n{}", &text[from..]);
+    }
+    Ok((summary.title.unwrap_or_else(|| "(only a draft)".to_owned()), text))
 }
 
 fn page(

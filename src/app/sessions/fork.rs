@@ -4,8 +4,10 @@ use super::{export, import, one_line};
 use crate::app::exit::Exit;
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
-use crate::protocol::SessionId;
-use crate::store::{Parent, Store};
+use crate::ports::Record;
+use crate::protocol::{ForkUntil, SessionId, TaskId};
+use crate::store::{Parent, Store, StoreError};
+use std::ops::ControlFlow;
 
 /// What tells the copy in a list.
 const MARK: &str = " (fork)";
@@ -14,7 +16,7 @@ const TITLE_CHARS: usize = 80;
 pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
     let store = crate::app::open_store(place)?;
     let summary = store.find(id)?;
-    let new = fork(&store, place, &summary.session_id, None)?;
+    let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;
     let short = new.as_str().get(..8).unwrap_or(new.as_str());
     crate::app::say(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
     crate::app::warn(&format!("to go on with it: `aye --resume {short}`"));
@@ -23,14 +25,43 @@ pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
 
 /// The id of the copy, of all records or of the first ones. It brings no rules, no policy and no budget, as a session that is imported brings none; what ran in the
 /// other one is not running here.
-pub fn fork(store: &Store, place: &Place, id: &SessionId, most: Option<u64>) -> Result<SessionId, Trouble> {
+pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> Result<SessionId, Trouble> {
     let mut summary = store.find(id.as_str())?;
     let title = summary.title.take().unwrap_or_default();
     let kept: String = title.trim_end_matches(MARK).chars().take(TITLE_CHARS - MARK.len()).collect();
     summary.title = Some(format!("{kept}{MARK}"));
+    let (most, draft) = match until {
+        ForkUntil::End => (None, None),
+        ForkUntil::Records { count } => (Some(*count), None),
+        ForkUntil::Prompt { task_id } => {
+            let Some((count, prompt)) = before(store, &summary.session_id, task_id)? else {
+                return Err(Trouble::failed("this prompt is not in the session any more".to_owned()));
+            };
+            (Some(count), Some(prompt))
+        }
+    };
     let contents = export::contents(&place.artifacts(Some(&summary.session_id)));
-    let (checkpoint, records) = export::checkpoint_of(store, &summary, Some(contents), most)?;
+    let (mut checkpoint, records) = export::checkpoint_of(store, &summary, Some(contents), most)?;
+    if let Some(prompt) = draft {
+        checkpoint.aye.draft = prompt;
+    }
     let text = export::as_json(&checkpoint)?;
     let workspace = std::path::PathBuf::from(&summary.workspace);
     import::copy(store, place, &workspace, &text, Parent { id: summary.session_id, records })
+}
+
+/// How many records stand before a prompt, and what it says.
+fn before(store: &Store, id: &SessionId, task: &TaskId) -> Result<Option<(u64, String)>, StoreError> {
+    let (mut count, mut found) = (0, None);
+    store.for_each_record(id, |written| match written.record {
+        Record::TaskStarted { prompt, .. } if prompt.task_id == *task => {
+            found = Some((count, prompt.typed().to_owned()));
+            ControlFlow::Break(())
+        }
+        _ => {
+            count += 1;
+            ControlFlow::Continue(())
+        }
+    })?;
+    Ok(found)
 }

@@ -20,7 +20,7 @@ mod tests;
 mod transcript;
 
 pub use delete::forget;
-pub use export::to_new_file;
+pub use export::{to_new_file, to_read};
 pub use fork::fork;
 pub use list::{line, open};
 pub use prune::quietly as prune_quietly;

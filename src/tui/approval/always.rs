@@ -90,7 +90,8 @@ impl Keeping {
             | Act::Setup(_)
             | Act::Forget(_)
             | Act::Asking(_)
-            | Act::Rewind(_) => {}
+            | Act::Rewind(_)
+            | Act::Fork => {}
         }
         self.panel()
     }

@@ -31,6 +31,9 @@ impl Panel {
                 let (target, overwrite) = (rewinding.plan.target.clone(), rewinding.overwrite());
                 Some(Answer::Rewind { target, scope, overwrite })
             }
+            (Question::Rewind(rewinding), Act::Fork) => {
+                rewinding.plan.point.as_ref().map(|point| Answer::Fork { before: point.task_id.clone() })
+            }
             (Question::Forget(id), Act::Forget(Answered::Yes)) => Some(Answer::Forget(id.clone())),
             (Question::Forget(_), Act::Forget(Answered::No)) => Some(Answer::ForgetNot),
             (Question::Held(held), Act::Held(what)) => held.take().map(|held| Answer::Held(held, what)),

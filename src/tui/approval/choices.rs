@@ -57,6 +57,8 @@ pub enum Act {
     Held(HeldAnswer),
     /// Goes back with this much.
     Rewind(RewindScope),
+    /// Goes on in a copy that begins before the prompt, in the place of going back.
+    Fork,
     /// Forgets a session.
     Forget(Answered),
     /// Of the first questions.
@@ -87,6 +89,7 @@ impl Act {
             | Self::Trust(_)
             | Self::Mode(_)
             | Self::Held(_)
+            | Self::Fork
             | Self::Setup(_)
             | Self::Asking(_)
             | Self::Forget(_) => false,

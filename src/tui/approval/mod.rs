@@ -43,7 +43,8 @@ use super::front::{Held, HeldAnswer, Trust, TrustAnswer};
 use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
 use super::onboarding::Onboarding;
 use crate::protocol::{
-    Approval, ApprovalId, CallId, Decision, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleTold, SessionId, VerdictKind,
+    Approval, ApprovalId, CallId, Decision, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleTold, SessionId, TaskId,
+    VerdictKind,
 };
 use crate::text;
 use ratatui::layout::Rect;
@@ -91,6 +92,7 @@ pub enum Answer {
     ModeStays,
     Held(Held, HeldAnswer),
     Rewind { target: RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf> },
+    Fork { before: TaskId },
     Forget(SessionId),
     ForgetNot,
 }
@@ -405,6 +407,7 @@ impl Panel {
             | Act::Trust(_)
             | Act::Mode(_)
             | Act::Held(_)
+            | Act::Fork
             | Act::Forget(_)
             | Act::Asking(_)
             | Act::Setup(_) => 0,

@@ -146,11 +146,26 @@ impl Rewinding {
             let files = format!("files only: {files}");
             let files = Choice { enabled: !plan.files.is_empty(), ..act('3', RewindScope::Files, files, "files") };
             choices.extend([both, talk, files]);
+            if let Some(point) = &plan.point {
+                let words = format!("fork instead: a copy that begins before #{}, and this session stays as it is", point.number);
+                choices.push(choice('f', Confirm::LetterThenEnter, Act::Fork, words, "fork"));
+            }
         }
         if !plan.diff.is_empty() {
             choices.push(choice('d', Confirm::Letter, Act::Look, "show the diff".to_owned(), "diff"));
         }
         choices
+    }
+}
+
+impl Rewinding {
+    /// The keys that choose how much goes back.
+    pub fn keys(&self) -> &'static str {
+        match (&self.plan.target, &self.plan.point) {
+            (RewindTarget::Redo, _) => "1, then enter",
+            (_, Some(_)) => "1 2 3 f, then enter",
+            (_, None) => "1 2 3, then enter",
+        }
     }
 }
 

@@ -415,7 +415,7 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
             .into_iter()
             .chain(["esc back"])
             .chain(scrolls.then_some("pgup pgdn scroll"))
-            .chain(["1 2 3, then enter"])
+            .chain([rewinding.keys()])
             .collect();
     }
     if let Some(writing) = &panel.writing {

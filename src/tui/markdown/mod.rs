@@ -17,6 +17,8 @@ use crate::text::Filter;
 use code::{Colours, Tracks};
 use split::{Block, Splitter};
 
+pub use table::BAR;
+
 /// Laid-out blocks kept for the next frame.
 const KEPT: usize = 96;
 

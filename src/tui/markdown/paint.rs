@@ -9,7 +9,7 @@ use super::code::{self, Colours};
 use super::split::{Block, Kind};
 use super::table::Table;
 use crate::text;
-use crate::tui::ink::{Ink, Inked};
+use crate::tui::ink::{Frame, Ink, Inked};
 use crate::tui::theme::Token;
 
 /// The rows of a block, with the empty one before it. `ticks`: code among words keeps its backticks.
@@ -315,7 +315,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     fn rule(&mut self, range: Range<usize>) {
         self.begin(range.start);
         self.end = range.end;
-        let row = Inked::new(&"─".repeat(self.room()), Ink::of(Token::Faint));
+        let row = Inked { frame: Frame::Rule, ..Inked::new(&"─".repeat(self.room()), Ink::of(Token::Faint)) };
         self.emit(&row);
     }
 
@@ -391,8 +391,9 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         if !has_sign {
             line.skip += row.skip;
         }
+        let begin = line.text.len();
         line.append(row);
-        self.rows.push(line);
+        self.rows.push(line.framed_as(row, begin));
     }
 }
 

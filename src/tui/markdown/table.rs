@@ -3,10 +3,12 @@
 use pulldown_cmark::Alignment;
 use ratatui::style::Modifier;
 
-use crate::tui::ink::{Ink, Inked};
+use crate::tui::ink::{Frame, Ink, Inked, Join};
 use crate::tui::theme::Token;
 
 const SEPARATOR: &str = " │ ";
+/// Its cells.
+pub const BAR: u16 = 3;
 /// Narrower screens get records as soon as a table does not fit as it is.
 const ROOMY: usize = 80;
 /// A column is wrapped down to this, not further.
@@ -55,7 +57,7 @@ impl Table {
             self.row(row, widths, is_head, &mut out);
             if is_head {
                 let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                out.push(Inked::new(&rule.join("─┼─"), Ink::of(Token::Faint)));
+                out.push(Inked { frame: Frame::Rule, ..Inked::new(&rule.join("─┼─"), Ink::of(Token::Faint)) });
             }
         }
         out
@@ -66,10 +68,13 @@ impl Table {
         let cells: Vec<Vec<Inked>> =
             widths.iter().enumerate().map(|(column, width)| row.get(column).unwrap_or(&empty).wrap(*width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+        let whole: Vec<&str> = (0..widths.len()).map(|column| row.get(column).map_or("", |cell| cell.text.trim())).collect();
         for nth in 0..height {
-            let mut line = Inked::default();
+            let mut line = Inked::default().joined(if nth == 0 { Join::Line } else { Join::Space });
+            let mut bars = Vec::new();
             for (column, cell) in cells.iter().enumerate() {
                 if column > 0 {
+                    bars.push(line.text.len());
                     line.push(SEPARATOR, Ink::of(Token::Faint));
                 }
                 let cell = cell.get(nth).unwrap_or(&empty).clone();
@@ -77,6 +82,7 @@ impl Table {
                 let is_last = column + 1 == widths.len();
                 self.align(&cell, column, widths[column], is_last, &mut line);
             }
+            line.frame = Frame::Bars { at: bars, line: (nth == 0).then(|| whole.join("\t")) };
             out.push(line);
         }
     }

@@ -12,7 +12,13 @@ pub fn live(kind: &Kind) -> Option<(bool, String)> {
         Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Attention: {text}"))),
         Kind::Note { text, tone: Tone::Failure } => Some((true, format!("Problem: {text}"))),
         Kind::Greeting(lines) => {
-            let lines: Vec<&str> = lines.iter().map(|line| line.text.trim()).filter(|line| !line.is_empty()).collect();
+            // A key that is pressed is none here.
+            let without_key = |line: &'_ str| match line.strip_suffix("? keys") {
+                Some(line) => line.trim_end_matches(|letter: char| !letter.is_alphanumeric()).to_owned(),
+                None => line.to_owned(),
+            };
+            let lines: Vec<String> =
+                lines.iter().map(|line| without_key(line.text.trim())).filter(|line| !line.is_empty()).collect();
             Some((true, lines.join("\n")))
         }
         Kind::Summary { head, .. } => Some((true, format!("Note: {head}"))),

@@ -41,9 +41,10 @@ impl Lines {
         Ok((Self { wake, thread: Some(thread) }, receiver))
     }
 
-    /// Asks for `Heard::Fence`: call it when the question is on the screen.
-    pub fn fence(&mut self) -> io::Result<()> {
-        self.wake.write_all(b"f")
+    /// Asks for `Heard::Fence`: call it when the question is on the screen. At the end of what is typed none comes.
+    pub fn fence(&mut self) {
+        // A byte that cannot be written means that the thread has ended: it has told all there was.
+        let _ = self.wake.write_all(b"f");
     }
 }
 

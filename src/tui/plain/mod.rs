@@ -127,7 +127,7 @@ impl Host {
                 }
             };
             if self.desk.take_fence() {
-                self.lines.fence()?;
+                self.lines.fence();
             }
             let done = !self.inlet.is_open() || self.outlet.is_empty() && effects.is_empty() && self.desk.is_done();
             if !self.is_terminal && done {

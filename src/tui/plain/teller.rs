@@ -3,7 +3,8 @@
 use super::paper::Paper;
 use super::question::one_line;
 use crate::protocol::{
-    CallId, ChangedFiles, ContextUse, Decision, EventKind, ListedModel, Proposal, RewindPoint, TaskId, ToolError, ToolStatus,
+    APPROVED_BY_YOU, CallId, ChangedFiles, ContextUse, Decision, EventKind, ListedModel, Proposal, RewindPoint, TaskId,
+    ToolError, ToolStatus,
 };
 use crate::text;
 use crate::tui::diff::Diff;
@@ -67,7 +68,7 @@ impl Teller {
                 self.calls.insert(tool_call_id.clone(), call);
             }
             EventKind::ToolStarted { tool_call_id, rule } => {
-                let rule = if rule.is_empty() { String::new() } else { format!(" (allowed by {})", one_line(rule)) };
+                let rule = if rule.is_empty() { String::new() } else { format!(" ({})", allowed_by(rule)) };
                 if let Some(call) = self.calls.get(tool_call_id) {
                     paper.say(&format!("Tool: {} runs{rule}", call.summary))?;
                 }
@@ -205,6 +206,11 @@ impl Call {
             self.last = one_line(last);
         }
     }
+}
+
+/// Who let it run, or which rule.
+fn allowed_by(rule: &str) -> String {
+    if rule == APPROVED_BY_YOU { rule.to_owned() } else { format!("allowed by {}", one_line(rule)) }
 }
 
 /// Whether what was said until here is a whole answer, or stands before something else.

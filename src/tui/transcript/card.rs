@@ -4,7 +4,7 @@ use super::entry::{more, wrapped};
 use super::output::{Output, cut, painted};
 use super::{Fold, Look};
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{CallId, Proposal, Redaction};
+use crate::protocol::{APPROVED_BY_YOU, CallId, Proposal, Redaction};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
@@ -363,7 +363,7 @@ impl Card {
             return None;
         }
         let exit = self.exit.as_ref().map(|exit| format!("exit {exit}"));
-        let rule = format!("ran by rule: {}", self.rule);
+        let rule = if self.rule == APPROVED_BY_YOU { self.rule.clone() } else { format!("ran by rule: {}", self.rule) };
         let held = Some(self.held.clone()).filter(|held| !held.is_empty() && self.is_command());
         let words: Vec<String> = exit.into_iter().chain([rule]).chain(held).collect();
         Some(words.join(&format!(" {} ", glyphs.dot)))

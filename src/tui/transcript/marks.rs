@@ -1,10 +1,10 @@
 //! What is marked in the transcript: the entry that keys are for, what is selected, what was found.
 
 use super::entry::Drawn;
-use super::plain::{cells_between, join};
+use super::plain::{cells_between, join, without_bars};
 use super::{Look, Query, Transcript};
 use crate::text;
-use crate::tui::ink::{Join, Row};
+use crate::tui::ink::{Frame, Join, Row};
 use crate::tui::theme::Token;
 use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
@@ -198,10 +198,24 @@ impl Transcript {
         let selection = self.marks.selection?;
         let gap = self.gap_of(selection.entry);
         let rows = self.rows_of(selection.entry, look);
+        let columns = selection.shape == Shape::Columns;
+        // Whether the row of a table that a row goes on was taken as a whole.
+        let mut whole = false;
         let pieces = rows.iter().enumerate().filter_map(|(nth, row)| {
             let cells = selection.cells(gap + nth)?;
-            let join = if selection.shape == Shape::Columns { Join::Line } else { row.join };
-            Some((cells_between(row, cells.start, cells.end), join))
+            let join = if columns { Join::Line } else { row.join };
+            let all = !columns && cells.start <= row.skip && usize::from(cells.end) >= row.line.width();
+            whole = match &row.frame {
+                Frame::Bars { line, .. } => all && (whole || line.is_some()),
+                Frame::Nothing | Frame::Rule => false,
+            };
+            let text = match &row.frame {
+                Frame::Rule => return None,
+                Frame::Bars { line, .. } if whole => line.clone().unwrap_or_default(),
+                Frame::Bars { at, .. } => without_bars(row, at, &cells, if columns { "   " } else { "\t" }),
+                Frame::Nothing => cells_between(row, cells.start, cells.end),
+            };
+            Some((text, join))
         });
         Some(join(pieces)).filter(|text| !text.is_empty())
     }

@@ -2,7 +2,9 @@
 
 use super::{Card, Kind};
 use crate::tui::ink::{Join, Row};
+use crate::tui::markdown::BAR;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 impl super::Entry {
@@ -110,6 +112,24 @@ pub fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     }
     out.truncate(out.trim_end_matches(' ').len());
     out
+}
+
+/// What stands in these cells of a row of a table, with something else in the place of the bars between them.
+pub fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str) -> String {
+    let starts = || bars.iter().map(|bar| *bar as u16);
+    // A bar that is taken in part is none of it.
+    let cut = starts().find(|bar| (*bar..bar + BAR).contains(&cells.start));
+    let begin = cut.map_or(cells.start, |bar| bar + BAR);
+    let (mut from, mut pieces) = (begin, Vec::new());
+    for bar in starts().filter(|bar| (begin..cells.end).contains(bar)) {
+        pieces.push(cells_between(row, from, bar));
+        from = bar + BAR;
+    }
+    pieces.push(cells_between(row, from, cells.end.max(from)));
+    if between == "\t" {
+        pieces.iter_mut().for_each(|piece| *piece = piece.trim().to_owned());
+    }
+    pieces.join(between)
 }
 
 /// What stands in these cells of a row, without those that are no text; a wide letter counts where it begins.

@@ -99,6 +99,16 @@ fn what_a_command_printed_stands_there_while_it_is_asked_whether_it_may_run_agai
 }
 
 #[test]
+fn what_the_person_said_yes_to_ran_by_no_rule() {
+    let mut transcript = Transcript::default();
+    let mut card = Card::new(call("1"), "Edit a.rs");
+    card.started("approved by you", 1000);
+    card.ended(CardState::Failed { latency_ms: 100, message: "it broke".to_owned() }, "", None);
+    transcript.push(Kind::Card(card));
+    assert_eq!(rows(&mut transcript, Fold::Quiet).last().unwrap(), "  │ approved by you");
+}
+
+#[test]
 fn a_failed_card_is_open() {
     let state = CardState::Failed { latency_ms: 100, message: "it broke".to_owned() };
     let mut transcript = card(state, "why", None);

@@ -1,6 +1,7 @@
 //! What is taken out of the session: copied, opened in the person's editor, exported.
 
-use super::keys::{is_ready, take};
+use super::keys::{hears, take};
+use super::queue;
 use crate::protocol::{Command, ExportForm};
 use crate::text;
 use crate::tui::clipboard::Clip;
@@ -90,12 +91,18 @@ pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>)
 
 /// `/export`, `/export html`, `/export json FILE`
 pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
-    if !is_ready(model, now) {
+    if !hears(model, now) {
         return;
     }
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let (form, file) = match ExportForm::of_word(first) {
         Some(form) => (form, rest.trim()),
+        // A word that could only be a form is none of them, and not a name that somebody meant.
+        None if !words.is_empty() && !words.contains(['.', '/']) => {
+            let word = queue::line(words);
+            let word = text::truncate(&word, 24);
+            return model.say(format!("`{word}` is none of md, json and html; the name of a file has a dot or a slash"), now);
+        }
         None => (ExportForm::of_file(words), words),
     };
     take(model, now, effects);

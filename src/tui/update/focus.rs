@@ -16,10 +16,14 @@ pub fn focus(model: &Model) -> Focus {
         let has_field = model.panels.open().is_some_and(crate::tui::approval::Panel::has_field);
         return if has_field { Focus::Field } else { Focus::Question };
     }
+    // What is read of a session stands in front of the list of them.
+    if model.reading.is_some() {
+        return Focus::Reader;
+    }
     if model.has_list() {
         return Focus::List;
     }
-    if model.changes.is_some() || model.reading.is_some() {
+    if model.changes.is_some() {
         return Focus::Reader;
     }
     match &model.browse {

@@ -13,7 +13,15 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What waits in a question when another thing comes into view is not decided by that.
 pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
-    panel::stimulus(model, Stimulus::Other, now, effects);
+    // What is written there stays as it is: no key of it decides before it is seen again.
+    if focus(model) != Focus::Field {
+        panel::stimulus(model, Stimulus::Other, now, effects);
+    }
+    // A word that was just sent has no menu any more.
+    if model.composer.is_empty() {
+        model.menu.typed(None);
+        model.menu.set(Vec::new());
+    }
     model.help = Some(Help::new(focus(model), words));
     model.dirty = true;
 }

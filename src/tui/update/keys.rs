@@ -108,6 +108,8 @@ pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
         // What is read comes back when the help is left.
         KeyCode::F(1) => reading.top,
         KeyCode::Esc | KeyCode::Char('q') => return true,
+        // It opened it.
+        KeyCode::Char('t') if model.sessions.is_some() && key.modifiers.contains(KeyModifiers::CONTROL) => return true,
         _ => return false,
     };
     model.reading = Some(reading);
@@ -183,6 +185,11 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
 /// Whether there is a session that hears, with a model or without.
 pub fn has_session(model: &Model) -> bool {
     model.access.is_some()
+}
+
+/// Whether there is a session that hears, with a model or without; where there is none it is said.
+pub fn hears(model: &mut Model, now: u64) -> bool {
+    matches!(model.access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
 /// Whether there is a session that hears and a model to ask; where there is none it is said.

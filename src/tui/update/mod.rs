@@ -257,7 +257,7 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
         // Whatever it is for, somebody types: a question that it opens is to know.
         model.keys.last_text = Some(now);
     }
-    if key.code == KeyCode::F(1) && focus::focus(model) != Focus::Field {
+    if key.code == KeyCode::F(1) {
         return help::open(model, "", now, effects);
     }
     if inbox::key(model, key, now, effects) {
@@ -266,6 +266,11 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
     if model.panels.is_open() {
         return panel::key(model, key, now, effects);
     }
+    to_front(model, key, now, effects);
+}
+
+/// To the list that is open, the transcript, or the composer.
+fn to_front(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if !models::key(model, key, now, effects)
         && !sessions::key(model, key, now, effects)
         && !palette::key(model, key, now, effects)

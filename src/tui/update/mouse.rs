@@ -3,9 +3,10 @@
 use super::{older, sessions};
 use crate::tui::clipboard::Clip;
 use crate::tui::model::{Effect, Model};
+use crate::tui::picker::Clicked;
 use crate::tui::transcript::{Point, Selection, Shape};
 use crate::tui::view::GUTTER;
-use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 /// Rows a turn of the wheel moves.
@@ -54,6 +55,7 @@ pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
         MouseEventKind::ScrollUp => wheel(model, true, now, effects),
         MouseEventKind::ScrollDown => wheel(model, false, now, effects),
         MouseEventKind::Down(MouseButton::Left) if model.panels.inbox().is_some() => point(model, event, now),
+        MouseEventKind::Down(MouseButton::Left) if takes_row(model, event, now, effects) => {}
         MouseEventKind::Down(MouseButton::Left) => {
             point(model, event, now);
             press(model, event, now);
@@ -77,6 +79,28 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
+/// A click on a row of a list or a menu marks it, a click on the marked one takes it. Whether it was for one.
+fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let brings_window = model.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS);
+    if brings_window || model.panels.is_open() || model.reading.is_some() || model.is_too_small() {
+        return false;
+    }
+    let clicked = match model.list_mut() {
+        Some(list) => Some(list.click(event.row)),
+        None => model.menu.click(event.row),
+    };
+    match clicked {
+        None => return false,
+        Some(Clicked::Nothing) => {}
+        Some(Clicked::Marked) => {
+            model.dirty = true;
+            sessions::look(model, effects);
+        }
+        Some(Clicked::Taken) => super::to_front(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
+    }
+    true
+}
+
 /// ctrl+s: the terminal's own selection, and back.
 pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let is_ours = !model.pointer.is_ours;
@@ -95,13 +119,13 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     if let Some(panel) = model.panels.open_mut() {
         return panel.scroll_by(rows);
     }
-    if let Some(list) = model.list_mut() {
-        list.scroll_by(rows.signum());
-        return sessions::look(model, effects);
-    }
     if let Some(reading) = &mut model.reading {
         reading.top = reading.top.saturating_add_signed(rows);
         return;
+    }
+    if let Some(list) = model.list_mut() {
+        list.scroll_by(rows.signum());
+        return sessions::look(model, effects);
     }
     if let Some(changes) = &mut model.changes {
         return changes.scroll_by(rows);

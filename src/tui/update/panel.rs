@@ -207,6 +207,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
         | Act::Mode(_)
         | Act::Held(_)
         | Act::Rewind(_)
+        | Act::Fork
         | Act::Forget(_) => {}
     }
     answer(model, act, None, now, effects);
@@ -242,6 +243,10 @@ pub fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, eff
         }
         Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
         Answer::ModeStays | Answer::ForgetNot => return,
+        Answer::Fork { before } => {
+            model.rewind.list = None;
+            return super::sessions::fork_before(model, before, now, effects);
+        }
         Answer::Forget(id) => return super::sessions::forget(id, effects),
         Answer::Trust(_, TrustAnswer::Quit) => return super::quit(model, effects),
         Answer::Held(held, answer) => return super::held::answered(model, held, answer, effects),

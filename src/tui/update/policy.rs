@@ -50,6 +50,10 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
 
 /// Shift+tab: the next stricter one, never a laxer one.
 pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    // The mode is not known before there is a session.
+    if model.access.is_none() {
+        return model.say("starting: try again in a moment", now);
+    }
     match MODES.into_iter().rev().find(|mode| *mode < model.header.mode) {
         Some(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
         None => model.say("plan is the strictest mode; `/mode ask` asks to leave it", now),

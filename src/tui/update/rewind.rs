@@ -1,7 +1,7 @@
 //! `/rewind`, `/undo`, `/redo`: asked for, shown, done.
 
 use super::draft_changed;
-use super::keys::{is_ready, take};
+use super::keys::{hears, take};
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
 use crate::tui::approval::{Mark, Panel, Question};
@@ -53,7 +53,7 @@ pub fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec
 
 /// Nothing goes back under a task that runs.
 fn can(model: &mut Model, name: &str, now: u64) -> bool {
-    if !is_ready(model, now) {
+    if !hears(model, now) {
         return false;
     }
     // A task that only waits for an answer ends with what is undone.

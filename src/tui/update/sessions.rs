@@ -2,11 +2,12 @@
 
 use super::keys::take;
 use super::{attach, custom, menu};
-use crate::protocol::{Command, LookUp, LookedUp, RunningState, SessionId};
+use crate::protocol::{Command, ForkUntil, LookUp, LookedUp, RunningState, SessionId, TaskId};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::front::{Ended, KeyFile, Next};
 use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::reading::Reading;
 use crate::tui::sessions::{Choice, Sessions};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::SESSIONS_WIDE;
@@ -112,7 +113,16 @@ pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/fork", now) {
         take(model, now, effects);
         model.say("copying the session", now);
-        look_up(effects, LookUp::Fork { session_id, records: None });
+        look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
+    }
+}
+
+/// Out of the question whether to go back: this session stays as it is, and the copy begins before that prompt.
+pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects: &mut Vec<Effect>) {
+    let Some(session_id) = has_words(model, "/fork", now) else { return };
+    if may_leave(model, "a fork", now) {
+        model.say("copying the session", now);
+        look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Prompt { task_id } });
     }
 }
 
@@ -187,8 +197,12 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
         Choice::Fork(session_id) => {
             if may_leave(model, "a fork", now) {
                 model.say("copying the session", now);
-                look_up(effects, LookUp::Fork { session_id, records: None });
+                look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
             }
+        }
+        Choice::Transcript(session_id) => {
+            model.say("reading what was said", now);
+            look_up(effects, LookUp::Transcript { session_id });
         }
         Choice::Archive(session_id, archived) => look_up(effects, LookUp::Archive { session_id, archived }),
         Choice::Rename(session_id, title) => look_up(effects, LookUp::Rename { session_id, title }),
@@ -244,6 +258,14 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
         LookedUp::Session(looked) => {
             if let Some(sessions) = &mut model.sessions {
                 sessions.look = Some(looked);
+            }
+        }
+        LookedUp::Transcript { session_id, title, text } => {
+            // Where another one is marked by now nobody waits for this one.
+            let is_meant = model.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
+            if is_meant {
+                model.said = None;
+                model.reading = Some(Reading::session(&title, &text));
             }
         }
         LookedUp::Renamed { session_id, title } => {

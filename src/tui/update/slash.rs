@@ -102,6 +102,14 @@ const ALIASES: &[(&str, &str)] = &[
     ("checkpoint", "rewind"),
     ("restore", "rewind"),
 ];
+/// Commands that people know from elsewhere, and how the same is done here.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("add-dir", "`aye --add-dir DIR` adds a directory at the start"),
+    ("doctor", "`aye doctor` looks at what is missing here"),
+    ("logout", "`aye auth logout PROVIDER` forgets a key"),
+    ("memory", "what the model is always told stands in AGENTS.md; /init writes one"),
+    ("statusline", "`[status]` in config.toml says what stands in the status row"),
+];
 /// Those that may have several lines of words behind them.
 const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
 
@@ -276,8 +284,28 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("theme", name) => colours::theme(model, name, now, effects),
         _ if custom::run(model, word, argument, now, effects) => {}
         _ => {
-            let typed = queue::line(typed);
-            model.say(format!("there is no `/{}`; /help lists what there is", text::truncate(&typed, 24)), now);
+            let words = unknown(model, word, typed);
+            model.say(words, now);
         }
+    }
+}
+
+/// What to say of a word that is no command, or has something behind it that it does not take.
+fn unknown(model: &Model, word: &str, typed: &str) -> String {
+    let shown = queue::line(typed);
+    let shown = text::truncate(&shown, 24);
+    if is_built_in(word) {
+        return format!("`/{word}` has nothing behind it: there is no `/{shown}`");
+    }
+    if let Some((_, here)) = ELSEWHERE.iter().find(|(name, _)| *name == word) {
+        return format!("there is no `/{shown}`: {here}");
+    }
+    let own = model.menu.own.iter().map(|command| command.name.as_str());
+    let built_in = COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
+    let known = built_in.chain(ALIASES.iter().map(|(alias, _)| *alias)).chain(own);
+    let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name)).min();
+    match near.filter(|(far, _)| *far <= word.chars().count() / 3) {
+        Some((_, name)) => format!("there is no `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),
+        None => format!("there is no `/{shown}`; /help lists what there is"),
     }
 }

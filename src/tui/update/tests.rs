@@ -153,6 +153,30 @@ fn slash_words_run_exactly_as_typed() {
 }
 
 #[test]
+fn an_unknown_word_says_which_is_near_and_stays_in_the_draft() {
+    for (typed, said) in [
+        ("/modle x", "there is no `/modle x`; did you mean `/model`? /help lists all"),
+        ("/exportt", "did you mean `/export`?"),
+        ("/compres", "did you mean `/compress`?"),
+        ("/foo", "there is no `/foo`; /help lists what there is"),
+        ("/logout", "`aye auth logout PROVIDER` forgets a key"),
+        ("/fork now", "`/fork` has nothing behind it: there is no `/fork now`"),
+    ] {
+        let mut model = model(100, 24);
+        assert_eq!(play(&mut model, 5000, &format!("{typed}<esc><enter>")), [""; 0], "{typed}");
+        assert!(draw(&mut model, 5500).contains(said), "{typed}\n{}", draw(&mut model, 5500));
+        assert_eq!(model.composer.text(), typed);
+    }
+}
+
+#[test]
+fn no_mode_is_stricter_than_one_that_is_not_known_yet() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    assert_eq!(play(&mut model, 1000, "<shift+tab>"), [""; 0]);
+    assert!(draw(&mut model, 1100).contains("starting: try again in a moment"));
+}
+
+#[test]
 fn ctrl_c_clears_the_draft_and_quits_when_pressed_twice() {
     check("abc<ctrl+c>", &[], "");
     check("<ctrl+c><ctrl+c>", &["quit", "exit Quit"], "");

@@ -2,7 +2,7 @@
 
 use super::keys::take;
 use super::sessions::{has_words, look_up, may_leave, resume};
-use crate::protocol::{Branch, LookUp};
+use crate::protocol::{Branch, ForkUntil, LookUp};
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::Picked;
 use crate::tui::tree::Tree;
@@ -55,11 +55,9 @@ fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
         model.tree = None;
         return model.say("this one is open", now);
     }
-    if records.is_none() {
-        return resume(model, session_id, now, effects);
-    }
+    let Some(count) = records else { return resume(model, session_id, now, effects) };
     if may_leave(model, "/tree", now) {
         model.say("copying the session", now);
-        look_up(effects, LookUp::Fork { session_id, records });
+        look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Records { count } });
     }
 }

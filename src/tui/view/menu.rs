@@ -50,5 +50,5 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
         let sign = model.glyphs.down;
         buffer.set_stringn(area.right().saturating_sub(2), area.bottom() - 1, sign, 2, model.theme.style(Token::Faint));
     }
-    model.menu.note_drawn(now);
+    model.menu.note_drawn((area.y, area.height.min(window.len() as u16)), now);
 }

@@ -57,6 +57,9 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let scroll = if helps {
         filter = help::draw(model, transcript, buffer);
         None
+    } else if model.has_list() && model.reading.is_some() && !model.panels.is_open() {
+        reading::draw(model, transcript, buffer);
+        None
     } else if model.sessions.is_some() {
         filter = sessions::draw(model, transcript, buffer);
         None

@@ -7,6 +7,7 @@ use crate::tui::keymap::Focus;
 use crate::tui::model::Model;
 use crate::tui::samples::*;
 use crate::tui::screen;
+use crate::tui::theme::Token;
 use crate::tui::update::Msg;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -336,6 +337,64 @@ fn a_policy_that_ends_soon_says_so_in_the_status_row() {
         let drawn = picture(&mut model, 20_000);
         assert_eq!(words.is_some(), drawn.contains("policy e"), "{drawn}");
         assert!(drawn.contains(words.unwrap_or_default()), "{drawn}");
+    }
+}
+
+/// What stands in the status row, and its colours.
+fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, model.size.width, model.size.height));
+    super::draw(model, &mut buffer, 20_000);
+    let y = model.size.height - 2;
+    let row: String = (0..model.size.width).map(|x| buffer[(x, y)].symbol()).collect();
+    let colours = [Token::Warn, Token::Danger].into_iter().filter_map(|token| {
+        let colour = model.theme.style(token).fg?;
+        let words: String =
+            (0..model.size.width).filter(|x| buffer[(*x, y)].fg == colour).map(|x| buffer[(x, y)].symbol()).collect();
+        Some((words, token))
+    });
+    (row.trim().to_owned(), colours.filter(|(words, _)| !words.is_empty()).collect())
+}
+
+#[test]
+fn what_never_goes_from_the_status_row_has_room_at_every_width() {
+    for width in 40..=160 {
+        let mut model = model(width, 20);
+        model.header.mode = Mode::AutoEdit;
+        model.header.sandbox = "sandbox off".to_owned();
+        let layer = PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, file: None };
+        let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(400).ok(), ..layer }];
+        tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
+        let (row, colours) = status_row(&mut model);
+        for words in ["auto-edit", "ends 00:06", "sandbox off"] {
+            assert!(row.contains(words), "{width}: {row}");
+        }
+        assert!(colours.contains(&("sandbox off".to_owned(), Token::Danger)), "{colours:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_policy_warns_in_its_last_ten_minutes_and_wakes_the_screen_for_that() {
+    let mut model = model(120, 20);
+    let layer = PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, file: None };
+    let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(3 * 3600).ok(), ..layer }];
+    tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
+    let mut at = 200;
+    let mut said = Vec::new();
+    while let Some(next) = model.deadline(at) {
+        at = next;
+        said.push((at / 1000, model.policy.end(at).map(|(_, ending)| ending)));
+    }
+    use crate::tui::model::Ending;
+    let ends = [(7200, Ending::Near), (10_200, Ending::Soon), (10_800, Ending::Over)];
+    assert_eq!(said, ends.map(|(second, ending)| (second, Some(ending))));
+}
+
+#[test]
+fn the_hints_of_the_composer_are_five_at_most() {
+    for (width, height) in [(160, 40), (200, 20)] {
+        let drawn = picture(&mut model(width, height), 20_000);
+        let hints = drawn.lines().rev().find(|row| row.contains("enter send")).unwrap_or_default().to_owned();
+        assert_eq!(hints.matches(" · ").count(), 4, "{hints}");
     }
 }
 

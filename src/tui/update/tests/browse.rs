@@ -159,6 +159,66 @@ fn lines_are_selected_as_they_were_written_however_they_are_broken() {
 }
 
 #[test]
+fn of_a_table_the_cells_are_taken_and_no_borders() {
+    let table =
+        "| Step | Before |\n|---|---:|\n| lex 你好 | 48.2 ms |\n| a name that is much too long for so narrow a screen | 1 s |\n";
+    let mut model = model(84, 24);
+    tell(&mut model, text(&format!("{table}\n---\n\nend\n")), 0);
+    draw(&mut model, 10);
+    play(&mut model, 5000, "<ctrl+t>vG");
+    let lines = "Step\tBefore\nlex 你好\t48.2 ms\na name that is much too long for so narrow a screen\t1 s";
+    assert_eq!(play(&mut model, 5200, "y"), [format!("copy {:?} (6 lines)", format!("{lines}\n\n\nend"))]);
+    // Columns stay where they are.
+    play(&mut model, 5300, "v<ctrl+v>");
+    let screen = draw(&mut model, 5400);
+    assert!(screen.contains("48.2 ms") && screen.contains("│"), "{screen}");
+}
+
+#[test]
+fn a_cell_that_is_broken_is_one_cell_and_a_part_of_a_row_has_no_bars() {
+    let long = "word ".repeat(30);
+    let mut model = model(90, 24);
+    tell(&mut model, text(&format!("| a | b |\n|---|---|\n| {long} | {long} |\n")), 0);
+    let screen = draw(&mut model, 10);
+    let (column, row) = place(&screen, "a ");
+    play(&mut model, 5000, "<ctrl+t>vG");
+    let whole = format!("a\tb\n{}\t{}", long.trim(), long.trim());
+    assert_eq!(play(&mut model, 5200, "y"), [format!("copy {whole:?} (2 lines)")]);
+    play(&mut model, 5300, "<esc>");
+    update(&mut model, pointer(MouseEventKind::Down(MouseButton::Left), column, row), 5400);
+    update(&mut model, pointer(MouseEventKind::Drag(MouseButton::Left), column + 60, row), 5500);
+    let effects = update(&mut model, pointer(MouseEventKind::Up(MouseButton::Left), column + 60, row), 5600);
+    assert_eq!(effects.iter().filter_map(words).collect::<Vec<_>>(), ["copy \"a\\tb\" (3 letters)"]);
+}
+
+#[test]
+fn a_click_marks_a_row_of_a_list_and_another_one_takes_it() {
+    let click = |model: &mut Model, words: &str, at: u64| {
+        let screen = draw(model, at);
+        let (column, row) = place(&screen, words);
+        update(model, pointer(MouseEventKind::Down(MouseButton::Left), column, row), at)
+            .iter()
+            .filter_map(super::words)
+            .collect::<Vec<_>>()
+    };
+    let mut model = session(100, 30);
+    play(&mut model, 5000, "<ctrl+p>");
+    assert_eq!(click(&mut model, "/policy grants", 5100), [""; 0]);
+    assert!(draw(&mut model, 5200).contains("❯ /policy grants"));
+    assert_eq!(click(&mut model, "/policy grants", 5300), ["listgrants"]);
+    assert!(model.palette.is_none());
+    // In a menu at the draft too, and not with the click that brings the window to the front.
+    play(&mut model, 6000, "/co");
+    assert_eq!(click(&mut model, "/cost", 6200), [""; 0]);
+    assert!(draw(&mut model, 6300).contains("❯ /cost"));
+    update(&mut model, Msg::Input(Input::FocusIn), 6350);
+    assert_eq!(click(&mut model, "/cost", 6400), [""; 0]);
+    assert_eq!(model.composer.text(), "/co");
+    click(&mut model, "/cost", 7000);
+    assert!(model.composer.is_empty());
+}
+
+#[test]
 fn a_search_counts_goes_on_and_opens_what_is_folded() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<ctrl+t>/output 37");
@@ -217,6 +277,11 @@ fn export_says_form_and_file() {
     assert_eq!(sent("/export html"), ["export { form: html, path: none }"]);
     assert_eq!(sent("/export json a b.txt"), ["export { form: json, path: some(\"a b.txt\") }"]);
     assert_eq!(sent("/export talk.html"), ["export { form: html, path: some(\"talk.html\") }"]);
+    assert_eq!(sent("/export pdf"), [""; 0], "it is no form, and nobody means a file of this name");
+    let mut model = session(80, 24);
+    play(&mut model, 5000, "/export pdf<enter>");
+    assert!(draw(&mut model, 5100).contains("`pdf` is none of md, json and html"));
+    assert_eq!(model.composer.text(), "/export pdf");
 }
 
 fn pointer(kind: MouseEventKind, column: u16, row: u16) -> Msg {

@@ -64,6 +64,9 @@ fn what_works_now_stands_first() {
     assert!(first(&mut choosing).starts_with("Lists"), "{}", first(&mut choosing));
     play(&mut choosing, 41_000, "<esc>");
     assert!(choosing.picker.is_some() && draw(&mut choosing, 42_000).contains("opus"));
+    let mut by_word = model(100, 30);
+    play(&mut by_word, 1000, "/keys<enter>");
+    assert_eq!(first(&mut by_word), "Typing [composer]", "the word is no draft any more");
     let mut menu = model(100, 30);
     play(&mut menu, 1000, "/mo");
     f1(&mut menu);
@@ -102,8 +105,12 @@ fn what_is_written_in_a_question_stays_under_the_help() {
     wait(&mut model, 7400);
     play(&mut model, 8000, "because");
     let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 9000);
-    assert!(model.help.is_none(), "it would be lost");
-    assert!(draw(&mut model, 9000).contains("because"));
+    assert_eq!(rows(&mut model, 9100)[0].trim(), "Writing in a question [field]");
+    assert_eq!(play(&mut model, 9200, "<esc>"), [""; 0]);
+    assert!(model.help.is_none() && draw(&mut model, 9300).contains("because"));
+    play(&mut model, 11_000, " it is late");
+    draw(&mut model, 11_500);
+    assert_eq!(play(&mut model, 13_000, "<enter>"), ["a Denied(because it is late)"]);
 }
 
 #[test]

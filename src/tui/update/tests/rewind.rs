@@ -74,6 +74,21 @@ fn a_number_and_enter_go_back_and_a_number_alone_does_not() {
 }
 
 #[test]
+fn f_and_enter_go_on_in_a_copy_and_this_session_stays_as_it_is() {
+    let mut model = asked();
+    let screen = draw(&mut model, 12_000);
+    assert!(screen.contains("f  fork instead: a copy that begins before #2"), "{screen}");
+    assert!(screen.contains("1 2 3 f, then enter"), "{screen}");
+    assert_eq!(play(&mut model, 12_100, "f"), [""; 0]);
+    assert_eq!(wait(&mut model, 12_500), [""; 0], "the letter only marks");
+    model.session = Some(SessionId::new("a1b2c3d4"));
+    let sent = play(&mut model, 12_700, "<enter>");
+    let until = "until: prompt { task_id: taskid(\"task_2\") }";
+    assert_eq!(sent, [format!("lookup(fork {{ session_id: sessionid(\"a1b2c3d4\"), {until} }})")]);
+    assert!(model.panels.is_empty() && model.rewind.list.is_none());
+}
+
+#[test]
 fn enter_and_space_alone_decide_nothing() {
     let mut model = asked();
     assert_eq!(play(&mut model, 12_000, "<enter><enter><enter>"), [""; 0]);

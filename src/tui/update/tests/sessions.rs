@@ -76,6 +76,26 @@ fn letters_are_words_and_control_keys_act() {
 }
 
 #[test]
+fn ctrl_t_shows_all_that_was_said_and_escape_comes_back_to_the_list() {
+    let mut model = opened();
+    assert_eq!(play(&mut model, 3000, "<ctrl+t>"), ["lookup(transcript { session_id: sessionid(\"a1b2c3d4\") })"]);
+    let transcript = |id: &str| LookedUp::Transcript {
+        session_id: SessionId::new(id),
+        title: "Validate the name".to_owned(),
+        text: (1..=90).map(|n| format!("said {n} \u{1b}[2J\n")).collect(),
+    };
+    told(&mut model, transcript("somebody"), 3100);
+    assert!(model.reading.is_none(), "another one is marked by now");
+    told(&mut model, transcript("a1b2c3d4"), 3200);
+    let screen = draw(&mut model, 3300);
+    assert!(screen.contains("said 1 ") && !screen.contains("Port the lexer") && !screen.contains('\u{1b}'), "{screen}");
+    play(&mut model, 3400, "<end>");
+    assert!(draw(&mut model, 3500).contains("said 90"));
+    assert_eq!(play(&mut model, 3600, "<esc>"), [""; 0]);
+    assert!(draw(&mut model, 3700).contains("Port the lexer") && model.sessions.is_some());
+}
+
+#[test]
 fn a_session_is_deleted_only_after_two_keys_that_are_meant() {
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "<ctrl+x>"), [""; 0]);
