@@ -196,10 +196,10 @@ pub fn is_loopback(host: &str) -> bool {
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut cause, mut place) = (error, "");
     while let Some(deeper) = cause.source() {
-        cause = deeper;
         if cause.to_string().starts_with("dns error") {
             place = "DNS: ";
         }
+        cause = deeper;
     }
     // An error of the system may hold another one that is no source of it.
     let mut inside = Some(cause);

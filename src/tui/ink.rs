@@ -191,6 +191,11 @@ impl Inked {
         text::wrap_keeping(&self.text, width, whole).into_iter().map(row).collect()
     }
 
+    /// The same, drawn for the eye so far.
+    pub fn framed(self, frame: Frame) -> Self {
+        Self { frame, ..self }
+    }
+
     /// The same row of another one, in which it begins at this byte.
     pub fn framed_as(self, row: &Self, begin: usize) -> Self {
         Self { frame: row.frame.clone().moved(|at| at + begin), ..self }

@@ -302,7 +302,7 @@ mod tests {
         menu.typed(Some(Typing::Command("/mo".to_owned())));
         menu.set(vec![item("/mode"), item("/model")]);
         assert!(menu.is_open() && menu.seen(1000).is_none());
-        menu.note_drawn(1000);
+        menu.note_drawn((0, 2), 1000);
         assert!(menu.seen(1010).is_none());
         assert_eq!(menu.seen(1100), Some(&item("/mode")));
         menu.step(true);

@@ -45,10 +45,10 @@ enum Left {
     Model,
     /// What is said beside a percentage.
     Words,
-    /// The words around what stays: a time, a state.
-    Long,
     /// A sandbox that is on. One that is off stays.
     Held,
+    /// The words around what stays: a time, a state.
+    Long,
     /// How full the window is.
     Context,
 }
@@ -66,8 +66,8 @@ const LEAVING: [Left; 15] = [
     Left::Cost,
     Left::Model,
     Left::Words,
-    Left::Long,
     Left::Held,
+    Left::Long,
     Left::Context,
 ];
 

@@ -222,7 +222,7 @@ fn reads_lines() -> bool {
 
 #[test]
 fn an_edit_is_approved_by_keys_in_a_terminal() {
-    let mut terminal = Terminal::start("edit", 40, 110);
+    let mut terminal = Terminal::start("edit", 40, 120);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("change it\r");
     let screen = terminal.wait_for("y  apply it, once");

@@ -194,7 +194,7 @@ fn json_type(of: &str) -> String {
     }
     match of {
         "String" | "PathBuf" | "&'static str" => "string".to_owned(),
-        "u32" | "u64" | "usize" | "i64" => "number".to_owned(),
+        "u16" | "u32" | "u64" | "usize" | "i64" => "number".to_owned(),
         "f64" => "number".to_owned(),
         "bool" => "true or false".to_owned(),
         "Value" => "anything".to_owned(),

@@ -147,7 +147,7 @@ impl Rewinding {
             let files = Choice { enabled: !plan.files.is_empty(), ..act('3', RewindScope::Files, files, "files") };
             choices.extend([both, talk, files]);
             if let Some(point) = &plan.point {
-                let words = format!("fork instead: a copy that begins before #{}, and this session stays as it is", point.number);
+                let words = format!("fork instead: a copy begins before #{}, this session stays", point.number);
                 choices.push(choice('f', Confirm::LetterThenEnter, Act::Fork, words, "fork"));
             }
         }

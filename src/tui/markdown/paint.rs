@@ -315,7 +315,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     fn rule(&mut self, range: Range<usize>) {
         self.begin(range.start);
         self.end = range.end;
-        let row = Inked { frame: Frame::Rule, ..Inked::new(&"─".repeat(self.room()), Ink::of(Token::Faint)) };
+        let row = Inked::new(&"─".repeat(self.room()), Ink::of(Token::Faint)).framed(Frame::Rule);
         self.emit(&row);
     }
 

@@ -57,7 +57,7 @@ impl Table {
             self.row(row, widths, is_head, &mut out);
             if is_head {
                 let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                out.push(Inked { frame: Frame::Rule, ..Inked::new(&rule.join("─┼─"), Ink::of(Token::Faint)) });
+                out.push(Inked::new(&rule.join("─┼─"), Ink::of(Token::Faint)).framed(Frame::Rule));
             }
         }
         out

@@ -2,7 +2,8 @@
 
 use super::retry::{self, Failed};
 use super::{
-    artifacts, asking, failures, models, older, own, panel, policy, queue, recovery, rewind, saving, servers, spending, window, worktree,
+    artifacts, asking, failures, models, older, own, panel, policy, queue, recovery, rewind, saving, servers, spending, window,
+    worktree,
 };
 use crate::protocol::{ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;

@@ -359,6 +359,7 @@ fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
 fn what_never_goes_from_the_status_row_has_room_at_every_width() {
     for width in 40..=160 {
         let mut model = model(width, 20);
+        model.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::Colours::True);
         model.header.mode = Mode::AutoEdit;
         model.header.sandbox = "sandbox off".to_owned();
         let layer = PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, file: None };
@@ -410,7 +411,8 @@ fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowe
     tell(&mut model, EventKind::PolicyInForce { layers: vec![layer], name: "user".to_owned(), message: None }, 100);
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.contains("ask │ policy ends 00:30 UTC\n") || drawn.contains("policy ends 00:30 UTC "), "{drawn}");
-    let end = model.deadline(20_000).unwrap();
+    // After the ten minutes before it.
+    let end = model.deadline(1_300_000).unwrap();
     assert!((1_800_000..1_801_000).contains(&end), "{end}");
     feed(&mut model, Msg::Time, end);
     feed(&mut model, Msg::Time, end + 1);
