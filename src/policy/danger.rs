@@ -165,6 +165,33 @@ pub fn clears_ignored(line: &str) -> bool {
     super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::clears_ignored)
 }
 
+/// The places that a line names for deletion, as it spells them: those that are known before it runs, taken from the directory where it
+/// begins. None where it goes to another one.
+pub fn deleted(line: &str) -> Vec<String> {
+    let line = super::shell::read(line);
+    let all = || line.parts.iter().flat_map(|part| &part.invocations);
+    if all().any(|invocation| matches!(invocation.base(), "cd" | "pushd" | "popd" | "chroot")) {
+        return Vec::new();
+    }
+    let mut places = Vec::new();
+    for invocation in all().filter(|invocation| matches!(invocation.base(), "rm" | "rmdir" | "unlink" | "shred")) {
+        let words = &invocation.argv[1..];
+        let end = words.iter().position(|word| word.text == "--");
+        let operands = words.iter().enumerate().filter(|(at, word)| match end {
+            Some(end) if *at >= end => *at > end,
+            Some(_) | None => !word.text.starts_with('-'),
+        });
+        let known =
+            operands.map(|(_, word)| word).filter(|word| word.is_known() && !word.glob && !word.tilde && !word.text.is_empty());
+        for word in known {
+            if !places.contains(&word.text) {
+                places.push(word.text.clone());
+            }
+        }
+    }
+    places
+}
+
 /// What a line does that no file here tells of, in the words behind its name; `None` where nothing is known of it.
 pub fn lasting(line: &str) -> Option<&'static str> {
     let line = super::shell::read(line);

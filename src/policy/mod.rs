@@ -27,7 +27,7 @@ pub use bundle::{
     entry_at, warnings,
 };
 pub use custom::line_of;
-pub use danger::{clears_ignored, lasting};
+pub use danger::{clears_ignored, deleted, lasting};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks, Most};
 pub use git::{GitWrites, git_writes};

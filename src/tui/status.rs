@@ -371,14 +371,17 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             return Some((g.running, retry::words(waits, model.size.width, now), keys(right)));
         }
         Activity::Compacting { messages } => {
-            let right: &[_] = &["esc keeps all and stops", "esc stops"];
-            let room =
-                usize::from(model.size.width.saturating_sub(GUTTER)).saturating_sub(right.last().map_or(0, |key| key.len() + 2));
+            let right = &["esc keeps all and stops", "esc stops"];
             let what = window::messages(*messages);
             let long = format!("Compacting {what} into a summary {} {elapsed}", g.dot);
-            let all = [format!("{}. {long}", window::filled(model)), long, format!("Compacting {what} {} {elapsed}", g.dot)];
-            let fits = all.iter().position(|words| text::width(words) <= room).unwrap_or(all.len() - 1);
-            return Some((g.running, all[fits].clone(), keys(right)));
+            let full = format!("{}. {long}", window::filled(model));
+            let few = format!("Compacting {what}");
+            let short = format!("{few} {} {elapsed}", g.dot);
+            // How full it is gives way to all of what Escape does, and nothing is cut.
+            let room = usize::from(model.size.width.saturating_sub(GUTTER));
+            let all = [(full, right[0]), (long.clone(), right[0]), (long, right[1]), (short, right[1])];
+            let fits = all.into_iter().find(|(words, key)| text::width(words) + key.len() + 2 <= room);
+            return Some((g.running, fits.map_or(few, |(words, _)| words), keys(right)));
         }
         Activity::Stopping => {
             let words = "Stopping: nothing new starts, what runs may finish";

@@ -8,6 +8,7 @@ pub(in crate::tools) mod cleared;
 pub(in crate::tools) mod command_run;
 pub(in crate::tools) mod commands;
 pub(in crate::tools) mod confine;
+mod deleted;
 pub(in crate::tools) mod denied;
 pub(in crate::tools) mod git_places;
 pub(in crate::tools) mod launch;

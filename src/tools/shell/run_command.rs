@@ -1,8 +1,8 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
-use super::cleared;
 use super::command_run::{self, Narrow, Work};
 use super::run_files::Pinned;
+use super::{cleared, deleted};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use crate::tools::alias::Alias;
@@ -156,6 +156,7 @@ impl Tool for RunCommand {
                 notes: std::iter::once(command_run::environment_note(settings))
                     .chain(settings.hold_notes(&line))
                     .chain(cleared::note(&line, &cwd, settings))
+                    .chain(deleted::note(&line, &cwd, settings))
                     .collect(),
                 ..Proposal::default()
             }),

@@ -145,3 +145,34 @@ fn ghsa_mwcg_a_working_directory_that_was_exchanged_after_approval_runs_nothing(
     assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
     assert!(!bench.root.join("outside/ran").exists() && !bench.path("sub/ran").exists());
 }
+
+#[test]
+fn a_question_about_a_deletion_says_how_much_goes() {
+    let bench = Bench::new();
+    bench.write("target/tmp/a", "x".repeat(1500));
+    bench.write("target/tmp/deep/b", "x".repeat(500));
+    bench.write("-odd", "1");
+    std::os::unix::fs::symlink(bench.path("target"), bench.path("link")).unwrap();
+    let cases = [
+        ("cargo test && rm -rf target/tmp", Some("deletes target/tmp: 2 files, 2.0 KB")),
+        (
+            "rm -rf ./target/tmp/../tmp/deep target/tmp/a",
+            Some("deletes ./target/tmp/../tmp/deep: 1 file, 500 bytes, target/tmp/a: 1 file, 1.5 KB"),
+        ),
+        ("sudo rm -r -- -odd", Some("deletes -odd: 1 file, 1 byte")),
+        ("rm -rf target/nothing", None),
+        ("rm -rf /etc", None),
+        ("rm -rf ../home", None),
+        ("cd target && rm -rf tmp", None),
+        ("rm -rf target/tmp/*", None),
+        ("rm -rf $SOMEWHERE", None),
+        ("echo rm -rf target", None),
+    ];
+    let notes = |line: &str| bench.plan("RunCommand", json!({"command": line})).unwrap().proposal.unwrap().notes;
+    for (line, note) in cases {
+        let said = notes(line).into_iter().find(|note| note.starts_with("deletes"));
+        assert_eq!(said.as_deref(), note, "{line}");
+    }
+    let linked = notes("rm link").join("\n");
+    assert!(linked.contains("deletes link: 1 file"), "what a link names stays: {linked}");
+}

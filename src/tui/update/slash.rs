@@ -303,9 +303,10 @@ fn unknown(model: &Model, word: &str, typed: &str) -> String {
     let own = model.menu.own.iter().map(|command| command.name.as_str());
     let built_in = COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
     let known = built_in.chain(ALIASES.iter().map(|(alias, _)| *alias)).chain(own);
-    let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name)).min();
-    match near.filter(|(far, _)| *far <= word.chars().count() / 3) {
-        Some((_, name)) => format!("there is no `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),
+    // Of two that are as near, the one of the same length: letters are swapped more often than lost.
+    let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name.len().abs_diff(word.len()), name)).min();
+    match near.filter(|(far, ..)| *far <= word.chars().count() / 3) {
+        Some((.., name)) => format!("there is no `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),
         None => format!("there is no `/{shown}`; /help lists what there is"),
     }
 }

@@ -61,6 +61,7 @@ fn keys(script: &str) -> Vec<Msg> {
                 "backspace" => press(KeyCode::Backspace, KeyModifiers::NONE),
                 "esc" => press(KeyCode::Esc, KeyModifiers::NONE),
                 "tab" => press(KeyCode::Tab, KeyModifiers::NONE),
+                "shift+tab" => press(KeyCode::BackTab, KeyModifiers::SHIFT),
                 "up" => press(KeyCode::Up, KeyModifiers::NONE),
                 "down" => press(KeyCode::Down, KeyModifiers::NONE),
                 "pgup" => press(KeyCode::PageUp, KeyModifiers::NONE),

@@ -110,7 +110,7 @@ fn what_is_written_in_a_question_stays_under_the_help() {
     assert!(model.help.is_none() && draw(&mut model, 9300).contains("because"));
     play(&mut model, 11_000, " it is late");
     draw(&mut model, 11_500);
-    assert_eq!(play(&mut model, 13_000, "<enter>"), ["a Denied(because it is late)"]);
+    assert_eq!(play(&mut model, 13_000, "<enter>"), ["a Denied { reason: Some(\"because it is late\") }"]);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn letters_are_words_and_control_keys_act() {
     let renamed = LookedUp::Renamed { session_id: SessionId::new("a1b2c3d4"), title: "New name".to_owned() };
     told(&mut model, renamed, 5000);
     assert!(draw(&mut model, 5000).contains("New name"));
-    assert_eq!(play(&mut model, 6000, "<ctrl+f>"), ["lookup(fork { session_id: sessionid(\"a1b2c3d4\"), records: none })"]);
+    assert_eq!(play(&mut model, 6000, "<ctrl+f>"), ["lookup(fork { session_id: sessionid(\"a1b2c3d4\"), until: end })"]);
     let sent = told(&mut model, LookedUp::Forked { session_id: SessionId::new("f1") }, 7000);
     assert_eq!(sent.last().unwrap(), "exit Open(Session(SessionId(\"f1\")))");
 }

@@ -1,0 +1,106 @@
+//! How much lies at the places that a command names for deletion, for the question about it.
+
+use crate::policy::deleted;
+use crate::protocol::{Target, counted, size};
+use crate::tools::tool::Settings;
+use std::path::{Component, Path, PathBuf};
+
+/// Entries that are counted, at all places together; of more it is said that there are more.
+const MOST: usize = 10_000;
+/// Places that are named.
+const NAMED: usize = 3;
+
+#[derive(Debug, Default)]
+struct Count {
+    files: u64,
+    bytes: u64,
+    /// There is more than was counted.
+    more: bool,
+}
+
+/// `deletes target/tmp: 9 files, 1.2 MB`, of places in the workspace or below the directory of the command; others may be slow to look at.
+pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
+    let mut left = MOST;
+    let mut named = Vec::new();
+    let places = deleted(line);
+    for place in &places {
+        let path = plain(&cwd.real.join(place));
+        if !path.starts_with(&settings.workspace) && !path.starts_with(&cwd.real) {
+            continue;
+        }
+        if let Some(count) = counted_at(&path, &mut left) {
+            named.push(format!("{place}: {}", words(&count)));
+        }
+        if named.len() == NAMED {
+            break;
+        }
+    }
+    let more = if named.len() == NAMED && places.len() > NAMED { ", \u{2026}" } else { "" };
+    (!named.is_empty()).then(|| format!("deletes {}{more}", named.join(", ")))
+}
+
+fn words(count: &Count) -> String {
+    let Count { files, bytes, more } = count;
+    let over = if *more { "more than " } else { "" };
+    format!("{over}{}, {}", counted(*files, "file", "files"), size(*bytes))
+}
+
+/// Nothing where nothing is.
+fn counted_at(path: &Path, left: &mut usize) -> Option<Count> {
+    let form = path.symlink_metadata().ok()?;
+    let mut count = Count::default();
+    let mut directories = Vec::new();
+    if form.is_dir() {
+        directories.push(path.to_owned());
+    } else {
+        (count.files, count.bytes) = (1, form.len());
+    }
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir().into_iter().flatten().flatten() {
+            if *left == 0 {
+                count.more = true;
+                return Some(count);
+            }
+            *left -= 1;
+            // A link is deleted itself; what it names stays.
+            match entry.metadata() {
+                Ok(form) if form.is_dir() => directories.push(entry.path()),
+                Ok(form) => (count.files, count.bytes) = (count.files + 1, count.bytes + form.len()),
+                Err(_) => count.more = true,
+            }
+        }
+    }
+    Some(count)
+}
+
+/// Without `.` and `..`, by the words alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(out.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(component),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn no_more_is_counted_than_there_is_time_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let big = directory.path();
+        for number in 0..20 {
+            fs::write(big.join(number.to_string()), "x").unwrap();
+        }
+        let mut left = 8;
+        let count = counted_at(big, &mut left).unwrap();
+        assert_eq!(words(&count), "more than 8 files, 8 bytes");
+        assert_eq!(left, 0);
+    }
+}
