@@ -35,7 +35,7 @@ impl Plain {
         if let EventKind::SessionStarted { model: name, .. } | EventKind::ModelChanged { facts: ModelFacts { name, .. }, .. } =
             kind
         {
-            self.provider = name.split('/').next().unwrap_or_default().to_owned();
+            name.split('/').next().unwrap_or_default().clone_into(&mut self.provider);
         }
         if let EventKind::TaskCompleted { text, .. } = kind {
             answer(text, output)?;

@@ -108,12 +108,9 @@ impl Policy {
     pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, Ending)> {
         let (end, left, came) = self.left()?;
         let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
-        match left.saturating_sub(passed) {
-            ..=0 => Some((end, Ending::Over)),
-            1..=ENDS_SOON_MS => Some((end, Ending::Soon)),
-            ..=ENDS_NEAR_MS => Some((end, Ending::Near)),
-            _ => None,
-        }
+        let left = left.saturating_sub(passed);
+        let all = [(0, Ending::Over), (ENDS_SOON_MS, Ending::Soon), (ENDS_NEAR_MS, Ending::Near)];
+        all.into_iter().find(|(most, _)| left <= *most).map(|(_, ending)| (end, ending))
     }
 
     /// Its end, the milliseconds that were left at the last event, and when that came.

@@ -85,7 +85,7 @@ fn a_copy_that_begins_before_a_prompt_has_it_as_its_draft_and_files_stay() {
     terminal.prompt("the second thing");
     terminal.wait_for("Two.");
     terminal.prompt("/undo");
-    terminal.wait_for("fork instead: a copy that begins before #2");
+    terminal.wait_for("fork instead: a copy begins before #2");
     terminal.decide('f');
     terminal.wait_gone("Two.");
     let screen = terminal.wait_that("the prompt is the draft", |screen| screen.contains("❯ the second thing"));

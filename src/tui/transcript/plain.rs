@@ -127,7 +127,7 @@ pub fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str
     }
     pieces.push(cells_between(row, from, cells.end.max(from)));
     if between == "\t" {
-        pieces.iter_mut().for_each(|piece| *piece = piece.trim().to_owned());
+        return pieces.iter().map(|piece| piece.trim()).collect::<Vec<_>>().join(between);
     }
     pieces.join(between)
 }

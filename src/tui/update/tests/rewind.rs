@@ -77,7 +77,7 @@ fn a_number_and_enter_go_back_and_a_number_alone_does_not() {
 fn f_and_enter_go_on_in_a_copy_and_this_session_stays_as_it_is() {
     let mut model = asked();
     let screen = draw(&mut model, 12_000);
-    assert!(screen.contains("f  fork instead: a copy that begins before #2"), "{screen}");
+    assert!(screen.contains("f  fork instead: a copy begins before #2"), "{screen}");
     assert!(screen.contains("1 2 3 f, then enter"), "{screen}");
     assert_eq!(play(&mut model, 12_100, "f"), [""; 0]);
     assert_eq!(wait(&mut model, 12_500), [""; 0], "the letter only marks");

@@ -82,7 +82,7 @@ fn ctrl_t_shows_all_that_was_said_and_escape_comes_back_to_the_list() {
     let transcript = |id: &str| LookedUp::Transcript {
         session_id: SessionId::new(id),
         title: "Validate the name".to_owned(),
-        text: (1..=90).map(|n| format!("said {n} \u{1b}[2J\n")).collect(),
+        text: (1..=90).map(|n| format!("said {n} \u{1b}[2J\n")).collect::<Vec<_>>().concat(),
     };
     told(&mut model, transcript("somebody"), 3100);
     assert!(model.reading.is_none(), "another one is marked by now");
