@@ -42,9 +42,8 @@ pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> 
     };
     let contents = export::contents(&place.artifacts(Some(&summary.session_id)));
     let (mut checkpoint, records) = export::checkpoint_of(store, &summary, Some(contents), most)?;
-    if let Some(prompt) = draft {
-        checkpoint.aye.draft = prompt;
-    }
+    // What stands in the draft of the other one stays there.
+    checkpoint.aye.draft = draft.unwrap_or_default();
     let text = export::as_json(&checkpoint)?;
     let workspace = std::path::PathBuf::from(&summary.workspace);
     import::copy(store, place, &workspace, &text, Parent { id: summary.session_id, records })

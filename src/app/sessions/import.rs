@@ -148,11 +148,10 @@ pub fn run(place: &Place, file: &Path) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// Takes in a session of this store once more, under a new id. The draft stays where it was.
+/// Takes in a session of this store once more, under a new id.
 pub(super) fn copy(store: &Store, place: &Place, workspace: &Path, text: &str, parent: Parent) -> Result<SessionId, Trouble> {
     let Ready { mut foreign, artifacts, .. } =
         ready(workspace, text).map_err(|reason| Trouble::failed(format!("the session cannot be copied: {reason}")))?;
-    foreign.draft.clear();
     foreign.parent = Some(parent);
     foreign.session.id = new_id();
     keep(place, &foreign.session.id, artifacts);
