@@ -2,17 +2,15 @@
 
 use super::retry::{self, Failed};
 use super::{
-    artifacts, asking, failures, models, older, own, panel, policy, queue, recovery, rewind, saving, servers, spending, window,
-    worktree,
+    artifacts, asking, failures, models, older, own, panel, policy, queue, recovery, rewind, saving, servers, spending,
+    streaming, window, worktree,
 };
 use crate::protocol::{ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
 use crate::tui::approval::{Left, Panel};
-use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model, Policy};
 use crate::tui::reading::Reading;
-use crate::tui::theme::Colours;
-use crate::tui::transcript::{AnswerState, Card, CardState, Kind, Tone};
+use crate::tui::transcript::{Card, CardState, Kind, Tone};
 
 /// A live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
@@ -136,7 +134,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::QueueChanged { waiting } => queue::changed(model, waiting, now),
         EventKind::Steered { text } => {
             queue::said(model, &text, now);
-            end_streaming(model);
+            streaming::end(model);
             model.transcript.push(Kind::User(text::clean(&text).into_owned()));
         }
         // What the session does is told by its other events; only that nothing is done any more may be told by none.
@@ -168,13 +166,13 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             model.tally.context_tokens = model.tally.context_tokens.max(estimated_input_tokens);
             busy(model, Activity::Thinking, now);
         }
-        EventKind::TextChunk { text } => text_chunk(model, &text, now),
-        EventKind::ReasoningChunk { text } => reasoning_chunk(model, &text, now),
+        EventKind::TextChunk { text } => streaming::text_chunk(model, &text, now),
+        EventKind::ReasoningChunk { text } => streaming::reasoning_chunk(model, &text, now),
         EventKind::ToolCallProgress { tool_name, bytes } => {
             busy(model, Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes }, now);
         }
         EventKind::LlmRequestCompleted { usage, cost_usd, session_cost_usd, estimated, .. } => {
-            end_streaming(model);
+            streaming::end(model);
             model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
             spending::spent(model, usage, cost_usd, session_cost_usd);
             spending::doubt(model, estimated);
@@ -191,7 +189,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             estimated,
             request_id,
         } => {
-            end_streaming(model);
+            streaming::end(model);
             spending::doubt(model, estimated);
             retry::begins(
                 model,
@@ -201,7 +199,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::AnswerDiscarded { reason } => failures::discarded(model, &reason),
         EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
-            end_streaming(model);
+            streaming::end(model);
             let name = if summary.is_empty() { tool_name } else { summary };
             let mut card = Card::new(tool_call_id, &name);
             card.path = path_in(&arguments);
@@ -326,7 +324,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
 
 /// `paused at step 7`
 /// What the task does now, unless it is being stopped; the same goes on counting.
-fn busy(model: &mut Model, activity: Activity, now: u64) {
+pub fn busy(model: &mut Model, activity: Activity, now: u64) {
     model.task.paused = None;
     if model.task.activity == Activity::Stopping {
         return;
@@ -439,58 +437,8 @@ fn tool_ended(model: &mut Model, id: &CallId, now: u64) {
     }
 }
 
-fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
-    busy(model, Activity::Answering, now);
-    end_reasoning(model);
-    if let Some(document) = model.transcript.streaming_mut() {
-        return document.push(chunk);
-    }
-    let is_colourless = model.options.colours == Colours::None;
-    let mut document = if is_colourless { Document::colourless() } else { Document::new() };
-    document.push(chunk);
-    model.transcript.push(Kind::Answer { document, state: AnswerState::Streaming });
-}
-
-fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
-    if model.task.activity == Activity::Idle {
-        model.set_activity(Activity::Thinking, now);
-    }
-    if let Some(entry) = model.transcript.last_mut()
-        && let Kind::Reasoning { text, filter, live: true } = &mut entry.kind
-    {
-        filter.push(chunk, text);
-        return entry.forget_layout();
-    }
-    let (mut text, mut filter) = (String::new(), text::Filter::default());
-    filter.push(chunk, &mut text);
-    model.transcript.push(Kind::Reasoning { text, filter, live: true });
-}
-
-fn end_reasoning(model: &mut Model) {
-    if let Some(entry) = model.transcript.last_mut()
-        && let Kind::Reasoning { text, filter, live } = &mut entry.kind
-        && std::mem::replace(live, false)
-    {
-        filter.finish(text);
-        entry.forget_layout();
-    }
-}
-
-/// The answer is whole.
-pub fn end_streaming(model: &mut Model) {
-    end_reasoning(model);
-    let Some(entry) = model.transcript.last_answer_mut() else { return };
-    if let Kind::Answer { document, state } = &mut entry.kind
-        && *state == AnswerState::Streaming
-    {
-        document.finish();
-        *state = AnswerState::Done;
-        model.last_answer = Some(document.text().to_owned());
-    }
-}
-
 fn ended(model: &mut Model, now: u64) {
-    end_streaming(model);
+    streaming::end(model);
     model.task.goes_on = false;
     model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);

@@ -1,7 +1,7 @@
 //! What a task or the session failed with, in words, and how it goes on.
 
-use super::events::{end_streaming, note};
-use super::{retry, saving};
+use super::events::note;
+use super::{retry, saving, streaming};
 use crate::protocol::{Failure, FailureKind};
 use crate::text;
 use crate::tui::model::Model;
@@ -128,7 +128,7 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
 
 /// What streamed until now counts no more; it stays in sight, marked so.
 pub fn discarded(model: &mut Model, reason: &str) {
-    end_streaming(model);
+    streaming::end(model);
     model.last_answer = None;
     let Some(entry) = model.transcript.last_answer_mut() else { return };
     if let Kind::Answer { state, .. } = &mut entry.kind {

@@ -40,6 +40,7 @@ mod slash;
 mod spending;
 mod standing;
 mod stats;
+mod streaming;
 mod terminal;
 mod tree;
 pub mod window;
@@ -363,7 +364,7 @@ fn after_replay(model: &mut Model) {
     model.task.waiting.clear();
     model.task.goes_on = false;
     model.task.summing_up = None;
-    events::end_streaming(model);
+    streaming::end(model);
 }
 
 fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {

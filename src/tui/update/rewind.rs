@@ -134,7 +134,7 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     if live {
         model.said = None;
     }
-    super::events::end_streaming(model);
+    super::streaming::end(model);
     if done.scope.conversation() {
         match &done.target {
             RewindTarget::Before { task_id, step_id } => model.transcript.undo(Some(task_id), step_id.as_ref()),

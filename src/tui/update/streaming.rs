@@ -1,0 +1,58 @@
+//! An answer and its thoughts, as they come in.
+
+use super::events::busy;
+use crate::text;
+use crate::tui::markdown::Document;
+use crate::tui::model::{Activity, Model};
+use crate::tui::theme::Colours;
+use crate::tui::transcript::{AnswerState, Kind};
+
+pub fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
+    busy(model, Activity::Answering, now);
+    end_reasoning(model);
+    if let Some(document) = model.transcript.streaming_mut() {
+        return document.push(chunk);
+    }
+    let is_colourless = model.options.colours == Colours::None;
+    let mut document = if is_colourless { Document::colourless() } else { Document::new() };
+    document.push(chunk);
+    model.transcript.push(Kind::Answer { document, state: AnswerState::Streaming });
+}
+
+pub fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
+    if model.task.activity == Activity::Idle {
+        model.set_activity(Activity::Thinking, now);
+    }
+    if let Some(entry) = model.transcript.last_mut()
+        && let Kind::Reasoning { text, filter, live: true } = &mut entry.kind
+    {
+        filter.push(chunk, text);
+        return entry.forget_layout();
+    }
+    let (mut text, mut filter) = (String::new(), text::Filter::default());
+    filter.push(chunk, &mut text);
+    model.transcript.push(Kind::Reasoning { text, filter, live: true });
+}
+
+fn end_reasoning(model: &mut Model) {
+    if let Some(entry) = model.transcript.last_mut()
+        && let Kind::Reasoning { text, filter, live } = &mut entry.kind
+        && std::mem::replace(live, false)
+    {
+        filter.finish(text);
+        entry.forget_layout();
+    }
+}
+
+/// The answer is whole.
+pub fn end(model: &mut Model) {
+    end_reasoning(model);
+    let Some(entry) = model.transcript.last_answer_mut() else { return };
+    if let Kind::Answer { document, state } = &mut entry.kind
+        && *state == AnswerState::Streaming
+    {
+        document.finish();
+        *state = AnswerState::Done;
+        model.last_answer = Some(document.text().to_owned());
+    }
+}
