@@ -58,11 +58,12 @@ impl Command {
         }
         let open = self.sandbox.contains("NONE") || self.sandbox.contains("OFF");
         rows.extend(wrapped(&self.sandbox, width, if open { Tone::Danger } else { Tone::Plain }));
+        let columns = (width >= TABLE_WIDTH).then(|| columns(width, &self.parts));
         if !self.parts.is_empty() {
-            rows.push(Row(vec![(parts_head(width, &self.parts), Tone::Faint)], None));
+            rows.push(Row(vec![(parts_head(width, columns), Tone::Faint)], None));
         }
         for at in self.order(width) {
-            rows.extend(part_rows(at, self.marked == Some(at), &self.parts, width));
+            rows.extend(part_rows(at, self.marked == Some(at), &self.parts[at], width, columns));
         }
         for why in [&self.no_preview, &self.never].into_iter().flatten().filter(|_| width < TABLE_WIDTH) {
             rows.extend(wrapped(why, width, Tone::Plain));
@@ -104,18 +105,14 @@ fn why_of(part: &CommandPart) -> String {
 }
 
 /// A rule with the heads of the columns.
-fn parts_head(width: u16, parts: &[CommandPart]) -> String {
+fn parts_head(width: u16, columns: Option<(usize, usize)>) -> String {
     let rule = |words: &str, cells: usize| format!("{words}{}", "-".repeat(cells.saturating_sub(words.len())));
-    if width < TABLE_WIDTH {
-        return rule("-- parts ", width.into());
-    }
-    let (left, right) = columns(width, parts);
+    let Some((left, right)) = columns else { return rule("-- parts ", width.into()) };
     format!("{}{}{}", rule("-- parts ", left + 4 - 1), rule(" decided by ", right + 7), rule(" risk ", RISK + 4))
 }
 
 /// `1  cargo test    allow  built-in: reads only    low`, on one row where it fits.
-fn part_rows(at: usize, is_marked: bool, parts: &[CommandPart], width: u16) -> Vec<Row> {
-    let part = &parts[at];
+fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16, columns: Option<(usize, usize)>) -> Vec<Row> {
     let number = at + 1;
     let head = if is_marked { (format!("{MARK}{number:<3}"), Tone::Marked) } else { (format!("{number:>2}  "), Tone::Faint) };
     let below = || ("    ".to_owned(), Tone::Plain);
@@ -127,8 +124,7 @@ fn part_rows(at: usize, is_marked: bool, parts: &[CommandPart], width: u16) -> V
     let (name, why) = (name_of(part), why_of(part));
     let (tone, risk) = if part.critical { (Tone::Danger, "CRITICAL") } else { (tone, part.risk.as_str()) };
     let verdict = part.verdict.as_str();
-    if width >= TABLE_WIDTH {
-        let (left, right) = columns(width, parts);
+    if let Some((left, right)) = columns {
         let mut rows = Vec::new();
         let names = exact(&name, left - 1);
         let whys = pieces(&why, right - 2);
