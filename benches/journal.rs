@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench journal --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 
 mod start;
 #[expect(dead_code, unused_imports, reason = "tests use the rest of it")]

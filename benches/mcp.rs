@@ -5,7 +5,7 @@
 //! planned, judged and run as in a session; what the journal adds is measured by `benches/journal.rs`. The server is this program itself,
 //! started again, at the other end of real pipes.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 
 mod start;
 #[expect(dead_code, unused_imports, reason = "tests use the rest of it")]
@@ -62,10 +62,10 @@ fn row(figure: &str, measured: f64, limit: Option<f64>) {
 fn starts() {
     let model = Model::new([]);
     let policy = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
-    let servers: String =
+    let servers: Vec<String> =
         (0..SERVERS).map(|number| format!("[mcp.servers.hangs{number}]\ncommand = \"sleep\"\nargs = [\"600\"]\n")).collect();
     let without = Project::with(&model).policy(policy);
-    let with = Project::with(&model).policy(policy).config(&servers);
+    let with = Project::with(&model).policy(policy).config(&servers.concat());
     let (mut none, mut ten) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         none.push(until_prompt(&without, &[]));

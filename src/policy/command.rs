@@ -49,7 +49,16 @@ pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
     if line.parts.len() != 1 {
         whole.remember = None;
     }
+    name_inputs(&line.parts, &mut whole.parts);
     whole
+}
+
+/// Which part prints what another one reads.
+fn name_inputs(parts: &[Simple], shown: &mut [CommandPart]) {
+    for (at, part) in parts.iter().enumerate().take(shown.len()) {
+        let printed = part.input_from.as_ref();
+        shown[at].input_from = printed.and_then(|text| parts[..at].iter().rposition(|before| before.text == *text));
+    }
 }
 
 fn read_line(command: &str) -> Line {
@@ -191,6 +200,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         reason: decided.reason.clone(),
         risk: danger.risk,
         critical: danger.critical,
+        input_from: None,
     };
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }

@@ -192,6 +192,21 @@ pub fn deleted(line: &str) -> Vec<String> {
     places
 }
 
+/// The addresses that programs which use the network are given on a line, as it spells them: those that are known before it runs.
+pub fn addresses(line: &str) -> Vec<String> {
+    let line = super::shell::read(line);
+    let invocations = line.parts.iter().flat_map(|part| &part.invocations);
+    let asks = |one: &&Invocation| NETWORK.contains(&one.base()) || installs(one.base(), &one.argv);
+    let words = invocations.filter(asks).flat_map(|one| &one.argv[1..]);
+    let mut addresses = Vec::new();
+    for word in words.filter(|word| word.is_known() && (word.text.starts_with("https://") || word.text.starts_with("http://"))) {
+        if !addresses.contains(&word.text) {
+            addresses.push(word.text.clone());
+        }
+    }
+    addresses
+}
+
 /// What a line does that no file here tells of, in the words behind its name; `None` where nothing is known of it.
 pub fn lasting(line: &str) -> Option<&'static str> {
     let line = super::shell::read(line);

@@ -27,14 +27,14 @@ pub use bundle::{
     entry_at, warnings,
 };
 pub use custom::line_of;
-pub use danger::{clears_ignored, deleted, lasting};
+pub use danger::{addresses, clears_ignored, deleted, lasting};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks, Most};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames};
 pub use named::{line, quoted};
-pub use paths::{Context, Sandbox};
+pub use paths::{Context, Sandbox, normal};
 pub use permit::{Permit, PreviewPermit, Question, Verdict};
 pub use reads::changes_nothing;
 pub use shell::{first_commands, keeps_meaning, run_files, runs_input};

@@ -55,6 +55,9 @@ pub struct Part {
     /// Unknown or downloaded code, or destruction outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
+    /// The part whose output it reads, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_from: Option<usize>,
 }
 
 /// The question.

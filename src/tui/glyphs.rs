@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 
 /// Signs that come with texts, and what stands for them.
-const PLAIN: [(&str, &str); 15] = [
+const PLAIN: [(&str, &str); 16] = [
     ("…", "~"),
     ("−", "-"),
     ("•", "*"),
@@ -17,6 +17,7 @@ const PLAIN: [(&str, &str); 15] = [
     ("↪", ">"),
     ("·", "-"),
     ("→", ">"),
+    ("←", "<"),
     ("–", "-"),
     ("⚠", "!"),
 ];

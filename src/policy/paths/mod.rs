@@ -93,8 +93,8 @@ impl Context {
     }
 }
 
-/// Without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
+/// Without `.` and `..`, by the words alone.
+pub fn normal(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for component in path.components() {
         match component {

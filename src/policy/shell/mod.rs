@@ -77,6 +77,8 @@ pub struct Simple {
     /// Runs what it is given on its input.
     pub reads_code: bool,
     pub piped: bool,
+    /// The text of the one command whose output it reads.
+    pub input_from: Option<String>,
 }
 
 /// A program with its arguments.
@@ -264,7 +266,8 @@ impl Engine {
                 self.hopeless = true;
                 return parts;
             }
-            let simple = self.command(command, depth);
+            let mut simple = self.command(command, depth);
+            simple.input_from = command.input_from.map(|at| scan.commands[at].text.clone());
             if simple.floors.is_empty() && simple.invocations.len() == 1 && simple.redirects.is_empty() {
                 plain.insert((command.text.as_str(), command.piped));
             }

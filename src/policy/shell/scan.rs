@@ -16,6 +16,8 @@ pub struct Command {
     pub oddities: Vec<&'static str>,
     /// Reads what the command before it prints.
     pub piped: bool,
+    /// Which of the commands before it that is, where it is a single one.
+    pub input_from: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +72,7 @@ struct Scanner<'t> {
     case_depth: usize,
     pattern_next: bool,
     piped: bool,
+    input_from: Option<usize>,
     /// Parentheses that are open.
     open: usize,
     /// Where the one closed that the text stands in.
@@ -112,6 +115,7 @@ impl<'t> Scanner<'t> {
             case_depth: 0,
             pattern_next: false,
             piped: false,
+            input_from: None,
             open: 0,
             closed: None,
             inside: false,
@@ -168,6 +172,7 @@ impl<'t> Scanner<'t> {
         }
         self.reader.text[self.start..self.reader.at].trim().clone_into(&mut command.text);
         command.piped = std::mem::take(&mut self.piped);
+        command.input_from = self.input_from.take();
         self.scan.commands.push(command);
     }
 
@@ -200,17 +205,23 @@ impl<'t> Scanner<'t> {
     }
 
     fn bar(&mut self) {
+        let before = self.scan.commands.len();
         self.end();
         self.reader.at += 1;
         match self.reader.byte(0) {
-            b'|' => self.reader.at += 1,
+            b'|' => {
+                self.reader.at += 1;
+                return;
+            }
             b'&' => {
                 self.odd(PIPE_BOTH);
                 self.reader.at += 1;
-                self.piped = true;
             }
-            _ => self.piped = true,
+            _ => {}
         }
+        self.piped = true;
+        // A group or a loop that ends here has no words of its own: all that stands in it may have printed.
+        self.input_from = (self.scan.commands.len() > before).then_some(before);
     }
 
     fn open(&mut self) {

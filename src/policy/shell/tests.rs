@@ -94,3 +94,20 @@ fn the_beginnings_of_a_list_are_what_can_run_without_the_rest() {
         assert!(none.iter().all(|first| first == "1 a" && line == "a && (b; c)"), "{line}: {none:?}");
     }
 }
+
+#[test]
+fn the_part_whose_output_another_one_reads_is_known_where_it_is_one() {
+    for (line, inputs) in [
+        ("a 2>&1 | b && c; d | e", &[None, Some("a 2>&1"), None, None, Some("d")][..]),
+        ("a | b | c", &[None, Some("a"), Some("b")]),
+        ("a |& b", &[None, Some("a")]),
+        ("a || b", &[None, None]),
+        ("(a; b) | c", &[None, None, None]),
+        ("a | (b; c)", &[None, Some("a"), None]),
+        ("a $(x | y) | b", &[None, Some("a $(x | y)"), None, Some("x")]),
+    ] {
+        let parts = read(line).parts;
+        let read: Vec<_> = parts.iter().map(|part| part.input_from.as_deref()).collect();
+        assert_eq!(read, inputs, "{line}");
+    }
+}

@@ -37,6 +37,11 @@ impl Shell {
         Self::ALL.into_iter().find(|shell| shell.name() == name)
     }
 
+    /// How a question names it: `bash -c`.
+    pub fn words(self) -> String {
+        format!("{} {}", self.name(), self.options().last().copied().unwrap_or_default())
+    }
+
     /// What stands before the line, so that the shell reads no file before it, takes no part of it for an option and asks nobody.
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {

@@ -1,9 +1,9 @@
 //! How much lies at the places that a command names for deletion, for the question about it.
 
-use crate::policy::deleted;
+use crate::policy::{deleted, normal};
 use crate::protocol::{Target, counted, size};
 use crate::tools::tool::Settings;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// Entries that are counted, at all places together; of more it is said that there are more.
 const MOST: usize = 10_000;
@@ -24,7 +24,7 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
     let mut named = Vec::new();
     let places = deleted(line);
     for place in &places {
-        let path = plain(&cwd.real.join(place));
+        let path = normal(&cwd.real.join(place));
         if !path.starts_with(&settings.workspace) && !path.starts_with(&cwd.real) {
             continue;
         }
@@ -71,19 +71,6 @@ fn counted_at(path: &Path, left: &mut usize) -> Option<Count> {
         }
     }
     Some(count)
-}
-
-/// Without `.` and `..`, by the words alone.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => drop(out.pop()),
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(component),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The network of a command: what aye's proxy lets through by the policy and by what was opened, and what is said of the rest.
 
+use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
 use crate::protocol::{Outside, VerdictKind};
 use crate::sys::proxy::{DeniedHost, Gate, Proxy, Refusal, Server};
+use crate::sys::sandbox::NetworkAccess;
 use crate::tools::tool::{MayConnect, MayFetch, Settings};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -40,6 +42,37 @@ impl Settings {
         };
         Proxy { gate: Arc::new(gate), fetcher: self.fetcher.clone() }
     }
+}
+
+/// Servers that are named.
+const NAMED: usize = 3;
+
+/// `needs example.com:443: off, until a second question opens it`, of the servers that the words of a command name, where its network
+/// is off.
+pub(in crate::tools) fn note(line: &str, settings: &Settings) -> Option<String> {
+    if settings.holding.network != NetworkAccess::Proxied || !settings.holding.tier.holds() {
+        return None;
+    }
+    let (mut shut, mut denied) = (Vec::new(), Vec::new());
+    for to in addresses(line).iter().filter_map(|address| url::parse(address).ok()) {
+        let (host, port) = named(&to);
+        let told = (settings.may_fetch)(to.as_str(), "GET");
+        let (list, words) = match told.verdict {
+            VerdictKind::Deny => (&mut denied, format!("{host}:{port} ({})", told.rule)),
+            VerdictKind::Allow | VerdictKind::Ask => (&mut shut, format!("{host}:{port}")),
+        };
+        if !list.contains(&words) {
+            list.push(words);
+        }
+    }
+    let listed = |servers: &[String]| {
+        let more = if servers.len() > NAMED { ", …" } else { "" };
+        format!("{}{more}", servers[..servers.len().min(NAMED)].join(", "))
+    };
+    let shut = (!shut.is_empty()).then(|| format!("{}: off, until a second question opens it", listed(&shut)));
+    let denied = (!denied.is_empty()).then(|| format!("{}: denied", listed(&denied)));
+    let all: Vec<String> = shut.into_iter().chain(denied).collect();
+    (!all.is_empty()).then(|| format!("needs {}", all.join("; ")))
 }
 
 fn named(to: &Destination) -> (String, u16) {

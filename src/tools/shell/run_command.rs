@@ -2,7 +2,7 @@
 
 use super::command_run::{self, Narrow, Work};
 use super::run_files::Pinned;
-use super::{cleared, deleted};
+use super::{cleared, deleted, network};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use crate::tools::alias::Alias;
@@ -153,7 +153,9 @@ impl Tool for RunCommand {
             summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: std::iter::once(command_run::environment_note(settings))
+                notes: [format!("shell {}", settings.shell.words()), command_run::environment_note(settings)]
+                    .into_iter()
+                    .chain(network::note(&line, settings))
                     .chain(settings.hold_notes(&line))
                     .chain(cleared::note(&line, &cwd, settings))
                     .chain(deleted::note(&line, &cwd, settings))

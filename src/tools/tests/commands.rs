@@ -173,6 +173,7 @@ fn a_question_about_a_deletion_says_how_much_goes() {
         let said = notes(line).into_iter().find(|note| note.starts_with("deletes"));
         assert_eq!(said.as_deref(), note, "{line}");
     }
+    assert_eq!(notes("true")[0], "shell bash -c");
     let linked = notes("rm link").join("\n");
     assert!(linked.contains("deletes link: 1 file"), "what a link names stays: {linked}");
 }

@@ -82,8 +82,13 @@ impl Command {
     }
 }
 
+/// Every command has this one where nothing else is set: said where it takes no row of its own.
+const USUAL_SHELL: &str = "shell bash -c";
+
 /// Stands before the number of the part that is looked at.
 const MARK: &str = "▸";
+/// Stands between a part and the number of the one that it reads from.
+const INPUT: &str = "←";
 
 /// Cells of the longest word of risk.
 const RISK: usize = 8;
@@ -96,8 +101,13 @@ fn columns(width: u16, parts: &[CommandPart]) -> (usize, usize) {
     (left, room - left)
 }
 
+/// `sh  ← input from 4`
 fn name_of(part: &CommandPart) -> String {
-    text::reveal(&part.text).replace('\n', " ")
+    let name = text::reveal(&part.text).replace('\n', " ");
+    match part.input_from {
+        Some(at) => format!("{name}  {INPUT} input from {}", at + 1),
+        None => name,
+    }
 }
 
 fn why_of(part: &CommandPart) -> String {
@@ -181,7 +191,8 @@ fn wrapped(words: &str, width: u16, tone: Tone) -> Vec<Row> {
 /// Facts that stand side by side, put into rows so that none is broken that fits one.
 fn whole_facts(facts: &str, width: u16) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
-    for fact in facts.split("   ").filter(|fact| !fact.is_empty()) {
+    let is_worth_a_row = |fact: &&str| !fact.is_empty() && (width >= TABLE_WIDTH || *fact != USUAL_SHELL);
+    for fact in facts.split("   ").filter(is_worth_a_row) {
         match rows.last_mut() {
             Some(row) if text::width(row) + 3 + text::width(fact) <= width.into() => {
                 row.push_str("   ");

@@ -40,7 +40,8 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     }
     notes.extend(approval.proposal.notes.iter().map(|note| {
         // What it had at hand is of no more weight now that it ran.
-        let token = if note.starts_with("environment ") { Token::Muted } else { Token::Warn };
+        let is_common = note.starts_with("environment ") || note.starts_with("shell ");
+        let token = if is_common { Token::Muted } else { Token::Warn };
         Note::new(text::clean(note).into_owned(), token)
     }));
     notes.extend(printed(&effects.output));

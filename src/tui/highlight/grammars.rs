@@ -1,24 +1,27 @@
-//! The grammars, of which one at a time is held ready to run: the expressions of a language take up to 12 MB once they are compiled.
+//! The grammars, of which few at a time are held ready to run: the expressions of a language take some 10 MB once they are compiled.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use syntect::parsing::SyntaxSet;
 
-/// How often in a row another language may be made ready, and when one more may. To compile one takes some 20 ms of a core.
+/// Languages that are held ready, so that an answer in two of them compiles each once.
+const HELD: usize = 2;
+/// How often in a row another language may be made ready, and when one more may. To compile one takes some 30 ms of a core.
 const IN_A_ROW: u32 = 3;
-const AGAIN: Duration = Duration::from_millis(500);
+const AGAIN: Duration = Duration::from_secs(1);
 
-/// All languages, and which of them has expressions compiled.
+/// All languages, once for each that is ready: what was compiled of a set goes only with all of it.
 #[derive(Default)]
 pub(super) struct Grammars {
-    set: Option<SyntaxSet>,
-    ready: Option<String>,
+    /// The one used last is first. One without a name has nothing compiled yet.
+    sets: VecDeque<(Option<String>, SyntaxSet)>,
 }
 
 impl Grammars {
     /// Whether something would become free by [`Self::forget`].
     pub fn are_held(&self) -> bool {
-        self.set.is_some()
+        !self.sets.is_empty()
     }
 
     pub fn forget(&mut self) {
@@ -27,22 +30,30 @@ impl Grammars {
 
     /// What the language of this name, alias or file ending is called; `None` where there is no such.
     pub fn name(&mut self, language: &str) -> Option<String> {
-        let set = self.set.get_or_insert_with(two_face::syntax::extra_newlines);
+        if self.sets.is_empty() {
+            self.sets.push_front((None, two_face::syntax::extra_newlines()));
+        }
+        let (_, set) = self.sets.front()?;
         set.find_syntax_by_token(language).map(|syntax| syntax.name.clone())
     }
 
     pub fn is_ready(&self, name: &str) -> bool {
-        self.ready.as_deref() == Some(name)
+        self.place(name).is_some()
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.sets.iter().position(|(ready, _)| ready.as_deref() == Some(name))
     }
 
     /// The grammars, in which no other language than this one has anything compiled.
     pub fn make_ready(&mut self, name: &str) -> &SyntaxSet {
-        if self.ready.is_some() && !self.is_ready(name) {
-            // What was compiled goes before something else is.
-            self.set = None;
-        }
-        self.ready = Some(name.to_owned());
-        self.set.get_or_insert_with(two_face::syntax::extra_newlines)
+        let unused = || self.sets.iter().position(|(ready, _)| ready.is_none());
+        let held = self.place(name).or_else(unused).and_then(|at| self.sets.remove(at));
+        // What was compiled goes before something else is.
+        self.sets.truncate(HELD - 1);
+        let set = held.map_or_else(two_face::syntax::extra_newlines, |(_, set)| set);
+        self.sets.push_front((Some(name.to_owned()), set));
+        &self.sets[0].1
     }
 }
 

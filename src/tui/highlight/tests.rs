@@ -80,9 +80,13 @@ fn one_language_at_a_time_is_compiled_and_a_block_goes_on_where_it_stood() {
     assert_eq!(grammars.name("no-such-language"), None);
     let (rust, python) = (grammars.name("rs").expect("rust"), grammars.name("py").expect("python"));
     assert!(!grammars.is_ready(&rust), "nothing is compiled for a name");
+    let bash = grammars.name("sh").expect("bash");
     grammars.make_ready(&rust);
     grammars.make_ready(&python);
-    assert!(grammars.is_ready(&python) && !grammars.is_ready(&rust));
+    grammars.make_ready(&rust);
+    assert!(grammars.is_ready(&python) && grammars.is_ready(&rust), "two that take turns are both held");
+    grammars.make_ready(&bash);
+    assert!(grammars.is_ready(&bash) && grammars.is_ready(&rust) && !grammars.is_ready(&python), "the one used last of all goes");
     grammars.forget();
     assert!(!grammars.are_held() && !grammars.is_ready(&python));
 }
@@ -95,11 +99,11 @@ fn languages_that_take_turns_are_made_ready_a_few_times_in_a_row_and_then_now_an
     for taken in 0..3 {
         assert_eq!(allowance.take(at(taken)), Ok(()), "{taken}");
     }
-    assert_eq!(allowance.take(at(100)), Err(Duration::from_millis(400)));
-    assert_eq!(allowance.take(at(500)), Ok(()));
-    assert_eq!(allowance.take(at(501)), Err(Duration::from_millis(499)));
+    assert_eq!(allowance.take(at(100)), Err(Duration::from_millis(900)));
+    assert_eq!(allowance.take(at(1000)), Ok(()));
+    assert_eq!(allowance.take(at(1001)), Err(Duration::from_millis(999)));
     for taken in 0..3 {
         assert_eq!(allowance.take(at(60_000 + taken)), Ok(()), "after a while there are as many as ever: {taken}");
     }
-    assert_eq!(allowance.take(at(60_010)), Err(Duration::from_millis(490)));
+    assert_eq!(allowance.take(at(60_010)), Err(Duration::from_millis(990)));
 }

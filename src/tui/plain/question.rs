@@ -235,6 +235,7 @@ fn command(approval: &Approval) -> Vec<String> {
         let name = one_line(&part.text);
         let (rule, why) = (one_line(&part.rule), one_line(&part.reason));
         lines.push(format!("part {} of {count}: {name}", at + 1));
+        lines.extend(part.input_from.map(|from| format!("  reads what part {} prints", from + 1)));
         lines.push(format!("  {} by {rule}: {why}; risk {risk}", part.verdict.as_str()));
     }
     lines

@@ -178,7 +178,7 @@ fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
         "command: cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp &&",
         "sandbox: on: reads all, writes ~/src/greeter and /tmp\n",
         "part 3 of 5: rm -rf target/tmp\n  ask by built-in: recursive delete; risk medium\n",
-        "part 5 of 5: sh\n  ask by built-in: runs what was downloaded; risk critical\n",
+        "part 5 of 5: sh\n  reads what part 4 prints\n  ask by built-in: runs what was downloaded; risk critical\n",
         "always (not possible): always …  nothing here can be remembered",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
