@@ -1,9 +1,10 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
 use super::disk::CHANGED;
-use super::{Confirm, Height, Panel, Question};
+use super::{Choice, Confirm, Height, Panel, Question};
 use crate::text;
 use crate::tui::view::GUTTER;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Rows of the body from which on every choice has a row of its own, and the first one has.
@@ -137,10 +138,28 @@ fn packed_height(panel: &Panel, choices: Range<usize>, width: u16) -> u16 {
 
 /// Cells of a choice in few words, with its letter and what stands behind it.
 pub fn packed_wide(panel: &Panel, at: usize, width: u16) -> usize {
-    let choice = &panel.choices[at];
-    let shows_more = choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
-    let words = if shows_more { MORE_CELLS } else { text::width(&choice.short) };
+    let words = packed_more(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
     words + packed_lead(width) + packed_tail(panel, at, width).len()
+}
+
+/// A choice in few words. While something was not on the screen it says how much of it.
+pub fn packed_words(panel: &Panel, at: usize) -> Cow<'_, str> {
+    let choice = &panel.choices[at];
+    match packed_more(panel, at) {
+        Some(lead) => format!("{lead}{} more", panel.screens_left(choice.act)).into(),
+        None => choice.short.as_ref().into(),
+    }
+}
+
+/// What stands before the count of what was not seen; nothing where the choice has its own words. Behind a digit the count needs a
+/// word, and is said once.
+fn packed_more(panel: &Panel, at: usize) -> Option<&'static str> {
+    let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
+    let choice = &panel.choices[at];
+    if !choice.key.letter.is_ascii_digit() {
+        return says_it(choice).then_some("");
+    }
+    (panel.choices.iter().position(says_it) == Some(at)).then_some("see ")
 }
 
 /// Between choices on one row.

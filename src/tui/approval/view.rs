@@ -4,7 +4,7 @@ use super::disk::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::hunks::BESIDE_LEAST;
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, packed, packed_gap, packed_lead, packed_tail,
-    reason_lines,
+    packed_words, reason_lines,
 };
 use super::spots::spots;
 use super::{Act, Height, Panel, REASONS, Writing, Written};
@@ -373,10 +373,7 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
     for at in choices.clone() {
         let choice = &panel.choices[at];
         let token = if look == guard::Look::Arming || !choice.enabled { Token::Faint } else { Token::Text };
-        let words = match panel.screens_left(choice.act) {
-            1.. if choice.act.shows_the_rest() => format!("{} more", panel.screens_left(choice.act)),
-            0.. => choice.short.clone().into_owned(),
-        };
+        let words = packed_words(panel, at);
         let then = match panel.confirm(at) {
             Confirm::LetterThenEnter if choice.enabled && choice.key.confirm == Confirm::Letter => PLUS_ENTER,
             Confirm::LetterThenEnter => packed_tail(panel, at, width),

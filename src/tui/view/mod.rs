@@ -27,6 +27,9 @@ const WIDE: u16 = 76;
 /// Below this few words are made.
 const NARROW: u16 = 52;
 
+/// Below this height a panel leaves one row to what is above it.
+const LOW: u16 = 14;
+
 /// From this width on a session is shown beside the list of them.
 pub use sessions::WIDE as SESSIONS_WIDE;
 
@@ -50,7 +53,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let [rest, lower] = split_bottom(rest, lower);
     let choices = if helps || has_no_composer(model) { 0 } else { menu::rows(model, rest.height / 2) };
     let [rest, menu] = split_bottom(rest, choices);
-    let rows = strip::rows(model, area.width, rest.height / 3, now);
+    let rows = strip::rows(model, area.width, (rest.height / 3).clamp(2, 4).min(rest.height), now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
     let mut filter = None;
@@ -138,7 +141,9 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     match model.panels.open() {
         Some(panel) => {
             let limit = match panel.height {
-                Height::Part => (model.size.height * 7 / 10).max(7).min(rest.height),
+                // On a low screen one row is left, for what goes on: the row of a card says what the head of the panel does.
+                Height::Part if model.size.height < LOW => rest.height.saturating_sub(1),
+                Height::Part => (model.size.height * 7 / 10).min(rest.height),
                 Height::Full => rest.height,
             };
             approval::height(panel, rest.width, limit, !model.composer.is_empty())

@@ -37,7 +37,9 @@ impl Row {
 }
 
 pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
-    let limit = limit.clamp(2, 4);
+    let is_retrying = matches!(model.task.activity, Activity::Retrying(_));
+    // What a provider says is worth a row of its own.
+    let limit = usize::from(limit) + usize::from(is_retrying);
     let mut rows = Vec::new();
     let glyphs = model.glyphs;
     let (transcript, look) = model.transcript_look(now);
@@ -70,9 +72,8 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
             _ => None,
         };
         if let Some(words) = retrying.and_then(|retry| retry::details(retry, glyphs.dot)) {
-            // The question and the wait itself have a row each.
-            let asks = rows.iter().filter(|row| row.asks).count();
-            let most = usize::from(limit).saturating_sub(1 + asks).max(1);
+            // What waits and what is queued keep their rows, and so does the wait itself.
+            let most = limit.saturating_sub(1 + rows.len()).max(1);
             let sign = |at| if at == 0 { glyphs.note } else { "" };
             let said = folded(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
             rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
@@ -96,7 +97,6 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row::new("", words, if search.found { Token::Accent } else { Token::Warn }));
     }
     // The last ones matter most; what waits for the person is said whatever else there is.
-    let limit = usize::from(limit);
     while rows.len() > limit {
         let first = rows.iter().position(|row| !row.asks).unwrap_or(0);
         rows.remove(first);
