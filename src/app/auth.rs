@@ -48,12 +48,13 @@ fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result
         check_place_of_file(place)?;
     }
     let key = if key_on_stdin { from_stdin()? } else { typed(&name)? };
-    super::say(&clean(&keep(place, &name, &key)?));
+    super::say(&clean(&keep(place, &name, &key, GOES_BEFORE)?));
     Ok(Exit::Completed)
 }
 
-/// Keeps a key under this name, in the keyring of the system or in a file where it has none; where it is now, in lines.
-pub fn keep(place: &Place, name: &str, key: &str) -> Result<String, Trouble> {
+/// Keeps a key under this name, in the keyring of the system or in a file where it has none; where it is now, in lines. Of a
+/// variable that is set too it says what `goes_before` does.
+pub fn keep(place: &Place, name: &str, key: &str, goes_before: &str) -> Result<String, Trouble> {
     let key = Secret::new(checked(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
@@ -74,7 +75,7 @@ pub fn keep(place: &Place, name: &str, key: &str) -> Result<String, Trouble> {
     if let Some(variable) = place.settings.key_variable(name, &place.environment)
         && place.environment.get(&variable).is_some()
     {
-        let _ = writeln!(text, "{variable} is set too, and {GOES_BEFORE}");
+        let _ = writeln!(text, "{variable} is set too, and {goes_before}");
     }
     Ok(text)
 }

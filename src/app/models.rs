@@ -1,5 +1,6 @@
 //! Which model answers: chosen by the flag, the session or the settings, and opened at its provider; and which there are.
 
+use super::auth::GOES_BEFORE_LATER;
 use super::cli::Nesting;
 use super::local::LOCAL;
 use super::place::Place;
@@ -317,10 +318,10 @@ impl Models for ModelsHere {
         }
         let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
         let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(error.to_string()))?;
-        let kept = self.with_new_keys(|| super::auth::keep(&self.place, kept_as, &key.0));
+        let kept = self.with_new_keys(|| super::auth::keep(&self.place, kept_as, &key.0, GOES_BEFORE_LATER));
         let words = kept.map_err(|trouble| wrong(trouble.message))?;
         self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), key.clone());
-        Ok(words.trim_end().replace(super::auth::GOES_BEFORE, super::auth::GOES_BEFORE_LATER))
+        Ok(words.trim_end().to_owned())
     }
 
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {

@@ -247,6 +247,20 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
     filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
 }
 
+/// [`clean`], on one line with single blanks.
+pub fn clean_line(text: &str) -> String {
+    joined(&clean(text))
+}
+
+/// [`reveal`], on one line with single blanks.
+pub fn reveal_line(text: &str) -> String {
+    joined(&reveal(text))
+}
+
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// [`reveal`], and where the marks stand in it: real ones, not text that looks like one.
 pub fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
     let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(Sequences::Show, Overwrites::Show) };

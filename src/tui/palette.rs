@@ -15,7 +15,7 @@ pub fn picker(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, S
     let key = |name: &str| keys.iter().find(|(command, _)| *command == name).map_or("", |(_, key)| key.as_str());
     let row = |name: &str, words: &str| Row {
         key: name.to_owned(),
-        cells: vec![line(name), key(name).to_owned(), line(words)],
+        cells: vec![text::reveal_line(name), key(name).to_owned(), text::reveal_line(words)],
         mark: "",
         lacks: None,
         detail: String::new(),
@@ -27,8 +27,4 @@ pub fn picker(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, S
     let mut picker = Picker::new("Commands", COLUMNS).fuzzy();
     picker.set_rows(rows);
     picker
-}
-
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

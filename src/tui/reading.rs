@@ -17,13 +17,13 @@ pub struct Reading {
 
 impl Reading {
     pub fn new(artifact: &Artifact, content: &str) -> Self {
-        let name = one_line(&artifact.name);
+        let name = text::reveal_line(&artifact.name);
         Self::of(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
     /// All that was said in a session.
     pub fn session(title: &str, content: &str) -> Self {
-        Self::of(one_line(title), content)
+        Self::of(text::reveal_line(title), content)
     }
 
     fn of(title: String, content: &str) -> Self {
@@ -48,10 +48,6 @@ impl Reading {
     pub fn count(&self) -> usize {
         self.rows.1.len()
     }
-}
-
-fn one_line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn laid_out(content: &str, width: usize) -> Vec<Range<usize>> {

@@ -67,7 +67,7 @@ fn row(point: &RewindPoint) -> Row {
         count => count.to_string(),
     };
     let lines = if point.added + point.removed > 0 { format!("+{} −{}", point.added, point.removed) } else { String::new() };
-    let commands: Vec<String> = point.commands.iter().map(|command| line(command)).collect();
+    let commands: Vec<String> = point.commands.iter().map(|command| text::reveal_line(command)).collect();
     let first =
         commands.first().map(|first| text::truncate(&format!("$ {}", first.trim_start_matches("$ ")), COMMAND).into_owned());
     let others = commands.len().saturating_sub(1);
@@ -80,14 +80,9 @@ fn row(point: &RewindPoint) -> Row {
     let ran = if commands.is_empty() { String::new() } else { format!(", {} ran", counted(commands.len(), "command")) };
     Row {
         key: point.task_id.to_string(),
-        cells: vec![format!("#{} {}", point.number, line(&point.prompt)), files, lines, command],
+        cells: vec![format!("#{} {}", point.number, text::reveal_line(&point.prompt)), files, lines, command],
         mark: "",
         lacks: None,
         detail: format!("#{} {}, {steps}{ran}", point.number, point.timestamp.strftime("%Y-%m-%d %H:%M UTC")),
     }
-}
-
-/// As one line that no terminal obeys.
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -86,7 +86,7 @@ impl Servers {
         });
         let (first, words) = troubled.next()?;
         Some(match troubled.count() {
-            0 => format!("MCP: {} {words}", line(&first.name)),
+            0 => format!("MCP: {} {words}", text::reveal_line(&first.name)),
             others => format!("MCP: {} servers out", others + 1),
         })
     }
@@ -108,7 +108,12 @@ impl Servers {
     fn rows(&self) -> Vec<Row> {
         let row = |status: &ServerStatus| Row {
             key: status.name.clone(),
-            cells: vec![line(&status.name), state(&status.state).to_owned(), tools(status), line(&status.reached_by)],
+            cells: vec![
+                text::reveal_line(&status.name),
+                state(&status.state).to_owned(),
+                tools(status),
+                text::reveal_line(&status.reached_by),
+            ],
             mark: if status.of_project { "of the project" } else { "" },
             lacks: None,
             detail: advice(status),
@@ -140,12 +145,12 @@ pub fn details(status: &ServerStatus) -> Vec<String> {
         }
     };
     let mut lines = vec![
-        format!("{} (MCP server) · {}{project}", line(&status.name), state(&status.state)),
-        format!("  reached by {}", line(&status.reached_by)),
+        format!("{} (MCP server) · {}{project}", text::reveal_line(&status.name), state(&status.state)),
+        format!("  reached by {}", text::reveal_line(&status.reached_by)),
         format!("  {offered}"),
         format!("  {}", advice(status)),
     ];
-    lines.extend(status.notes.iter().map(|note| format!("  {}", line(note))));
+    lines.extend(status.notes.iter().map(|note| format!("  {}", text::reveal_line(note))));
     lines
 }
 
@@ -167,7 +172,7 @@ fn tools(status: &ServerStatus) -> String {
 
 /// Why it is as it is, and what to do.
 fn advice(status: &ServerStatus) -> String {
-    let name = line(&status.name);
+    let name = text::reveal_line(&status.name);
     match &status.state {
         ServerState::Asleep => "it starts with the first call of one of its tools".to_owned(),
         ServerState::Starting => "it is being asked what it offers".to_owned(),
@@ -179,14 +184,9 @@ fn advice(status: &ServerStatus) -> String {
             format!("it wants to know who asks: `aye mcp login {name}` in another terminal, then /mcp reconnect {name}")
         }
         ServerState::Unreachable { why } => {
-            let why = if why.is_empty() { String::new() } else { format!("{}; ", line(why)) };
+            let why = if why.is_empty() { String::new() } else { format!("{}; ", text::reveal_line(why)) };
             format!("{why}it is tried again with the next call, /mcp reconnect {name} tries now")
         }
-        ServerState::Off { why } => line(why),
+        ServerState::Off { why } => text::reveal_line(why),
     }
-}
-
-/// As one line that no terminal obeys.
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

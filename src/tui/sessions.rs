@@ -148,19 +148,24 @@ impl Sessions {
             ListedState::Elsewhere => "open elsewhere",
             ListedState::Done => "",
         };
-        let title = session.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), line);
-        let branch = session.branch.as_deref().map(line).unwrap_or_default();
+        let title = session.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
+        let branch = session.branch.as_deref().map(text::reveal_line).unwrap_or_default();
         let cost = session.cost_usd.map(|cost| about(cost, session.estimated)).unwrap_or_default();
         let id: String = session.session_id.as_str().chars().take(8).collect();
-        let mut detail = vec![line(&id), line(&session.model)];
-        detail.extend(session.elsewhere.as_deref().map(line));
-        detail.extend(session.hit.as_deref().map(|hit| format!("\"{}\"", line(hit))));
+        let mut detail = vec![text::reveal_line(&id), text::reveal_line(&session.model)];
+        detail.extend(session.elsewhere.as_deref().map(text::reveal_line));
+        detail.extend(session.hit.as_deref().map(|hit| format!("\"{}\"", text::reveal_line(hit))));
         detail.retain(|part| !part.is_empty());
         Row {
             key: session.session_id.to_string(),
-            cells: vec![format!("{sign} {title}"), line(&session.age), text::truncate(&branch, BRANCH).into_owned(), cost],
+            cells: vec![
+                format!("{sign} {title}"),
+                text::reveal_line(&session.age),
+                text::truncate(&branch, BRANCH).into_owned(),
+                cost,
+            ],
             mark,
-            lacks: session.lacks.as_deref().map(line),
+            lacks: session.lacks.as_deref().map(text::reveal_line),
             detail: detail.join(&format!(" {} ", self.signs.dot)),
         }
     }
@@ -258,7 +263,8 @@ impl Sessions {
                 self.refresh();
             }
             KeyCode::Char('r') if ctrl => {
-                let title = self.at().map(|at| (at.session_id.clone(), at.title.as_deref().map(line).unwrap_or_default()));
+                let title =
+                    self.at().map(|at| (at.session_id.clone(), at.title.as_deref().map(text::reveal_line).unwrap_or_default()));
                 self.renaming = title;
                 self.say();
             }
@@ -267,7 +273,7 @@ impl Sessions {
                 if self.is_current(&at.session_id) {
                     return Choice::Refused("this one is open here: /new leaves it, then it can be deleted".to_owned());
                 }
-                let title = at.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), line);
+                let title = at.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
                 return Choice::Delete(at.session_id.clone(), title);
             }
             KeyCode::Char('t') if ctrl => {
@@ -323,9 +329,4 @@ impl Sessions {
         self.say();
         choice
     }
-}
-
-/// As one line that no terminal obeys.
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -54,7 +54,7 @@ fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
     let (undone, is_here) = (branch.records.is_some(), Some(&branch.session_id) == here);
     let indent = "  ".repeat(branch.depth.min(DEEPEST) as usize);
     let sign = if undone { signs.denied } else { signs.note };
-    let title = branch.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), line);
+    let title = branch.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
     let from = match branch.after {
         None => String::new(),
         Some(0) => "before the first prompt".to_owned(),
@@ -62,13 +62,13 @@ fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
     };
     let prompts = usize::try_from(branch.prompts).unwrap_or(usize::MAX);
     let detail = if undone {
-        format!("{} gone back from in {}; enter goes on with them in a copy", counted(prompts, "prompt"), line(&id))
+        format!("{} gone back from in {}; enter goes on with them in a copy", counted(prompts, "prompt"), text::reveal_line(&id))
     } else {
-        line(&id)
+        text::reveal_line(&id)
     };
     Row {
         key: key(branch),
-        cells: vec![format!("{indent}{sign} {title}"), from, prompts.to_string(), line(&branch.age)],
+        cells: vec![format!("{indent}{sign} {title}"), from, prompts.to_string(), text::reveal_line(&branch.age)],
         mark: match (is_here && !undone, undone, branch.archived) {
             (true, ..) => "open here",
             (_, true, _) => "undone",
@@ -78,9 +78,4 @@ fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
         lacks: None,
         detail,
     }
-}
-
-/// As one line that no terminal obeys.
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -34,7 +34,7 @@ pub fn note_asked(place: &Place) {
 /// Keeps a key; where, in lines.
 pub fn key(place: &Place, provider: &str, key: &str) -> Result<Vec<String>, Trouble> {
     let name = place.settings.key_name(provider)?;
-    Ok(auth::keep(place, name, key)?.trim_end().lines().map(str::to_owned).collect())
+    Ok(auth::keep(place, name, key, auth::GOES_BEFORE)?.trim_end().lines().map(str::to_owned).collect())
 }
 
 /// Puts values into `config.toml`.

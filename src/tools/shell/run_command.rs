@@ -5,6 +5,7 @@ use super::run_files::Pinned;
 use super::{cleared, deleted, network};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
+use crate::text;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
@@ -155,6 +156,7 @@ impl Tool for RunCommand {
                 summary: format!("Run: {}", first_line(command)),
                 notes: [format!("shell {}", settings.shell.words()), command_run::environment_note(settings)]
                     .into_iter()
+                    .chain(mixed(&line))
                     .chain(network::note(&line, settings))
                     .chain(settings.hold_notes(&line))
                     .chain(cleared::note(&line, &cwd, settings))
@@ -198,6 +200,12 @@ pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) 
         },
         settings,
     )
+}
+
+/// Of a word that may be another one than it looks like.
+fn mixed(line: &str) -> Option<String> {
+    let (word, [first, other]) = text::mixed(line)?;
+    Some(format!("⚠ `{word}` has letters of two scripts, {first} and {other}: it may not be what it looks like"))
 }
 
 /// The directory that a call names, or the workspace.

@@ -1,6 +1,6 @@
 //! "Always allow this …": which rule, how far it reaches, until when. Nothing is kept before Enter.
 
-use super::{Act, Body, Choice, Height, Panel, Question, choice, line};
+use super::{Act, Body, Choice, Height, Panel, Question, choice};
 use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold};
 use crate::text;
 use crate::tui::guard::Confirm;
@@ -214,7 +214,7 @@ impl Keeping {
     fn file_choice(&self, letter: char, scope: GrantScope, words: &str, short: &'static str) -> Choice {
         let off = |why: &str| Choice {
             enabled: false,
-            ..choice(letter, Confirm::LetterThenEnter, Act::Keep(scope), format!("{words} · {}", line(why)), short)
+            ..choice(letter, Confirm::LetterThenEnter, Act::Keep(scope), format!("{words} · {}", text::reveal_line(why)), short)
         };
         let Some(offer) = self.offer() else { return off("nothing is offered") };
         if let Some(why) = &offer.memory_only {
@@ -224,9 +224,9 @@ impl Keeping {
         if let Some(why) = &place.refused {
             return off(why);
         }
-        let mut whole = format!("{words} · {}:{}", line(&place.file), place.line);
+        let mut whole = format!("{words} · {}:{}", text::reveal_line(&place.file), place.line);
         if let Some(note) = &place.note {
-            whole = format!("{whole} · {}", line(note));
+            whole = format!("{whole} · {}", text::reveal_line(note));
         }
         if offer.asks_still.contains(&scope) {
             whole.push_str(" · asks all the same while nothing on this system can hold a command");
@@ -249,7 +249,7 @@ impl Keeping {
                 "of your last {}, in all projects, these asked, and would not with {rules}",
                 counted(*of, "command")
             )];
-            rows.extend(lines.iter().map(|command| format!("  $ {}", line(command))));
+            rows.extend(lines.iter().map(|command| format!("  $ {}", text::reveal_line(command))));
             if lines.is_empty() {
                 rows.push("  none".to_owned());
             }
@@ -257,7 +257,7 @@ impl Keeping {
         }
         let mut rows = self.toml(&offer.rules);
         if let Some(why) = &self.refused {
-            rows.splice(0..0, [format!("not taken: {}", line(why)), String::new()]);
+            rows.splice(0..0, [format!("not taken: {}", text::reveal_line(why)), String::new()]);
         }
         if offer.everywhere != offer.rules {
             rows.push(String::new());

@@ -138,13 +138,13 @@ impl Body {
                     .then(|| format!("never remembered: {}", super::choices::never_words(&approval.always.never))),
                 no_preview: match &approval.preview {
                     PreviewOffer::Impossible { reason } if approval.opens.is_empty() => {
-                        Some(format!("no preview: {}", super::line(reason)))
+                        Some(format!("no preview: {}", text::reveal_line(reason)))
                     }
                     PreviewOffer::Impossible { .. } | PreviewOffer::Possible | PreviewOffer::None => None,
                 },
                 marked: None,
                 opens: (!approval.opens.is_empty()).then(|| {
-                    let opens: Vec<String> = approval.opens.iter().map(|opened| super::line(&opened.to_string())).collect();
+                    let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
                     format!("it ran, and the sandbox kept it from {}; a yes runs it again with that open, once", opens.join(", "))
                 }),
             };
@@ -158,7 +158,7 @@ impl Body {
             let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
             let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
             return Self::edit(
-                Name { words: super::line(&approval.action_summary), beside: HEAD_FACTS + risk_cells },
+                Name { words: text::reveal_line(&approval.action_summary), beside: HEAD_FACTS + risk_cells },
                 diff,
                 notes,
             );
@@ -184,7 +184,10 @@ impl Body {
         match diff.files().as_slice() {
             [] => {}
             [(Some(path), ..)] => {
-                above.push(Note::new(format!("the text that changes in {}", super::line(&path.to_string_lossy())), Token::Text));
+                above.push(Note::new(
+                    format!("the text that changes in {}", text::reveal_line(&path.to_string_lossy())),
+                    Token::Text,
+                ));
             }
             _ => above.push(Note::new("the text that changes".to_owned(), Token::Text)),
         }

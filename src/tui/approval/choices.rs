@@ -1,8 +1,8 @@
 //! What may be chosen in a question, and what each choice does.
 
 use super::body::Verb;
-use super::line;
 use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
+use crate::text;
 use crate::tui::asking;
 use crate::tui::front::{HeldAnswer, TrustAnswer};
 use crate::tui::guard::{Confirm, Key};
@@ -210,7 +210,8 @@ fn preview(approval: &Approval) -> Option<Choice> {
         PreviewOffer::None => None,
         PreviewOffer::Possible => Some(choice('p', Confirm::Letter, Act::Preview, words.to_owned(), "preview")),
         PreviewOffer::Impossible { reason } => {
-            let off = choice('p', Confirm::Letter, Act::Preview, format!("no preview: {}", line(reason)), "no preview");
+            let off =
+                choice('p', Confirm::Letter, Act::Preview, format!("no preview: {}", text::reveal_line(reason)), "no preview");
             Some(Choice { enabled: false, ..off })
         }
     }
@@ -231,7 +232,7 @@ pub(super) fn always(approval: &Approval) -> Choice {
 
 /// Why no rule can be kept: of many reasons the first ones.
 pub(super) fn never_words(never: &[String]) -> String {
-    let shown: Vec<String> = never.iter().take(NEVER).map(|why| line(why)).collect();
+    let shown: Vec<String> = never.iter().take(NEVER).map(|why| text::reveal_line(why)).collect();
     let more = never.len().saturating_sub(NEVER);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))

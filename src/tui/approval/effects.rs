@@ -1,7 +1,6 @@
 //! What a command did in its view, in rows above the diff: how it ended, every path, what is not kept, what it printed.
 
 use super::body::{Note, Verb};
-use super::line;
 use crate::protocol::{Approval, CountedEffects, EffectKind, Effects, FileEffect, size};
 use crate::text;
 use crate::tui::status::counted;
@@ -19,7 +18,7 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     if let Some(command) = &approval.command {
         notes.extend(text::reveal(&command.line).split('\n').map(|row| Note::new(format!("$ {row}"), Token::Code)));
     }
-    let ended = line(&effects.ended);
+    let ended = text::reveal_line(&effects.ended);
     let token = if ended == "exit 0" { Token::Text } else { Token::Warn };
     notes.push(Note::new(format!("{ended} · it ran in a copy, without the network; your files are as they were"), token));
     if effects.is_empty() {
@@ -31,11 +30,11 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     }
     notes.extend(effects.counted.iter().map(ignored));
     for refused in &effects.refused {
-        let words = format!("{:VERB$}{}: {}", "NOT KEPT", line(&refused.path), line(&refused.reason));
+        let words = format!("{:VERB$}{}: {}", "NOT KEPT", text::reveal_line(&refused.path), text::reveal_line(&refused.reason));
         notes.push(Note::new(words, Token::Danger));
     }
     if !effects.denied.is_empty() {
-        let denied: Vec<String> = effects.denied.iter().map(|denied| line(&denied.to_string())).collect();
+        let denied: Vec<String> = effects.denied.iter().map(|denied| text::reveal_line(&denied.to_string())).collect();
         notes.push(Note::new(format!("it was kept from {}", denied.join(", ")), Token::Warn));
     }
     notes.extend(approval.proposal.notes.iter().map(|note| {
@@ -68,7 +67,7 @@ pub fn facts(effects: &Effects) -> String {
 }
 
 fn file(effect: &FileEffect) -> Note {
-    let path = line(&effect.path);
+    let path = text::reveal_line(&effect.path);
     let binary = |is: bool| if is { ", binary" } else { "" };
     let (verb, rest) = match &effect.kind {
         EffectKind::Created { bytes, binary: is } => ("created", format!("{path}  {}{}", size(*bytes), binary(*is))),
@@ -78,16 +77,16 @@ fn file(effect: &FileEffect) -> Note {
         EffectKind::Changed { binary: false, .. } => ("changed", path),
         EffectKind::Deleted { bytes, binary: is } => ("deleted", format!("{path}  {}{}", size(*bytes), binary(*is))),
         EffectKind::Renamed { from, changed } => {
-            ("renamed", format!("{} → {path}{}", line(from), if *changed { ", and changed" } else { "" }))
+            ("renamed", format!("{} → {path}{}", text::reveal_line(from), if *changed { ", and changed" } else { "" }))
         }
         EffectKind::ModeChanged { from, to } => ("mode", format!("{path}  {from:04o} → {to:04o}")),
         EffectKind::DirectoryCreated => ("created", format!("{path}/")),
         EffectKind::DirectoryDeleted { files } => {
             ("deleted", format!("{path}/  with {}", counted(usize::try_from(*files).unwrap_or(usize::MAX), "file")))
         }
-        EffectKind::Linked { to } => ("link", format!("{path} → {}", line(to))),
+        EffectKind::Linked { to } => ("link", format!("{path} → {}", text::reveal_line(to))),
     };
-    let notes = effect.notes.iter().flat_map(|note| [" · ".to_owned(), line(note)]).collect::<String>();
+    let notes = effect.notes.iter().flat_map(|note| [" · ".to_owned(), text::reveal_line(note)]).collect::<String>();
     let token = match (&effect.kind, effect.notes.is_empty()) {
         (EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. }, _) | (_, false) => Token::Warn,
         (_, true) => Token::Text,
@@ -100,7 +99,7 @@ fn ignored(counted: &CountedEffects) -> Note {
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let counts = [count(*created, "created"), count(*changed, "changed"), count(*deleted, "deleted")];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let path = line(path.trim_end_matches('/'));
+    let path = text::reveal_line(path.trim_end_matches('/'));
     Note::new(format!("{:VERB$}{path}/  {}, {} · ignored by git, not shown", "in", counts.join(", "), size(*bytes)), Token::Text)
 }
 

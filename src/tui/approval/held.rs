@@ -1,6 +1,7 @@
 //! The question about a session that another process has open.
 
-use super::{Act, Body, Choice, Confirm, Panel, Question, choice, line};
+use super::{Act, Body, Choice, Confirm, Panel, Question, choice};
+use crate::text;
 use crate::tui::front::{Held, HeldAnswer};
 
 /// So much of an id tells a session from others.
@@ -9,14 +10,14 @@ const ID: usize = 4;
 impl Panel {
     pub fn held(held: Held) -> Self {
         let id: String = held.session.as_str().chars().take(ID).collect();
-        let since = held.since.as_ref().map(|since| format!(" (since {})", line(since))).unwrap_or_default();
+        let since = held.since.as_ref().map(|since| format!(" (since {})", text::reveal_line(since))).unwrap_or_default();
         let title = match held.pid {
             // Nobody has it, and still it does not open.
             0 => format!("Session {id} cannot be opened"),
             pid => format!("Session {id} is open in process {pid}{since}"),
         };
         let reason = match &held.problem {
-            Some(problem) => line(problem),
+            Some(problem) => text::reveal_line(problem),
             None => "two at once would each undo what the other saves, so only one of them writes".to_owned(),
         };
         let act = |letter, confirm, answer, words: String, short| choice(letter, confirm, Act::Held(answer), words, short);
@@ -36,7 +37,7 @@ impl Panel {
 /// It ends another process: two keys.
 fn take_over(held: &Held) -> Choice {
     let words = match &held.stays {
-        Some(why) => format!("take over: not possible, {}", line(why)),
+        Some(why) => format!("take over: not possible, {}", text::reveal_line(why)),
         None => "take over: ends aye there, it saves first".to_owned(),
     };
     let act = Act::Held(HeldAnswer::TakeOver);

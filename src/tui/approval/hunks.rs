@@ -1,7 +1,7 @@
 //! The hunks of a change: taken, left out, or written anew.
 
 use super::pieces::{Piece, pieces};
-use super::{Act, Panel, Question, line};
+use super::{Act, Panel, Question};
 use crate::protocol::{Amendment, Approval, Hunk, HunkChoice};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
@@ -205,7 +205,7 @@ impl Hunks {
     }
 
     fn name(&self, at: usize) -> String {
-        let name = self.offers[at].name.as_deref().map(|name| format!(" {}", line(name))).unwrap_or_default();
+        let name = self.offers[at].name.as_deref().map(|name| format!(" {}", text::reveal_line(name))).unwrap_or_default();
         format!("hunk {}{name}", at + 1)
     }
 

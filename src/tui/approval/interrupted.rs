@@ -1,6 +1,6 @@
 //! The question about a call that a crash left without an outcome.
 
-use super::{Act, Body, Confirm, Panel, Question, choice, line};
+use super::{Act, Body, Confirm, Panel, Question, choice};
 use crate::protocol::{CallId, Resolution};
 use crate::text;
 use crate::tui::figures;
@@ -28,7 +28,7 @@ impl Panel {
             act('t', Confirm::Letter, Resolution::TellModel, "tell the model that the outcome is unknown", "tell the model"),
         ];
         let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
-        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call of {}", line(tool)) };
+        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call of {}", text::reveal_line(tool)) };
         let title = format!("{what} was interrupted: outcome unknown");
         Self::new(Question::Interrupted { id }, title, reason, choices, Body::words(words(summary, left)))
     }

@@ -189,7 +189,7 @@ impl Panel {
         // A tool of a manifest or of a policy has its own name.
         let what = match approval.tool_name.as_str() {
             "RunCommand" | "CliSession" | "CliWrite" => "a command".to_owned(),
-            own => format!("the tool {}", line(own)),
+            own => format!("the tool {}", text::reveal_line(own)),
         };
         let title = match (&approval.command, approval.tool_name.as_str()) {
             (Some(_), _) if approval.effects.is_some() => format!("Keep what {what} did"),
@@ -197,8 +197,8 @@ impl Panel {
             (Some(_), "CliSession") => "Start a session".to_owned(),
             (Some(_), "CliWrite") => "Type into a session".to_owned(),
             (Some(_), _) => format!("Run {what}"),
-            (None, _) if approval.action_summary.is_empty() => line(&approval.title),
-            (None, _) => line(&approval.action_summary),
+            (None, _) if approval.action_summary.is_empty() => text::reveal_line(&approval.title),
+            (None, _) => text::reveal_line(&approval.action_summary),
         };
         let facts = body.facts().unwrap_or_default();
         // The counts stand on the right.
@@ -209,7 +209,7 @@ impl Panel {
         let title = if approval.amendable.edited { format!("{title}, edited by you") } else { title };
         let (risk_level, critical) = (approval.risk_level, approval.critical);
         let hunks = Hunks::of(&approval).map(Box::new);
-        let panel = Self::new(Question::Approval(Box::new(approval)), title, line(&reason), choices, body);
+        let panel = Self::new(Question::Approval(Box::new(approval)), title, text::reveal_line(&reason), choices, body);
         let mut panel = Self { facts, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
         panel.show_hunks();
         panel
@@ -271,7 +271,8 @@ impl Panel {
         }
         let about = approval.command.as_ref().map_or(&approval.action_summary, |command| &command.line);
         let (id, verb, is_command) = (approval.approval_id.clone(), self.body.verb().long, approval.command.is_some());
-        self.front = Some(Box::new(Keeping::new(id, approval.always.clone(), verb, line(about), is_command).panel()));
+        self.front =
+            Some(Box::new(Keeping::new(id, approval.always.clone(), verb, text::reveal_line(about), is_command).panel()));
         true
     }
 
@@ -486,10 +487,6 @@ fn reasons(approval: &Approval) -> Vec<String> {
     if reasons.is_empty() {
         reasons.push(said(&approval.rule, &approval.reason));
     }
-    reasons.extend(approval.description.iter().map(|description| line(description)));
+    reasons.extend(approval.description.iter().map(|description| text::reveal_line(description)));
     reasons
-}
-
-fn line(text: &str) -> String {
-    text::reveal(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,12 +1,13 @@
 //! Questions that no tool asks: may this project, may this mode.
 
-use super::{Act, Answered, Body, Confirm, Panel, Question, choice, line};
+use super::{Act, Answered, Body, Confirm, Panel, Question, choice};
 use crate::protocol::{Mode, Risk, SessionId};
+use crate::text;
 use crate::tui::front::{Trust, TrustAnswer};
 
 impl Panel {
     pub fn trust(trust: Trust) -> Self {
-        let title = format!("Trust what {} brings with it?", line(&trust.place));
+        let title = format!("Trust what {} brings with it?", text::reveal_line(&trust.place));
         let reason = match &trust.changes {
             Some(_) => "it is not what you said yes to",
             None => "nothing of it was run or obeyed until now",
@@ -59,8 +60,8 @@ impl Panel {
         ];
         let words = "What was said in it, what is kept of its outputs, and what /rewind would need there are gone then. \
                      Files of the project stay as they are.";
-        let title = format!("Delete the session \"{}\"?", line(title));
-        let reason = format!("{} cannot be brought back", line(&short));
+        let title = format!("Delete the session \"{}\"?", text::reveal_line(title));
+        let reason = format!("{} cannot be brought back", text::reveal_line(&short));
         let panel = Self::new(Question::Forget(id), title, reason, choices, Body::words(words.to_owned()));
         Self { risk: Some(Risk::Medium), ..panel }
     }

@@ -1,8 +1,9 @@
 //! Something to read in front of a question: which rules have a say, or what a project brings. It decides nothing.
 
 use super::parts::origin;
-use super::{Act, Body, Choice, Height, Panel, Question, choice, line};
+use super::{Act, Body, Choice, Height, Panel, Question, choice};
 use crate::protocol::{Approval, RuleOrigin};
+use crate::text;
 use crate::tui::front::BroughtFile;
 use crate::tui::guard::Confirm;
 use std::fmt::Write as _;
@@ -32,18 +33,23 @@ impl Reading {
         for (at, part) in approval.parts.iter().enumerate() {
             let critical = if part.critical { ", critical" } else { "" };
             let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
-            let _ = write!(text, "{:>2}  {}\n    {verdict} · {risk} risk{critical} · ", at + 1, line(&part.text));
-            let _ = writeln!(text, "{}\n    decided by {}\n", line(&part.reason), whose(&part.rule));
+            let _ = write!(text, "{:>2}  {}\n    {verdict} · {risk} risk{critical} · ", at + 1, text::reveal_line(&part.text));
+            let _ = writeln!(text, "{}\n    decided by {}\n", text::reveal_line(&part.reason), whose(&part.rule));
             told.push(&part.rule);
         }
         if approval.parts.is_empty() {
             let risk = approval.risk_level.as_str();
-            let _ = writeln!(text, "ask · {risk} risk · {}\ndecided by {}\n", line(&approval.reason), whose(&approval.rule));
+            let _ = writeln!(
+                text,
+                "ask · {risk} risk · {}\ndecided by {}\n",
+                text::reveal_line(&approval.reason),
+                whose(&approval.rule)
+            );
         } else if !told.contains(&approval.rule.as_str()) {
-            let _ = writeln!(text, "all of it: {}\ndecided by {}\n", line(&approval.reason), whose(&approval.rule));
+            let _ = writeln!(text, "all of it: {}\ndecided by {}\n", text::reveal_line(&approval.reason), whose(&approval.rule));
         }
         for RuleOrigin { rule, place, source, first } in &approval.origins {
-            let _ = writeln!(text, "{}\n{}", line(rule), line(place));
+            let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
             for (at, row) in source.iter().enumerate() {
                 let _ = writeln!(text, "  {:>4}  {row}", first + at);
             }
@@ -73,7 +79,7 @@ impl Reading {
                 text.push_str("\n\n(the rest is not shown here; look at the file itself)");
             }
             Page {
-                title: line(&file.name),
+                title: text::reveal_line(&file.name),
                 about: "as it was read just now; nothing of it takes effect yet".to_owned(),
                 text,
                 is_diff: false,
@@ -94,13 +100,18 @@ impl Reading {
     pub fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
         let decided = approval.parts.get(part)?;
         let title = format!("The rule of part {}", part + 1);
-        let mut text = format!("{}\n{} · {}\n\n", line(&decided.text), decided.verdict.as_str(), line(&decided.reason));
+        let mut text = format!(
+            "{}\n{} · {}\n\n",
+            text::reveal_line(&decided.text),
+            decided.verdict.as_str(),
+            text::reveal_line(&decided.reason)
+        );
         let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
             let _ = write!(text, "decided by {}: it stands in no file of yours", whose(&decided.rule));
             let about = "aye policy show prints all that holds".to_owned();
             return Some(Self { pages: vec![Page { title, about, text, is_diff: false, file: None }], at: 0 });
         };
-        let _ = writeln!(text, "{}\n{}", line(rule), line(place));
+        let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
         for (at, row) in source.iter().enumerate() {
             let _ = writeln!(text, "  {:>4}  {row}", first + at);
         }
@@ -149,6 +160,6 @@ fn whose(rule: &str) -> String {
         "built-in" => "the built-in policy".to_owned(),
         "session" => "your yes of this session".to_owned(),
         "default" => "no rule at all: what nothing allows is asked about".to_owned(),
-        other => line(other),
+        other => text::reveal_line(other),
     }
 }

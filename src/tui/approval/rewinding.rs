@@ -1,8 +1,9 @@
 //! The question before going back: what would be undone, what cannot be, and what was changed by hand since.
 
 use super::body::{Note, Verb};
-use super::{Act, Body, Choice, Confirm, Panel, Question, choice, line};
+use super::{Act, Body, Choice, Confirm, Panel, Question, choice};
 use crate::protocol::{RewindChange, RewindFile, RewindPlan, RewindScope, RewindTarget};
+use crate::text;
 use crate::tui::status::counted;
 use crate::tui::theme::Token;
 use std::path::PathBuf;
@@ -117,14 +118,14 @@ impl Rewinding {
             let lead = if nth == self.at { '>' } else { ' ' };
             let (sign, token) = if self.taken.contains(at) { ('x', Token::Danger) } else { (' ', Token::Text) };
             let does = if self.taken.contains(at) { file.change.words() } else { "kept" };
-            let why = line(file.conflict.as_deref().unwrap_or_default());
+            let why = text::reveal_line(file.conflict.as_deref().unwrap_or_default());
             put(format!("{lead} [{sign}] {}{}  {does}: {why}", path(file), counts(file)), token);
         }
         if !plan.cannot.is_empty() {
             put("cannot be undone:".to_owned(), Token::Warn);
         }
         for why in &plan.cannot {
-            put(format!("  {}", line(why)), Token::Warn);
+            put(format!("  {}", text::reveal_line(why)), Token::Warn);
         }
         notes
     }
@@ -173,7 +174,7 @@ impl Panel {
     pub fn rewind(plan: RewindPlan) -> Self {
         let title = match (&plan.target, &plan.point) {
             (RewindTarget::Redo, _) => "Back to before the last rewind".to_owned(),
-            (_, Some(point)) => format!("Rewind to before #{} {}", point.number, line(&point.prompt)),
+            (_, Some(point)) => format!("Rewind to before #{} {}", point.number, text::reveal_line(&point.prompt)),
             (_, None) => "Rewind".to_owned(),
         };
         let reason = match plan.target {
@@ -219,7 +220,7 @@ fn would(file: &RewindFile) -> String {
 }
 
 fn path(file: &RewindFile) -> String {
-    line(&file.path.to_string_lossy())
+    text::reveal_line(&file.path.to_string_lossy())
 }
 
 fn counts(file: &RewindFile) -> String {

@@ -77,7 +77,7 @@ impl Panel {
     pub fn name(&self) -> String {
         match &self.question {
             Question::Approval(approval) => match (&approval.command, self.body.counts()) {
-                (Some(command), _) => format!("$ {}", super::line(&command.line)),
+                (Some(command), _) => format!("$ {}", text::reveal_line(&command.line)),
                 (None, Some(counts)) => format!("{} {counts}", self.title),
                 (None, None) => self.title.clone(),
             },

@@ -1,6 +1,5 @@
 //! One field of a form: what was filled in, and whether it is what the server takes.
 
-use super::line;
 use crate::protocol::{FieldKind, FormField};
 use crate::text;
 use serde_json::{Number, Value};
@@ -79,12 +78,12 @@ impl Entry {
 
     /// As it is called on the screen.
     pub fn title(&self) -> String {
-        let title = self.field.title.as_deref().map(line).filter(|title| !title.is_empty());
-        title.unwrap_or_else(|| line(&self.field.name))
+        let title = self.field.title.as_deref().map(text::reveal_line).filter(|title| !title.is_empty());
+        title.unwrap_or_else(|| text::reveal_line(&self.field.name))
     }
 
     pub fn description(&self) -> Option<String> {
-        self.field.description.as_deref().map(line).filter(|words| !words.is_empty())
+        self.field.description.as_deref().map(text::reveal_line).filter(|words| !words.is_empty())
     }
 
     pub fn is_required(&self) -> bool {
@@ -141,14 +140,18 @@ impl Entry {
         let nothing = || "–".to_owned();
         match (&self.held, &self.field.takes) {
             (Held::Text(text), _) if text.is_empty() => nothing(),
-            (Held::Text(text), _) => line(text),
+            (Held::Text(text), _) => text::reveal_line(text),
             (Held::Flag(flag), _) => flag.map_or_else(nothing, |flag| if flag { "yes" } else { "no" }.to_owned()),
             (Held::Choice(at), FieldKind::Choice { choices }) => {
-                at.and_then(|at| choices.get(at)).map_or_else(nothing, |(_, name)| line(name))
+                at.and_then(|at| choices.get(at)).map_or_else(nothing, |(_, name)| text::reveal_line(name))
             }
             (Held::Choices { taken, .. }, FieldKind::Choices { choices, .. }) => {
-                let names: Vec<String> =
-                    choices.iter().zip(taken).filter(|(_, taken)| **taken).map(|((_, name), _)| line(name)).collect();
+                let names: Vec<String> = choices
+                    .iter()
+                    .zip(taken)
+                    .filter(|(_, taken)| **taken)
+                    .map(|((_, name), _)| text::reveal_line(name))
+                    .collect();
                 if names.is_empty() { nothing() } else { names.join(", ") }
             }
             (Held::Choice(_) | Held::Choices { .. }, _) => nothing(),
@@ -158,12 +161,14 @@ impl Entry {
     /// All there is to choose from, each with whether it is taken and whether it is marked.
     pub fn options(&self) -> Vec<(String, bool, bool)> {
         match (&self.held, &self.field.takes) {
-            (Held::Choice(at), FieldKind::Choice { choices }) => {
-                choices.iter().enumerate().map(|(nth, (_, name))| (line(name), *at == Some(nth), *at == Some(nth))).collect()
-            }
+            (Held::Choice(at), FieldKind::Choice { choices }) => choices
+                .iter()
+                .enumerate()
+                .map(|(nth, (_, name))| (text::reveal_line(name), *at == Some(nth), *at == Some(nth)))
+                .collect(),
             (Held::Choices { taken, mark }, FieldKind::Choices { choices, .. }) => {
                 let all = choices.iter().zip(taken).enumerate();
-                all.map(|(nth, ((_, name), taken))| (line(name), *taken, nth == *mark)).collect()
+                all.map(|(nth, ((_, name), taken))| (text::reveal_line(name), *taken, nth == *mark)).collect()
             }
             (Held::Flag(flag), _) => {
                 [("yes", true), ("no", false)].map(|(name, is)| (name.to_owned(), *flag == Some(is), *flag == Some(is))).to_vec()
@@ -254,10 +259,10 @@ impl Entry {
     pub fn take_words(&mut self, words: &str) -> Result<(), String> {
         let words = words.trim();
         let position = |choices: &[(String, String)], word: &str| {
-            let named = |(value, name): &(String, String)| line(name).eq_ignore_ascii_case(word) || value == word;
+            let named = |(value, name): &(String, String)| text::reveal_line(name).eq_ignore_ascii_case(word) || value == word;
             let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let found = choices.iter().position(named).or(number.filter(|at| *at < choices.len()));
-            found.ok_or_else(|| format!("`{}` is none of the choices", line(word)))
+            found.ok_or_else(|| format!("`{}` is none of the choices", text::reveal_line(word)))
         };
         match (&mut self.held, &self.field.takes) {
             (Held::Text(text), _) => words.clone_into(text),

@@ -62,7 +62,7 @@ impl Asking {
             Wanted::Form { fields } => Wants::Form(fields.into_iter().map(Entry::new).collect()),
             Wanted::Visit { url } => Wants::Visit(url),
         };
-        Self { id: elicitation_id, server: line(&server), message, wants, at: None, checked: false }
+        Self { id: elicitation_id, server: text::reveal_line(&server), message, wants, at: None, checked: false }
     }
 
     /// The address that is to be visited, as it is.
@@ -162,9 +162,4 @@ impl Asking {
         self.at = next.filter(|next| *next < self.entries().len());
         Ok(())
     }
-}
-
-/// As one line that no terminal obeys.
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
 //! What a server asks, as a panel.
 
-use super::{Asking, Entry, Pick, Wants, line};
+use super::{Asking, Entry, Pick, Wants};
 use crate::text;
 use crate::tui::approval::{Act, Body, Choice, Note, Panel, Question, Verb, choice};
 use crate::tui::composer::Field;
@@ -196,11 +196,11 @@ fn address(url: &str) -> Vec<Note> {
     let rest = url.split_once("://");
     let authority = rest.map(|(_, rest)| rest.split(['/', '?', '#', '\\']).next().unwrap_or_default()).unwrap_or_default();
     let (login, host) = authority.rsplit_once('@').map_or((None, authority), |(login, host)| (Some(login), host));
-    let mut notes = vec![Note::new(format!("  {}", line(url)), Token::Text)];
+    let mut notes = vec![Note::new(format!("  {}", text::reveal_line(url)), Token::Text)];
     if host.is_empty() {
         notes.push(Note::new("  it names no host: a program would open it, not a page".to_owned(), Token::Danger));
     } else {
-        notes.push(Note::new(format!("  at  {}", line(host)), Token::Heading));
+        notes.push(Note::new(format!("  at  {}", text::reveal_line(host)), Token::Heading));
     }
     let scheme = rest.map(|(scheme, _)| scheme.to_ascii_lowercase()).unwrap_or_default();
     let is_here = ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| host == *own || host.starts_with(&format!("{own}:")));

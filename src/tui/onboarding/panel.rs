@@ -50,8 +50,8 @@ impl Onboarding {
             Page::Typing(Typing { what: Typed::Address, .. }) => "A server of your own".to_owned(),
             Page::Typing(Typing { what: Typed::AddressKey, .. }) => "The key of that server, if it wants one".to_owned(),
             Page::Model(reach) => match &reach.address {
-                Some(address) => format!("Use the server at {}?", line(address)),
-                None => format!("Use {}?", line(&reach.model)),
+                Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
+                None => format!("Use {}?", text::reveal_line(&reach.model)),
             },
             Page::Policy => "What may run without asking?".to_owned(),
         }
@@ -76,9 +76,9 @@ impl Onboarding {
             Page::Models => {
                 let models = self.found.models.iter().take(9).zip('1'..).enumerate();
                 let models = models.map(|(at, (found, digit))| {
-                    let words = format!("{} · {}", line(&found.model), line(&found.by));
+                    let words = format!("{} · {}", text::reveal_line(&found.model), text::reveal_line(&found.by));
                     let name = found.model.rsplit('/').next().unwrap_or_default();
-                    let short = text::truncate(&line(name), 20).into_owned();
+                    let short = text::truncate(&text::reveal_line(name), 20).into_owned();
                     let choice = choice(digit, Confirm::LetterThenEnter, Act::Setup(Pick::Model(at)), words, "");
                     Choice { short: short.into(), ..choice }
                 });
@@ -98,9 +98,9 @@ impl Onboarding {
             Page::Policy => {
                 let presets = self.found.presets.iter().zip('1'..).enumerate().map(|(at, (preset, digit))| {
                     let suggested = if preset.suggested { " · suggested" } else { "" };
-                    let words = format!("{}{suggested}", line(&preset.name));
+                    let words = format!("{}{suggested}", text::reveal_line(&preset.name));
                     let choice = choice(digit, Confirm::LetterThenEnter, Act::Setup(Pick::Preset(at)), words, "");
-                    Choice { short: line(&preset.name).into(), ..choice }
+                    Choice { short: text::reveal_line(&preset.name).into(), ..choice }
                 });
                 presets.chain([pick('s', Pick::Skip, "skip: the policy stays as it is".to_owned(), "skip")]).collect()
             }
@@ -185,21 +185,21 @@ impl Onboarding {
     fn policy_body(&self) -> Body {
         let mut notes = vec![Note::row(["", "runs", "asks", "never"], Token::Faint)];
         notes.extend(self.found.presets.iter().map(|preset| {
-            let cells = [&preset.name, &preset.runs, &preset.asks, &preset.never].map(|cell| line(cell));
+            let cells = [&preset.name, &preset.runs, &preset.asks, &preset.never].map(|cell| text::reveal_line(cell));
             Note::row(cells.each_ref().map(String::as_str), Token::Text)
         }));
         if self.found.has_policy {
             let words = "There is a policy.toml of yours: another choice takes its place, and it is kept as a backup.";
             notes.push(Note::new(words.to_owned(), Token::Warn));
         }
-        notes.push(Note::new(line(&self.found.sandbox), Token::Muted));
+        notes.push(Note::new(text::reveal_line(&self.found.sandbox), Token::Muted));
         if let Some(problem) = &self.problem {
             notes.push(Note::new(text::reveal(problem).into_owned(), Token::Danger));
         } else if self.waits {
             notes.push(Note::new("Keeping it …".to_owned(), Token::Muted));
         }
         let theme = self.themes.get(self.theme).map_or("auto", String::as_str);
-        notes.push(Note::new(format!("theme {} · left and right show others", line(theme)), Token::Heading));
+        notes.push(Note::new(format!("theme {} · left and right show others", text::reveal_line(theme)), Token::Heading));
         Body::sample(notes, SAMPLE)
     }
 }
@@ -231,8 +231,4 @@ fn described(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(TAIL)).collect();
     if count > 4 * TAIL { format!("{count} letters, …{tail}") } else { format!("{count} letters") }
-}
-
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -142,7 +142,7 @@ impl<W: Write> Desk<W> {
                 self.fences = self.fences.saturating_sub(1);
                 if !rest.trim().is_empty() {
                     self.keep(&rest, &mut effects)?;
-                    let rest = question::one_line(&rest);
+                    let rest = text::reveal_line(&rest);
                     self.paper.say(&format!("Typed before the question, and kept for your next message: {rest}"))?;
                 }
                 if let (Some(Asked::Written(key)), 0) = (&self.asked, self.fences) {
@@ -481,7 +481,7 @@ impl<W: Write> Desk<W> {
             (Some(Asked::Written(_)), _) => Ok(()),
             _ if self.model.access.is_none() || self.model.is_running() || !self.model.task.sent.is_empty() => Ok(()),
             _ if !self.model.composer.is_empty() => {
-                let draft = question::one_line(&self.model.composer.text());
+                let draft = text::reveal_line(&self.model.composer.text());
                 self.paper.ask(&format!("You, after the draft {}:", text::truncate(&draft, 40)))
             }
             _ => self.paper.ask("You:"),

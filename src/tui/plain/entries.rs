@@ -1,6 +1,5 @@
 //! An entry of the transcript in words.
 
-use super::question::one_line;
 use crate::text;
 use crate::tui::transcript::{CardState, Kind, Tone};
 
@@ -37,9 +36,9 @@ pub fn past(kind: &Kind) -> Option<(bool, String)> {
                 CardState::Running { .. } => "ran".to_owned(),
                 CardState::Unknown => "was running when aye ended: outcome unknown".to_owned(),
                 CardState::Done { .. } => "done".to_owned(),
-                CardState::Failed { message, .. } => format!("failed: {}", one_line(message)),
-                CardState::Stopped { message } => format!("stopped: {}", one_line(message)),
-                CardState::Denied { message } => format!("denied: {}", one_line(message)),
+                CardState::Failed { message, .. } => format!("failed: {}", text::reveal_line(message)),
+                CardState::Stopped { message } => format!("stopped: {}", text::reveal_line(message)),
+                CardState::Denied { message } => format!("denied: {}", text::reveal_line(message)),
             };
             Some((true, format!("Tool: {} {state}", card.summary())))
         }

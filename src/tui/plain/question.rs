@@ -223,25 +223,20 @@ fn command(approval: &Approval) -> Vec<String> {
         seconds => format!("time limit {seconds} seconds"),
     });
     lines.push(format!("sandbox: {}", text::reveal(&command.sandbox)));
-    lines.extend(approval.proposal.notes.iter().map(|note| one_line(note)));
+    lines.extend(approval.proposal.notes.iter().map(|note| text::reveal_line(note)));
     if !approval.opens.is_empty() {
-        let opens: Vec<String> = approval.opens.iter().map(|opened| one_line(&opened.to_string())).collect();
+        let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
         let opens = opens.join(", ");
         lines.push(format!("it ran, and the sandbox kept it from {opens}; to allow it runs it again with that open, once"));
     }
     let count = approval.parts.len();
     for (at, part) in approval.parts.iter().enumerate() {
         let risk = if part.critical { "critical" } else { part.risk.as_str() };
-        let name = one_line(&part.text);
-        let (rule, why) = (one_line(&part.rule), one_line(&part.reason));
+        let name = text::reveal_line(&part.text);
+        let (rule, why) = (text::reveal_line(&part.rule), text::reveal_line(&part.reason));
         lines.push(format!("part {} of {count}: {name}", at + 1));
         lines.extend(part.input_from.map(|from| format!("  reads what part {} prints", from + 1)));
         lines.push(format!("  {} by {rule}: {why}; risk {risk}", part.verdict.as_str()));
     }
     lines
-}
-
-/// As one line that no terminal obeys.
-pub fn one_line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,6 @@
 //! What an event is in lines: the answer in whole lines, a call when it begins and when it is done.
 
 use super::paper::Paper;
-use super::question::one_line;
 use crate::protocol::{
     APPROVED_BY_YOU, CallId, ChangedFiles, ContextUse, Decision, EventKind, ListedModel, Proposal, RewindPoint, TaskId,
     ToolError, ToolStatus,
@@ -63,7 +62,7 @@ impl Teller {
         }
         match kind {
             EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
-                let summary = one_line(if summary.is_empty() { tool_name } else { summary });
+                let summary = text::reveal_line(if summary.is_empty() { tool_name } else { summary });
                 let call = Call { summary, printed: text::Cleaner::new(), last: String::new() };
                 self.calls.insert(tool_call_id.clone(), call);
             }
@@ -95,7 +94,7 @@ impl Teller {
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, output_text, error, proposal, .. } => {
                 let call = self.calls.remove(tool_call_id);
-                let summary = call.map_or_else(|| one_line(tool_name), |call| call.summary);
+                let summary = call.map_or_else(|| text::reveal_line(tool_name), |call| call.summary);
                 completed(&summary, (*status, *latency_ms), output_text, error.as_ref(), proposal.as_ref(), paper)?;
             }
             EventKind::ContextShown(filled) => context(filled, paper)?,
@@ -129,9 +128,9 @@ impl Teller {
                 0 => "no file".to_owned(),
                 count => format!("{count} files, {} added, {} removed", point.added, point.removed),
             };
-            let commands: Vec<String> = point.commands.iter().map(|command| one_line(command)).collect();
+            let commands: Vec<String> = point.commands.iter().map(|command| text::reveal_line(command)).collect();
             let ran = if commands.is_empty() { String::new() } else { format!("; ran {}", commands.join(", ")) };
-            paper.say(&format!("Prompt {}: {} ({files}{ran})", point.number, one_line(&point.prompt)))?;
+            paper.say(&format!("Prompt {}: {} ({files}{ran})", point.number, text::reveal_line(&point.prompt)))?;
         }
         if !points.is_empty() {
             let redo = if can_redo { "; /redo takes the last rewind back" } else { "" };
@@ -147,16 +146,16 @@ impl Teller {
         self.models_due -= 1;
         let new: Vec<&ListedModel> = models.iter().filter(|model| !self.models_said.contains(&model.facts.name)).collect();
         for model in new.iter().take(MODELS) {
-            let lacks = model.lacks.as_ref().map(|why| format!("; {}", one_line(why))).unwrap_or_default();
+            let lacks = model.lacks.as_ref().map(|why| format!("; {}", text::reveal_line(why))).unwrap_or_default();
             let window = figures::tokens(model.facts.context_window);
-            paper.say(&format!("Model: {}, window {window}{lacks}", one_line(&model.facts.name)))?;
+            paper.say(&format!("Model: {}, window {window}{lacks}", text::reveal_line(&model.facts.name)))?;
         }
         if new.len() > MODELS {
             paper.say(&format!("and {} more; `aye models` lists them", new.len() - MODELS))?;
         }
         self.models_said.extend(new.iter().map(|model| model.facts.name.clone()));
         for notice in notices {
-            paper.say(&format!("Note: {}", one_line(notice)))?;
+            paper.say(&format!("Note: {}", text::reveal_line(notice)))?;
         }
         if self.models_due == 0 {
             paper.say("/model and a name chooses one; `aye auth login` keeps a key")?;
@@ -203,14 +202,14 @@ impl Call {
         let mut lines = String::new();
         self.printed.push(chunk, &mut lines);
         if let Some(last) = lines.lines().rev().find(|line| !line.trim().is_empty()) {
-            self.last = one_line(last);
+            self.last = text::reveal_line(last);
         }
     }
 }
 
 /// Who let it run, or which rule.
 fn allowed_by(rule: &str) -> String {
-    if rule == APPROVED_BY_YOU { rule.to_owned() } else { format!("allowed by {}", one_line(rule)) }
+    if rule == APPROVED_BY_YOU { rule.to_owned() } else { format!("allowed by {}", text::reveal_line(rule)) }
 }
 
 /// Whether what was said until here is a whole answer, or stands before something else.
@@ -238,8 +237,10 @@ fn completed<W: Write>(
 ) -> io::Result<()> {
     let took = format!("{}.{} s", latency_ms / 1000, latency_ms % 1000 / 100);
     match (status, error) {
-        (ToolStatus::Denied, Some(error)) => paper.say(&format!("Tool: {summary} denied: {}", one_line(&error.message)))?,
-        (_, Some(error)) => paper.say(&format!("Tool: {summary} failed: {}", one_line(&error.message)))?,
+        (ToolStatus::Denied, Some(error)) => {
+            paper.say(&format!("Tool: {summary} denied: {}", text::reveal_line(&error.message)))?
+        }
+        (_, Some(error)) => paper.say(&format!("Tool: {summary} failed: {}", text::reveal_line(&error.message)))?,
         (_, None) => paper.say(&format!("Tool: {summary} done, {took}"))?,
     }
     if let Some(proposal) = proposal.filter(|proposal| !proposal.diff.is_empty() && error.is_none()) {
@@ -273,14 +274,14 @@ fn excerpt<W: Write>(output: &str, paper: &mut Paper<W>) -> io::Result<()> {
 fn context<W: Write>(filled: &ContextUse, paper: &mut Paper<W>) -> io::Result<()> {
     let (used, window) = (filled.used(), filled.window.max(1));
     let percent = used.saturating_mul(100) / window;
-    let model = one_line(&filled.model);
+    let model = text::reveal_line(&filled.model);
     paper.say(&format!(
         "Context of {model}: {} of {} tokens used, {percent} percent",
         figures::tokens(used),
         figures::tokens(window)
     ))?;
     for share in &filled.shares {
-        paper.say(&format!("  {}: {} tokens", one_line(&share.name), figures::tokens(share.tokens)))?;
+        paper.say(&format!("  {}: {} tokens", text::reveal_line(&share.name), figures::tokens(share.tokens)))?;
     }
     paper.say(&format!("/compact would free about {} tokens", figures::tokens(filled.compactable)))
 }
@@ -290,11 +291,11 @@ pub fn changes<W: Write>(changed: &ChangedFiles, paper: &mut Paper<W>) -> io::Re
     let Some(counts) = changed.counts() else { return paper.say("Nothing has changed.") };
     paper.say(&format!("Changed: {counts}"))?;
     for file in &changed.files {
-        let note = file.note.as_ref().map(|note| format!(": {}", one_line(note))).unwrap_or_default();
+        let note = file.note.as_ref().map(|note| format!(": {}", text::reveal_line(note))).unwrap_or_default();
         paper.say(&format!(
             "{} {}, {} added, {} removed{note}",
             file.status.letter(),
-            one_line(&file.path),
+            text::reveal_line(&file.path),
             file.added,
             file.removed
         ))?;
@@ -304,5 +305,5 @@ pub fn changes<W: Write>(changed: &ChangedFiles, paper: &mut Paper<W>) -> io::Re
     if changed.more_files > 0 {
         paper.say(&format!("and {} more files", changed.more_files))?;
     }
-    changed.notes.iter().try_for_each(|note| paper.say(&format!("Note: {}", one_line(note))))
+    changed.notes.iter().try_for_each(|note| paper.say(&format!("Note: {}", text::reveal_line(note))))
 }

@@ -85,7 +85,7 @@ impl Card {
     pub fn new(id: CallId, summary: &str) -> Self {
         Self {
             id,
-            summary: one_line(summary),
+            summary: text::clean_line(summary),
             state: CardState::Requested,
             rule: String::new(),
             held: String::new(),
@@ -108,7 +108,7 @@ impl Card {
     }
 
     pub fn started(&mut self, rule: &str, now: u64) {
-        self.rule = one_line(rule);
+        self.rule = text::clean_line(rule);
         self.is_preview = false;
         self.state = CardState::Running { since: now };
     }
@@ -126,7 +126,7 @@ impl Card {
         if let Some(proposal) = proposal {
             // A command is named by its line already.
             if !proposal.summary.is_empty() && !self.is_command() {
-                self.summary = one_line(&proposal.summary);
+                self.summary = text::clean_line(&proposal.summary);
             }
             if let Some(path) = proposal.paths.first() {
                 self.path = Some(text::clean(&path.to_string_lossy()).into_owned());
@@ -437,10 +437,6 @@ impl Live {
         let skip = (self.lines.len() + usize::from(open.is_some())).saturating_sub(TAIL);
         self.lines.iter().cloned().chain(open).skip(skip).collect()
     }
-}
-
-fn one_line(text: &str) -> String {
-    text::clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn seconds(latency_ms: u64) -> String {

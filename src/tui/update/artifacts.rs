@@ -34,7 +34,7 @@ pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
     let mut rows = vec![head];
     let room = usize::from(model.size.width.saturating_sub(GUTTER)).saturating_sub(BEFORE_NAME).max(1);
     for (index, artifact) in artifacts.iter().enumerate() {
-        let name = text::clean(&artifact.name).split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = text::clean_line(&artifact.name);
         let name = text::truncate(&name, room);
         rows.push(format!("{:>3}  {:>10}  {name}", index + 1, size(artifact.bytes)));
     }

@@ -43,9 +43,9 @@ pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     };
     let mut rows = vec![head];
     for command in &model.commands {
-        rows.push(format!("{}  {}  {}", command.id, state(command), line(&command.line)));
+        rows.push(format!("{}  {}  {}", command.id, state(command), text::clean_line(&command.line)));
         if !command.last_line.trim().is_empty() {
-            rows.push(format!("    {}", line(&command.last_line)));
+            rows.push(format!("    {}", text::clean_line(&command.last_line)));
         }
     }
     model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
@@ -77,7 +77,7 @@ pub fn words(model: &Model) -> Option<String> {
         .commands
         .iter()
         .filter(|one| one.state == RunningState::Running)
-        .map(|one| format!("{} {}", one.id, line(&one.line)))
+        .map(|one| format!("{} {}", one.id, text::clean_line(&one.line)))
         .collect();
     if running.is_empty() {
         return None;
@@ -88,10 +88,6 @@ pub fn words(model: &Model) -> Option<String> {
 fn state(command: &RunningCommand) -> String {
     match &command.state {
         RunningState::Running => "running".to_owned(),
-        RunningState::Ended { how } => line(how),
+        RunningState::Ended { how } => text::clean_line(how),
     }
-}
-
-fn line(words: &str) -> String {
-    text::clean(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,6 @@
 //! What is taken out of the session: copied, opened in the person's editor, exported.
 
 use super::keys::{hears, take};
-use super::queue;
 use crate::protocol::{Command, ExportForm};
 use crate::text;
 use crate::tui::clipboard::Clip;
@@ -99,7 +98,7 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
         Some(form) => (form, rest.trim()),
         // A word that could only be a form is none of them, and not a name that somebody meant.
         None if !words.is_empty() && !words.contains(['.', '/']) => {
-            let word = queue::line(words);
+            let word = text::clean_line(words);
             let word = text::truncate(&word, 24);
             return model.say(format!("`{word}` is none of md, json and html; the name of a file has a dot or a slash"), now);
         }

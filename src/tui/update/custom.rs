@@ -42,8 +42,8 @@ pub fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &m
         return true;
     }
     if command.wants_arguments() && arguments.trim().is_empty() {
-        let hint = command.argument_hint.as_deref().map(line).unwrap_or_default();
-        model.say(format!("say what for: `/{} {hint}`", line(&command.name)), now);
+        let hint = command.argument_hint.as_deref().map(text::reveal_line).unwrap_or_default();
+        model.say(format!("say what for: `/{} {hint}`", text::reveal_line(&command.name)), now);
         return true;
     }
     if is_ready(model, now) {
@@ -59,8 +59,4 @@ fn find(model: &Model, name: &str) -> Option<CustomCommand> {
     let built_in = BUILT_IN.iter().find(|(own, _)| *own == name);
     let built_in = built_in.map(|(name, text)| CustomCommand::parse((*name).to_owned(), "aye".to_owned(), text).0);
     built_in.or_else(|| model.menu.own.iter().find(|command| command.name == name).cloned())
-}
-
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

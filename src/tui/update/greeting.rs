@@ -28,7 +28,7 @@ pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<Inked> {
 
 /// In one row, whatever a title holds.
 fn last_here(model: &Model, words: &str) -> Inked {
-    let words = text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ").replace('·', model.glyphs.dot);
+    let words = text::reveal_line(words).replace('·', model.glyphs.dot);
     Inked::new(&words, Ink::of(Token::Muted))
 }
 
@@ -62,7 +62,7 @@ fn rules(model: &Model, start: &Start) -> Inked {
 /// `own`: a task of this very project.
 fn attempts(model: &Model, own: Option<&str>) -> Inked {
     let mut line = Inked::new("Try: ", Ink::of(Token::Muted));
-    let own = own.map(|own| text::reveal(own).split_whitespace().collect::<Vec<_>>().join(" "));
+    let own = own.map(|own| text::reveal_line(own));
     let usual = TRY.into_iter().skip(usize::from(own.is_some()));
     for words in own.iter().map(String::as_str).chain(usual) {
         line.push(words, Ink::of(Token::Text));

@@ -5,7 +5,7 @@ use crate::tui::clipboard::Clip;
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::Clicked;
 use crate::tui::transcript::{Point, Selection, Shape};
-use crate::tui::view::GUTTER;
+use crate::tui::view::{Click, GUTTER};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
@@ -25,13 +25,15 @@ pub struct Pointer {
     pub focused: Option<u64>,
     /// Where the button went down: the entry, and the cell of it.
     pressed: Option<(usize, Point)>,
+    /// The rows below the transcript that do something, as they were drawn.
+    pub strip: Vec<(u16, Click)>,
     /// Where a held pointer is, as long as it is at an edge, and when the view moves on.
     edge: Option<(MouseEvent, u64)>,
 }
 
 impl Pointer {
     pub fn new(is_ours: bool) -> Self {
-        Self { is_ours, focused: None, pressed: None, edge: None }
+        Self { is_ours, focused: None, pressed: None, strip: Vec::new(), edge: None }
     }
 
     pub fn deadline(&self) -> Option<u64> {
@@ -55,6 +57,7 @@ pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
         MouseEventKind::ScrollUp => wheel(model, true, now, effects),
         MouseEventKind::ScrollDown => wheel(model, false, now, effects),
         MouseEventKind::Down(MouseButton::Left) if model.panels.inbox().is_some() => point(model, event, now),
+        MouseEventKind::Down(MouseButton::Left) if takes_strip(model, event, now) => {}
         MouseEventKind::Down(MouseButton::Left) if takes_row(model, event, now, effects) => {}
         MouseEventKind::Down(MouseButton::Left) => {
             point(model, event, now);
@@ -79,10 +82,27 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
+/// Whether it was for a row that says how something is reached.
+fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
+    let clicked = model.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
+    let Some(click) = clicked.filter(|_| !brings_window(model, now) && !model.is_too_small()) else { return false };
+    model.dirty = true;
+    match click {
+        Click::End => model.transcript.follow(),
+        Click::Review if model.panels.is_open() => model.panels.turn(true, model.keys.last_text),
+        Click::Review => model.panels.open_current(model.keys.last_text),
+    }
+    true
+}
+
+/// Whether a click is the one that brought the window to the front.
+fn brings_window(model: &Model, now: u64) -> bool {
+    model.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
+}
+
 /// A click on a row of a list or a menu marks it, a click on the marked one takes it. Whether it was for one.
 fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let brings_window = model.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS);
-    if brings_window || model.panels.is_open() || model.reading.is_some() || model.is_too_small() {
+    if brings_window(model, now) || model.panels.is_open() || model.reading.is_some() || model.is_too_small() {
         return false;
     }
     let clicked = match model.list_mut() {
@@ -157,7 +177,7 @@ fn spot(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)
 
 fn press(model: &mut Model, event: MouseEvent, now: u64) {
     model.pointer.pressed = None;
-    if model.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS) {
+    if brings_window(model, now) {
         return;
     }
     model.dirty = true;

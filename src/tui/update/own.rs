@@ -1,8 +1,8 @@
 //! `!command` and `!!command`: what the person runs themselves. The model is told of the first with what is said next.
 
 use super::keys::take;
-use super::queue::line;
 use crate::protocol::{CallId, Command};
+use crate::text;
 use crate::tui::front::ModelAccess;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::task::Paused;
@@ -53,7 +53,7 @@ pub fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: 
     let whose = if shared { TOLD } else { UNTOLD };
     model.own = Some(Own { id: id.clone(), whose, paused: model.task.paused.take() });
     model.task.goes_on = true;
-    model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", line(command)))] }, now);
+    model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
 }
 
 /// What the card of this call says, where the person runs it.

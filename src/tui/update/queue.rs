@@ -62,7 +62,7 @@ fn list(model: &mut Model, now: u64) {
         vec![format!("waiting {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} {back} takes the last one back")];
     for waiting in &model.task.waiting {
         let when = if waiting.steer { "next step" } else { "after the task" };
-        rows.push(format!("{:>3}  {when}: {}", waiting.id, line(&waiting.text)));
+        rows.push(format!("{:>3}  {when}: {}", waiting.id, text::clean_line(&waiting.text)));
     }
     model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
@@ -170,9 +170,4 @@ fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
     if let Some(at) = prompts.iter().position(|waits| waits.trim() == prompt.trim()) {
         prompts.remove(at);
     }
-}
-
-/// As one line that no terminal obeys.
-pub fn line(words: &str) -> String {
-    text::clean(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

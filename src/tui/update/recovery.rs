@@ -46,13 +46,13 @@ pub fn told(model: &mut Model, kind: &EventKind) {
         EventKind::ToolCompleted { tool_call_id, status: ToolStatus::Succeeded, .. } => came_to(model, tool_call_id, Fate::Done),
         EventKind::ToolCompleted { tool_call_id, .. } => came_to(model, tool_call_id, Fate::NotDone),
         EventKind::QueueChanged { waiting } => {
-            let prompts: Vec<String> = waiting.iter().map(|Waiting { text, .. }| one_line(text)).collect();
+            let prompts: Vec<String> = waiting.iter().map(|Waiting { text, .. }| text::clean_line(text)).collect();
             if let Some(recovery) = here(model, !prompts.is_empty()) {
                 recovery.prompts = prompts;
             }
         }
         EventKind::DraftRestored { text } => {
-            let draft = one_line(text);
+            let draft = text::clean_line(text);
             if let Some(recovery) = here(model, !draft.is_empty()) {
                 recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
             }
@@ -71,8 +71,4 @@ fn here(model: &mut Model, says: bool) -> Option<&mut Recovery> {
         model.transcript.push(Kind::Recovery(Recovery::default()));
     }
     model.transcript.recovery_mut()
-}
-
-fn one_line(words: &str) -> String {
-    text::clean(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,5 @@
 //! A request that failed and is sent again: what is said of it, and the key that does not wait.
 
-use super::queue::line;
 use crate::protocol::{Command, FailureKind, Usage};
 use crate::text;
 use crate::tui::figures;
@@ -55,8 +54,8 @@ pub fn begins(model: &mut Model, failed: Failed, now: u64) {
     if model.task.activity == Activity::Stopping {
         return;
     }
-    let message = line(&message);
-    let request_id = request_id.map(|id| line(&id));
+    let message = text::clean_line(&message);
+    let request_id = request_id.map(|id| text::clean_line(&id));
     let at = now + delay_ms;
     let retry = Retry { at, attempt, max_attempts, kind, message, asked_ms, wasted, request_id, shows_id: false, clock };
     model.set_activity(Activity::Retrying(Box::new(retry)), now);

@@ -1,6 +1,5 @@
 //! A session that cannot be saved: what is said, and the two keys that go on.
 
-use super::queue::line;
 use crate::protocol::{Command, Failure, SessionStatus};
 use crate::text;
 use crate::tui::guard::{ALONE_MS, ARMING_MS};
@@ -27,7 +26,7 @@ impl Saving {
 
 /// Nothing can be saved, and nothing goes on; whether that is news.
 pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
-    let words = line(&failure.message);
+    let words = text::clean_line(&failure.message);
     // The same again: the keys do not begin anew under a finger.
     let same = model.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
     if !same {

@@ -126,7 +126,7 @@ pub fn typed(draft: &str) -> Option<&str> {
 pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
     let item = |text: String, words: &str, then: Then| {
         let name = text::reveal(&text).into_owned();
-        let words = text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = text::reveal_line(words);
         Item { text, name, words, then }
     };
     for command in WITH_NAMES {
@@ -292,7 +292,7 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
 
 /// What to say of a word that is no command, or has something behind it that it does not take.
 fn unknown(model: &Model, word: &str, typed: &str) -> String {
-    let shown = queue::line(typed);
+    let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
     if is_built_in(word) {
         return format!("`/{word}` has nothing behind it: there is no `/{shown}`");

@@ -1,7 +1,6 @@
 //! What was used up and what may be: `/cost`, `/budget`.
 
 use super::keys::{is_ready, take};
-use super::queue::line;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
 use crate::tui::figures::{about, amount, dollars, tokens};
@@ -144,7 +143,7 @@ pub fn budget_line(budget: &Budget) -> String {
         BudgetUnit::Steps => format!("{used:.0}"),
     };
     let most = most.map(|most| format!(", at most {}", amount(*unit, most))).unwrap_or_default();
-    format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), line(set_by))
+    format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), text::clean_line(set_by))
 }
 
 /// A limit in words, in any order: `task 1.50`, `2M tokens`, `steps 200`.

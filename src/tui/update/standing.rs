@@ -56,11 +56,8 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
         own("commands", format!("{} of your own", model.menu.own.len())),
     ];
     rows.extend(places.iter().cloned());
-    let rows: Vec<String> = rows.iter().map(|(name, fact)| format!("{:NAMES$}{}", line(name), line(fact))).collect();
+    let rows: Vec<String> =
+        rows.iter().map(|(name, fact)| format!("{:NAMES$}{}", text::reveal_line(name), text::reveal_line(fact))).collect();
     model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
     model.transcript.follow();
-}
-
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

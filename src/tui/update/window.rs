@@ -69,7 +69,7 @@ pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
         CompactionTrigger::Threshold => " because the window was nearly full",
         CompactionTrigger::TooLong => " because it was too long for the model",
     };
-    let focus = focus.as_ref().map(|focus| format!(", with regard to: {}", super::queue::line(focus))).unwrap_or_default();
+    let focus = focus.as_ref().map(|focus| format!(", with regard to: {}", text::clean_line(focus))).unwrap_or_default();
     let head = format!(
         "Compacted {} into a summary{why}{focus}\n{} → {} tokens, {}; /compact undo takes it back",
         messages(*summarised),

@@ -33,6 +33,8 @@ const LOW: u16 = 14;
 /// From this width on a session is shown beside the list of them.
 pub use sessions::WIDE as SESSIONS_WIDE;
 
+pub use strip::Click;
+
 /// The column of signs at the left of every band.
 pub const GUTTER: u16 = 2;
 
@@ -82,6 +84,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
         Some(Scroll { area: transcript, position })
     };
     strip::draw(model, &rows, strip, buffer);
+    model.pointer.strip = strip::clicks(&rows, strip);
     menu::draw(model, menu, buffer, now);
     let cursor = if helps {
         filter

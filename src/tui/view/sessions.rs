@@ -43,7 +43,7 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
         buffer.set_stringn(x + GUTTER, area.y, words, width, model.theme.style(Token::Muted));
         return;
     };
-    let facts: Vec<String> = look.facts.iter().map(|fact| text::truncate(&line(fact), width).into_owned()).collect();
+    let facts: Vec<String> = look.facts.iter().map(|fact| text::truncate(&text::reveal_line(fact), width).into_owned()).collect();
     let room = usize::from(area.height).saturating_sub(facts.len() + 1);
     let mut rows: Vec<(&str, String, Token)> = Vec::new();
     for one in &look.lines {
@@ -56,7 +56,8 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
             LookKind::Waits => (model.glyphs.waits, Token::Warn),
             LookKind::Note => (model.glyphs.note, Token::Muted),
         };
-        let words = if one.kind == LookKind::Answer { line(&unmarked(&one.text)) } else { line(&one.text) };
+        let words =
+            if one.kind == LookKind::Answer { text::reveal_line(&unmarked(&one.text)) } else { text::reveal_line(&one.text) };
         // What was said has two rows, what was done one.
         let most = if matches!(one.kind, LookKind::Prompt | LookKind::Answer) { 3 } else { 1 };
         let pieces = text::wrap(&words, width.max(1));
@@ -89,9 +90,4 @@ fn unmarked(answer: &str) -> String {
     let lines = answer.lines().filter(|line| !line.trim_start().starts_with("```"));
     let lines = lines.map(|line| line.trim_start_matches('#').replace("**", "").replace('`', ""));
     lines.collect::<Vec<_>>().join(" ")
-}
-
-/// As one line that no terminal obeys.
-fn line(words: &str) -> String {
-    text::reveal(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -18,6 +18,15 @@ use std::borrow::Cow;
 /// At least so many cells of what it says; what to press gives way.
 const WORDS: usize = 24;
 
+/// What a click on a row does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Click {
+    /// Goes to the end of the transcript.
+    End,
+    /// Opens what waits, or the next of it.
+    Review,
+}
+
 pub struct Row {
     sign: &'static str,
     words: String,
@@ -26,13 +35,14 @@ pub struct Row {
     token: Token,
     /// It names what waits for the person.
     asks: bool,
+    click: Option<Click>,
     /// What stands behind a dot gives way, the last first, before anything is cut.
     gives: bool,
 }
 
 impl Row {
     fn new(sign: &'static str, words: String, token: Token) -> Self {
-        Self { sign, words, right: &[], token, asks: false, gives: false }
+        Self { sign, words, right: &[], token, asks: false, click: None, gives: false }
     }
 }
 
@@ -46,10 +56,10 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some((new, below)) = transcript.unread(look) {
         let words = if new > 0 { status::counted(new, "new line") } else { format!("{} below", status::counted(below, "line")) };
         let words = format!("{words} {} end", glyphs.dot);
-        rows.push(Row::new(glyphs.down, words, Token::Accent));
+        rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
     }
     if let Some((words, right)) = approval::strip_words(&model.panels, width, &glyphs, now) {
-        rows.push(Row { right, asks: true, ..Row::new(glyphs.waits, words, Token::Warn) });
+        rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));
     if let Some(words) = saving::words(model, usize::from(width.saturating_sub(GUTTER))) {
@@ -145,7 +155,7 @@ fn browsed_words(model: &Model) -> Option<String> {
 
 /// What was said and the model has not heard, and what makes it hear it.
 fn prompts(model: &Model, width: u16) -> Vec<Row> {
-    let line = |prompt: &str| text::clean(prompt).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |prompt: &str| text::clean_line(prompt);
     let list = |lead: &str, prompts: &[&str]| {
         let between = format!(" {} ", model.glyphs.separator);
         let taken = usize::from(GUTTER) + text::width(lead) + 1 + between.len() * prompts.len().saturating_sub(1);
@@ -172,6 +182,11 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
         rows.push(row(list(&format!("{} queued{how}:", queued.len()), &queued), Token::Muted));
     }
     rows
+}
+
+/// The rows of the screen that can be clicked.
+pub fn clicks(rows: &[Row], area: Rect) -> Vec<(u16, Click)> {
+    (area.y..area.bottom()).zip(rows).filter_map(|(y, row)| Some((y, row.click?))).collect()
 }
 
 pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {

@@ -219,6 +219,34 @@ fn a_click_marks_a_row_of_a_list_and_another_one_takes_it() {
 }
 
 #[test]
+fn a_click_on_a_row_below_the_transcript_does_what_it_names() {
+    let click = |model: &mut Model, words: &str, at: u64| {
+        let screen = draw(model, at);
+        let (column, row) = place(&screen, words);
+        update(model, pointer(MouseEventKind::Down(MouseButton::Left), column, row), at);
+        draw(model, at)
+    };
+    let mut model = session(100, 24);
+    play(&mut model, 5000, "<pgup>");
+    let screen = click(&mut model, "below · end", 5200);
+    assert!(!screen.contains("below · end") && model.transcript.is_following(), "{screen}");
+    // While something is typed a question does not take the keyboard; a click gives it.
+    play(&mut model, 6000, "wait");
+    for id in ["a", "b"] {
+        tell(&mut model, EventKind::ApprovalRequested(edit_approval(id)), 6300);
+    }
+    assert!(!model.panels.is_open());
+    update(&mut model, Msg::Input(Input::FocusIn), 8000);
+    click(&mut model, "2 wait for you", 8100);
+    assert!(!model.panels.is_open(), "the click that brings the window to the front is none");
+    click(&mut model, "2 wait for you", 9000);
+    assert!(model.panels.is_open() && model.panels.place() == 1);
+    click(&mut model, "2 wait for you", 9500);
+    assert_eq!(model.panels.place(), 2, "the next one");
+    assert_eq!(model.composer.text(), "wait");
+}
+
+#[test]
 fn a_search_counts_goes_on_and_opens_what_is_folded() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<ctrl+t>/output 37");
