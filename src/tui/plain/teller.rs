@@ -238,7 +238,7 @@ fn completed<W: Write>(
     let took = format!("{}.{} s", latency_ms / 1000, latency_ms % 1000 / 100);
     match (status, error) {
         (ToolStatus::Denied, Some(error)) => {
-            paper.say(&format!("Tool: {summary} denied: {}", text::reveal_line(&error.message)))?
+            paper.say(&format!("Tool: {summary} denied: {}", text::reveal_line(&error.message)))?;
         }
         (_, Some(error)) => paper.say(&format!("Tool: {summary} failed: {}", text::reveal_line(&error.message)))?,
         (_, None) => paper.say(&format!("Tool: {summary} done, {took}"))?,

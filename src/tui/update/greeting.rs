@@ -62,7 +62,7 @@ fn rules(model: &Model, start: &Start) -> Inked {
 /// `own`: a task of this very project.
 fn attempts(model: &Model, own: Option<&str>) -> Inked {
     let mut line = Inked::new("Try: ", Ink::of(Token::Muted));
-    let own = own.map(|own| text::reveal_line(own));
+    let own = own.map(text::reveal_line);
     let usual = TRY.into_iter().skip(usize::from(own.is_some()));
     for words in own.iter().map(String::as_str).chain(usual) {
         line.push(words, Ink::of(Token::Text));
