@@ -64,7 +64,7 @@ use crate::store::Store;
 use cli::{Action, Answers, Common, Nesting, Stop};
 use exit::Exit;
 use place::Place;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use trouble::Trouble;
 
@@ -177,7 +177,23 @@ fn start_log(place: &Place, verbosity: u8) -> logging::Log {
 /// A line for the person, on stderr, with nothing in it that a terminal would obey.
 fn warn(message: &str) {
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
-    let _ = writeln!(std::io::stderr(), "aye{}", crate::text::clean(&message));
+    let message = format!("aye{}", crate::text::clean(&message));
+    let width = std::io::stderr().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
+    let message = width.map_or_else(|| message.clone(), |(width, _)| in_rows(&message, width.into()));
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+/// Broken between words. A line with a word that no row has room for is left to the terminal, which knows that it is one line.
+fn in_rows(message: &str, width: usize) -> String {
+    let mut rows = Vec::new();
+    for line in message.split('\n') {
+        if line.split(' ').any(|word| crate::text::width(word) > width) {
+            rows.push(line);
+        } else {
+            rows.extend(crate::text::wrap(line, width).into_iter().map(|range| &line[range]));
+        }
+    }
+    rows.join("\n")
 }
 
 /// What was asked for, on stdout; whoever closed it does not want it.
@@ -190,4 +206,16 @@ fn say(text: &str) {
 fn say_json(value: &impl serde::Serialize) {
     let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
     let _ = std::io::stdout().flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_rows;
+
+    #[test]
+    fn what_is_said_on_a_terminal_breaks_between_words_and_no_name_is_torn() {
+        let said = "aye: /home/me/.config/aye/policy.toml line 3: unknown key\n    3 \u{2502} allowd = [1]";
+        assert_eq!(in_rows(said, 40), "aye: /home/me/.config/aye/policy.toml\nline 3: unknown key\n    3 \u{2502} allowd = [1]");
+        assert_eq!(in_rows("at /a/very/long/name of a file", 10), "at /a/very/long/name of a file");
+    }
 }
