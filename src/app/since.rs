@@ -90,7 +90,13 @@ mod tests {
     use super::*;
 
     fn layer(scope: &str, version: Option<&str>) -> PolicyLayer {
-        PolicyLayer { scope: scope.to_owned(), bundle_version: version.map(str::to_owned), expires_at: None, file: None }
+        PolicyLayer {
+            scope: scope.to_owned(),
+            bundle_version: version.map(str::to_owned),
+            expires_at: None,
+            max_input_tokens: None,
+            file: None,
+        }
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub struct PolicyLayer {
     pub bundle_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<jiff::Timestamp>,
+    /// The most that a request may have, where that is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_input_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }

@@ -219,9 +219,15 @@ pub fn is_open(sandbox: &str) -> bool {
     ["none", "off"].iter().any(|word| sandbox.split([' ', ':', ',']).nth(1) == Some(*word))
 }
 
+/// The tokens that a request may have: of the model's, what the policy lets it be given.
+pub fn window(model: &Model) -> Option<u64> {
+    let layers = model.policy.layers.iter().filter_map(|layer| layer.max_input_tokens);
+    Some(layers.fold(model.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
+}
+
 fn context(model: &Model, left: Left) -> Item {
     let used = model.tally.context_tokens;
-    let Some(limit) = model.header.context_tokens.filter(|limit| *limit > 0) else {
+    let Some(limit) = window(model) else {
         return (if used > 0 { format!("ctx {}", tokens(used)) } else { String::new() }, Token::Muted);
     };
     let percent = used * 100 / limit;

@@ -34,6 +34,7 @@ impl Enforcer {
             scope: layer.scope.as_str().to_owned(),
             bundle_version: layer.bundle.version.clone(),
             expires_at: layer.bundle.expires_at,
+            max_input_tokens: layer.bundle.llm.max_input_tokens,
             file: layer.file.as_ref().map(|file| file.display().to_string()),
         };
         self.layers.iter().map(told).collect()

@@ -5,6 +5,7 @@ use crate::protocol::{Command, LookUp};
 use crate::text;
 use crate::tui::figures::{about, tokens};
 use crate::tui::model::{Effect, Model};
+use crate::tui::status;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Cells of the words before a fact.
@@ -20,7 +21,7 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
     let header = &model.header;
     let session = model.session.as_ref().map_or_else(|| "new, nothing was said yet".to_owned(), ToString::to_string);
     let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
-    let window = header.context_tokens.filter(|limit| *limit > 0);
+    let window = status::window(model);
     let used = model.tally.context_tokens;
     let context = match window {
         Some(limit) => format!("{} of {} tokens, {}%", tokens(used), tokens(limit), used * 100 / limit),

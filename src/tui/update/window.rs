@@ -5,7 +5,7 @@ use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
 use crate::text;
 use crate::tui::figures::tokens;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::status::counted;
+use crate::tui::status::{self, counted};
 use crate::tui::transcript::{Kind, Tone};
 
 /// From here on it is said in percent.
@@ -42,10 +42,10 @@ pub fn shown(model: &mut Model, filled: ContextUse) {
     model.transcript.follow();
 }
 
-/// How full it is: in percent where that is much, for a policy may have made it smaller than the model's.
+/// How full it is: in percent where that is much.
 pub fn filled(model: &Model) -> String {
     let used = model.tally.context_tokens;
-    match model.header.context_tokens.filter(|all| *all > 0).map(|all| used * 100 / all) {
+    match status::window(model).map(|all| used * 100 / all) {
         Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
         Some(_) | None => format!("Context {} tokens", tokens(used)),
     }

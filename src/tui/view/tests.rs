@@ -328,7 +328,7 @@ fn what_a_project_brings_can_be_read_before_the_answer() {
 fn a_policy_that_ends_soon_says_so_in_the_status_row() {
     let layer = |seconds: i64| PolicyLayer {
         expires_at: jiff::Timestamp::from_second(seconds).ok(),
-        ..PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, file: None }
+        ..PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None }
     };
     for (end, words) in [(3 * 3600, None), (1800, Some("policy ends 00:30 UTC")), (-1, Some("policy expired"))] {
         let mut model = model(60, 20);
@@ -362,7 +362,8 @@ fn what_never_goes_from_the_status_row_has_room_at_every_width() {
         model.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::Colours::True);
         model.header.mode = Mode::AutoEdit;
         model.header.sandbox = "sandbox off".to_owned();
-        let layer = PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, file: None };
+        let layer =
+            PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
         let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(400).ok(), ..layer }];
         tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
         let (row, colours) = status_row(&mut model);
@@ -376,7 +377,8 @@ fn what_never_goes_from_the_status_row_has_room_at_every_width() {
 #[test]
 fn the_end_of_a_policy_warns_in_its_last_ten_minutes_and_wakes_the_screen_for_that() {
     let mut model = model(120, 20);
-    let layer = PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, file: None };
+    let layer =
+        PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
     let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(3 * 3600).ok(), ..layer }];
     tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
     let mut at = 200;
@@ -406,6 +408,7 @@ fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowe
         scope: "user".to_owned(),
         bundle_version: Some("acme-dev".to_owned()),
         expires_at: jiff::Timestamp::from_second(1800).ok(),
+        max_input_tokens: None,
         file: Some("/c/policy.toml".to_owned()),
     };
     tell(&mut model, EventKind::PolicyInForce { layers: vec![layer], name: "user".to_owned(), message: None }, 100);
@@ -1074,4 +1077,23 @@ fn the_first_questions() {
     setup(&mut model, &[Input::Escape]);
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.is_ascii(), "{drawn}");
+}
+
+#[test]
+fn the_window_is_what_the_policy_leaves_of_that_of_the_model() {
+    let mut model = model(100, 24);
+    model.tally.context_tokens = 40_000;
+    let row = |model: &mut Model| picture(model, 100);
+    assert!(row(&mut model).contains("20% 40k/200k"));
+    let layer = |most| PolicyLayer {
+        scope: "user".to_owned(),
+        bundle_version: None,
+        expires_at: None,
+        max_input_tokens: most,
+        file: None,
+    };
+    let layers = vec![layer(None), layer(Some(50_000)), layer(Some(90_000))];
+    tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
+    let drawn = row(&mut model);
+    assert!(drawn.contains("80% 40k/50k"), "{drawn}");
 }
