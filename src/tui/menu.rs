@@ -27,6 +27,8 @@ pub struct Item {
     /// As it is shown.
     pub name: String,
     pub words: String,
+    /// Of a file.
+    pub tokens: Option<u64>,
     pub then: Then,
 }
 
@@ -297,7 +299,13 @@ mod tests {
 
     #[test]
     fn a_row_counts_only_once_it_was_seen() {
-        let item = |name: &str| Item { text: name.to_owned(), name: name.to_owned(), words: String::new(), then: Then::Run };
+        let item = |name: &str| Item {
+            text: name.to_owned(),
+            name: name.to_owned(),
+            words: String::new(),
+            tokens: None,
+            then: Then::Run,
+        };
         let mut menu = Menu::default();
         menu.typed(Some(Typing::Command("/mo".to_owned())));
         menu.set(vec![item("/mode"), item("/model")]);

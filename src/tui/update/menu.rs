@@ -114,7 +114,7 @@ fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     let text = menu::lines(&symbol.path, symbol.first, symbol.last)?;
     let name = shown(&format!("{} {}", symbol.kind, symbol.name));
     let words = format!("{}:{} ~{} tokens", shown(&symbol.path), symbol.first, tokens(symbol.tokens));
-    Some(Item { text, name, words, then: Then::Complete })
+    Some(Item { text, name, words, tokens: Some(symbol.tokens), then: Then::Complete })
 }
 
 /// As one line that no terminal obeys.
@@ -138,6 +138,10 @@ pub fn show_files(model: &mut Model) {
     let files = model.menu.files.as_ref().filter(|(asked, _)| asked == words);
     // A path that is there already, whole, has nothing to become.
     let is_whole = |file: &FoundFile| file.path == *words && !file.path.ends_with('/');
+    let whole = files.and_then(|(_, files)| files.iter().find(|file| is_whole(file)));
+    if let Some((named, count)) = whole.and_then(|file| Some((menu::named(&file.path)?, file.tokens?))) {
+        model.attached.weigh(named, count);
+    }
     let items: Vec<Item> = match files {
         Some((_, files)) if !files.iter().any(is_whole) => files.iter().filter_map(item).collect(),
         Some(_) | None => Vec::new(),
@@ -158,7 +162,7 @@ fn resource(resource: &ServerResource) -> Option<Item> {
     let about = if resource.is_template { "fill in what stands in { }" } else { resource.description.as_deref().unwrap_or("") };
     let words = [resource.name.as_str(), about].map(shown);
     let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" · ");
-    (!text.contains(is_odd)).then(|| Item { name: shown(&text), text, words, then: Then::Complete })
+    (!text.contains(is_odd)).then(|| Item { name: shown(&text), text, words, tokens: None, then: Then::Complete })
 }
 
 fn item(file: &FoundFile) -> Option<Item> {
@@ -167,7 +171,8 @@ fn item(file: &FoundFile) -> Option<Item> {
         Some(count) => format!("~{} tokens", tokens(count)),
         None => String::new(),
     };
-    Some(Item { text: menu::named(&file.path)?, name: shown(&file.path), words, then: Then::Complete })
+    let (text, name) = (menu::named(&file.path)?, shown(&file.path));
+    Some(Item { text, name, words, tokens: file.tokens, then: Then::Complete })
 }
 
 /// Whether the key was for the menu.
@@ -219,6 +224,9 @@ fn put(model: &mut Model, item: &Item, now: u64) {
         }
         Some(Typing::File { start, .. }) => {
             let start = *start;
+            if let Some(count) = item.tokens {
+                model.attached.weigh(item.text.clone(), count);
+            }
             let in_quotes = item.text.ends_with("/\"");
             if in_quotes {
                 // One goes on with what is in the folder.

@@ -127,7 +127,7 @@ pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<S
     let item = |text: String, words: &str, then: Then| {
         let name = text::reveal(&text).into_owned();
         let words = text::reveal_line(words);
-        Item { text, name, words, then }
+        Item { text, name, words, tokens: None, then }
     };
     for command in WITH_NAMES {
         if let Some(start) = draft.strip_prefix(command) {

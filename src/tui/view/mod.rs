@@ -182,6 +182,11 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         let words = format!("{} {} above ", model.glyphs.more, status::counted(model.composer.rows_above(), "line"));
         buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
     }
+    if let Some(words) = model.attached.sizes_in(|| model.composer.text(), usize::from(area.width).saturating_sub(8)) {
+        let words = format!(" {words} ");
+        let x = area.right().saturating_sub(text::width(&words) as u16 + 1);
+        buffer.set_stringn(x, area.bottom() - 1, &words, area.width.into(), faint);
+    }
     if model.composer.is_empty() {
         let read_only = match &model.access {
             Some(ModelAccess::ReadOnly { holder }) => Some(format!("read-only: {}", text::clean(holder))),

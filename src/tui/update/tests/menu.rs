@@ -191,3 +191,19 @@ fn edited(outcome: Result<String, String>) -> Msg {
     let edit = EditFile { what: Editable::Draft, name: "draft.md".to_owned(), text: String::new() };
     Msg::Edited(Box::new(edit), outcome)
 }
+
+#[test]
+fn below_the_draft_stands_how_large_the_files_are_that_it_names() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "read @mai");
+    files(&mut model, "mai", &["src/main.rs"], 1900);
+    play(&mut model, 2000, "<tab>");
+    assert_eq!(model.composer.text(), "read @src/main.rs ");
+    assert!(draw(&mut model, 2100).contains(" @src/main.rs ~1.2k tokens "));
+    // Typed to its end it is known too.
+    play(&mut model, 3000, "and @Cargo.toml");
+    files(&mut model, "Cargo.toml", &["Cargo.toml"], 3900);
+    assert!(draw(&mut model, 4000).contains(" @src/main.rs ~1.2k, @Cargo.toml ~1.2k tokens "));
+    play(&mut model, 5000, "<ctrl+u>");
+    assert!(!draw(&mut model, 5100).contains("tokens ─"));
+}
