@@ -13,6 +13,7 @@ use super::place::Place;
 use super::trouble::Trouble;
 use crate::agent;
 use crate::protocol::{Mode, SessionId};
+use crate::sys::memory;
 use crate::tui::{self, Ended, Front, Next, Outcome};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const NO_FAREWELL: Duration = Duration::from_millis(500);
 /// And whatever else still reads or writes beside it.
 const LEFTOVERS: Duration = Duration::from_secs(2);
+/// By then what a start runs has run.
+const STARTED: Duration = Duration::from_millis(1500);
 
 /// What the command line asks of the screen, or the screen that was there before.
 pub struct Request {
@@ -97,6 +100,11 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
     let left = runtime.block_on(async {
         let here = Here::new(&place, &policy);
         let (front, wires) = connect(look::options(&place, &here, common.color), request.prompt.clone(), request.typed.clone());
+        tokio::spawn(async {
+            tokio::time::sleep(STARTED).await;
+            memory::let_go_of_code();
+            memory::give_back();
+        });
         let Request { prompt, session: choice, before, .. } = request;
         let (events, own, asked) = (wires.events.clone(), here.clone(), before.clone());
         let mut opening = Opening {
@@ -146,7 +154,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
 
 /// A screen, and the other ends of what it is connected to.
 pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (Front, Wires) {
-    tui::on_let_go(crate::sys::memory::give_back);
+    tui::on_let_go(memory::give_back);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (start, receive_start) = oneshot::channel();

@@ -25,8 +25,69 @@ pub fn give_back() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back() {}
 
+/// Lets go of the pages of the program's own code, most of which ran once, to start it. What is called again comes back out of the
+/// cache of files, some pages at a time.
+#[cfg(target_os = "linux")]
+pub fn let_go_of_code() {
+    let (Ok(maps), Ok(program)) = (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe")) else {
+        return;
+    };
+    for (start, end) in code(&maps, &program.to_string_lossy()) {
+        #[expect(unsafe_code, reason = "no safe call gives up pages")]
+        // SAFETY: the range is a mapping of this very program that nobody can write to, so each page is as the file has it. It stays
+        // mapped: whoever runs in it meanwhile waits until the page is there again.
+        unsafe {
+            libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED);
+        }
+    }
+}
+
+/// Other systems are not known to keep it.
+#[cfg(not(target_os = "linux"))]
+pub fn let_go_of_code() {}
+
+/// Where the code of a program is mapped, and where that ends.
+#[cfg(target_os = "linux")]
+fn code<'m>(maps: &'m str, program: &'m str) -> impl Iterator<Item = (usize, usize)> + 'm {
+    maps.lines().filter_map(move |line| {
+        let mut fields = line.splitn(6, ' ');
+        let (range, kind) = (fields.next()?, fields.next()?);
+        let is_code = kind == "r-xp" && fields.last()?.trim_start() == program;
+        let (start, end) = range.split_once('-').filter(|_| is_code)?;
+        Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+    })
+}
+
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
+    #[test]
+    fn of_the_mappings_only_the_code_of_the_program_is_let_go_of() {
+        let maps = "55d0c0000000-55d0c0800000 r--p 00000000 fd:00 12                         /opt/my aye\n\
+                    55d0c0800000-55d0c1d00000 r-xp 00800000 fd:00 12                         /opt/my aye\n\
+                    55d0c1d00000-55d0c1e00000 rw-p 01d00000 fd:00 12                         /opt/my aye\n\
+                    7f0000000000-7f0000100000 r-xp 00000000 fd:00 13                         /usr/lib/libc.so.6\n\
+                    7f0000200000-7f0000300000 r-xp 00000000 00:00 0 \n";
+        assert_eq!(super::code(maps, "/opt/my aye").collect::<Vec<_>>(), [(0x55d0_c080_0000, 0x55d0_c1d0_0000)]);
+        assert_eq!(super::code(maps, "/opt/aye").count(), 0);
+    }
+
+    #[test]
+    fn what_was_let_go_of_runs_again() {
+        let resident = || {
+            let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let program = std::fs::read_link("/proc/self/exe").unwrap();
+            let mut lines =
+                smaps.lines().skip_while(|line| !(line.contains(" r-xp ") && line.ends_with(program.to_str().unwrap())));
+            let size = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+            size.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+        };
+        let before = resident();
+        super::let_go_of_code();
+        let after = resident();
+        assert!(after < before, "{after} of {before} kB are left");
+        assert_eq!(format!("{:?}", "1 2".split(' ').map(str::parse::<u8>).collect::<Vec<_>>()), "[Ok(1), Ok(2)]");
+    }
+
     #[test]
     fn what_is_in_use_is_as_it_was() {
         let pieces: Vec<Vec<u8>> = (0..=255_u8).map(|byte| vec![byte; 4096]).collect();
