@@ -8,7 +8,7 @@ use crate::tui::ink::{Frame, Join, Row};
 use crate::tui::theme::Token;
 use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 use std::ops::Range;
 
@@ -66,8 +66,8 @@ pub struct Marks {
     pub chosen: Option<usize>,
     pub selection: Option<Selection>,
     pub query: Option<Query>,
-    /// Which place of which entry is looked at.
-    pub current: Option<(usize, usize)>,
+    /// Where the chosen entry began in the last frame.
+    cursor: Option<Position>,
 }
 
 /// Rows of an entry that were drawn.
@@ -87,10 +87,19 @@ impl Marks {
     pub(super) fn shift(&mut self, mut shift: impl FnMut(&mut usize)) {
         self.chosen.iter_mut().for_each(&mut shift);
         self.selection.iter_mut().for_each(|selection| shift(&mut selection.entry));
-        self.current.iter_mut().for_each(|(entry, _)| shift(entry));
     }
 
-    pub(super) fn draw(&self, shown: Shown<'_>, buffer: &mut Buffer, look: Look<'_>) {
+    /// Where the chosen entry began in the last frame, if it was in it.
+    pub fn cursor(&self) -> Option<Position> {
+        self.cursor
+    }
+
+    /// A frame begins.
+    pub(super) fn begin(&mut self) {
+        self.cursor = None;
+    }
+
+    pub(super) fn draw(&mut self, shown: Shown<'_>, buffer: &mut Buffer, look: Look<'_>) {
         let Shown { entry, area, from, drawn } = shown;
         let top = area.y + drawn.skipped;
         let x = area.x + GUTTER;
@@ -103,6 +112,7 @@ impl Marks {
         };
         if self.chosen == Some(entry) {
             let style = look.theme.style(Token::Accent);
+            self.cursor = (top < area.bottom()).then_some(Position { x: area.x + 1, y: top });
             for y in (top..area.bottom()).take(drawn.rows.len()) {
                 buffer.set_stringn(area.x + 1, y, look.glyphs.chosen, 1, style);
             }

@@ -174,6 +174,7 @@ impl Transcript {
     /// Draws it; the number grows with every row the view moves down.
     pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: Look<'_>) -> u64 {
         self.settle_width(look);
+        self.marks.begin();
         self.height = area.height;
         let top = self.find_top(usize::from(area.height), look);
         self.remember(top, look);

@@ -93,7 +93,10 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     } else if has_no_composer(model) {
         filter
     } else {
-        Some(draw_composer(model, lower, buffer))
+        let drafted = draw_composer(model, lower, buffer);
+        // Where the keys go: what is looked for, what is gone through, or the draft.
+        let browsed = model.browse.as_ref().and(model.transcript.marks.cursor());
+        strip::cursor(&rows, strip).or(browsed).or(Some(drafted))
     };
     status::draw_status(model, bottom, buffer, now);
     status::draw_hints(model, hints, buffer, now);

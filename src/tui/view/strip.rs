@@ -11,7 +11,7 @@ use crate::tui::task::Paused;
 use crate::tui::theme::Token;
 use crate::tui::update::{commands, retry, saving};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 
@@ -36,13 +36,15 @@ pub struct Row {
     /// It names what waits for the person.
     asks: bool,
     click: Option<Click>,
+    /// Cells before the place where it is typed into.
+    typed: Option<usize>,
     /// What stands behind a dot gives way, the last first, before anything is cut.
     gives: bool,
 }
 
 impl Row {
     fn new(sign: &'static str, words: String, token: Token) -> Self {
-        Self { sign, words, right: &[], token, asks: false, click: None, gives: false }
+        Self { sign, words, right: &[], token, asks: false, click: None, typed: None, gives: false }
     }
 }
 
@@ -96,15 +98,19 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     }
     if let (Some(browse), Some(query)) = (&model.browse, browsed_words(model)) {
         let count = if query.is_empty() { String::new() } else { format!("  {}", browse.count()) };
-        let cursor = if browse.typing.is_some() { glyphs.cursor } else { "" };
         let found = query.is_empty() || browse.found.count() > 0;
-        let words = format!("/{query}{cursor}{count}");
-        rows.push(Row::new("", words, if found { Token::Accent } else { Token::Warn }));
+        let typed = browse.typing.is_some().then(|| 1 + text::width(&query));
+        let words = format!("/{query}{count}");
+        rows.push(Row { typed, ..Row::new("", words, if found { Token::Accent } else { Token::Warn }) });
     }
     if let Some(search) = &model.search {
         let none = if search.found { String::new() } else { format!(" {} no more", glyphs.dash) };
-        let words = format!("sent before: {}{}{none}", search.query, glyphs.cursor);
-        rows.push(Row::new("", words, if search.found { Token::Accent } else { Token::Warn }));
+        let words = format!("sent before: {}", search.query);
+        let typed = Some(text::width(&words));
+        rows.push(Row {
+            typed,
+            ..Row::new("", format!("{words}{none}"), if search.found { Token::Accent } else { Token::Warn })
+        });
     }
     // The last ones matter most; what waits for the person is said whatever else there is.
     while rows.len() > limit {
@@ -187,6 +193,13 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
 /// The rows of the screen that can be clicked.
 pub fn clicks(rows: &[Row], area: Rect) -> Vec<(u16, Click)> {
     (area.y..area.bottom()).zip(rows).filter_map(|(y, row)| Some((y, row.click?))).collect()
+}
+
+/// Where something is typed, if one of them is typed into.
+pub fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
+    let (y, typed) = (area.y..area.bottom()).zip(rows).find_map(|(y, row)| Some((y, row.typed?)))?;
+    let x = area.x + GUTTER + u16::try_from(typed).unwrap_or(u16::MAX / 2);
+    Some(Position { x: x.min(area.right().saturating_sub(1)), y })
 }
 
 pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {

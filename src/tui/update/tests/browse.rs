@@ -267,6 +267,32 @@ fn a_search_counts_goes_on_and_opens_what_is_folded() {
 }
 
 #[test]
+fn the_cursor_is_where_the_keys_go() {
+    let mut model = session(80, 24);
+    let cursor = |model: &mut Model, at: u64| {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 80, 24));
+        let drawn = crate::tui::view::draw(model, &mut buffer, at);
+        (drawn.cursor.map(|place| (place.x, place.y)), draw(model, at))
+    };
+    play(&mut model, 5000, "<ctrl+t>kk");
+    let (place_of, screen) = cursor(&mut model, 5100);
+    let entry = screen.lines().position(|line| line.chars().nth(1) == Some('▌')).unwrap_or(usize::MAX);
+    assert_eq!(place_of, Some((1, entry as u16)), "at the chosen entry\n{screen}");
+    play(&mut model, 5200, "/a好");
+    let (place_of, screen) = cursor(&mut model, 5300);
+    let row = screen.lines().position(|line| line.starts_with("  /a好")).expect("the search");
+    assert_eq!(place_of, Some((6, row as u16)), "behind what is looked for\n{screen}");
+    play(&mut model, 5400, "<esc><esc><esc>");
+    let (place_of, screen) = cursor(&mut model, 6500);
+    let row = screen.lines().position(|line| line.starts_with("❯  Ask")).expect("the composer");
+    assert_eq!(place_of, Some((2, row as u16)), "in the draft\n{screen}");
+    play(&mut model, 7000, "<ctrl+r>se");
+    let (place_of, screen) = cursor(&mut model, 7600);
+    let row = screen.lines().position(|line| line.starts_with("  sent before: se")).expect("the search");
+    assert_eq!(place_of, Some((17, row as u16)), "behind what was sent before\n{screen}");
+}
+
+#[test]
 fn a_question_that_opens_meanwhile_takes_no_keys_before_tab() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<ctrl+t>");
