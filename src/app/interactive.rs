@@ -13,7 +13,7 @@ use super::place::Place;
 use super::trouble::Trouble;
 use crate::agent;
 use crate::protocol::{Mode, SessionId};
-use crate::sys::memory;
+use crate::sys::{fatal, memory};
 use crate::tui::{self, Ended, Front, Next, Outcome};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -155,6 +155,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
 /// A screen, and the other ends of what it is connected to.
 pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (Front, Wires) {
     tui::on_let_go(memory::give_back);
+    fatal::before_death(tui::give_back_at_once);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (start, receive_start) = oneshot::channel();

@@ -178,8 +178,8 @@ fn start_log(place: &Place, verbosity: u8) -> logging::Log {
 fn warn(message: &str) {
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
     let message = format!("aye{}", crate::text::clean(&message));
-    let width = std::io::stderr().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
-    let message = width.map_or_else(|| message.clone(), |(width, _)| in_rows(&message, width.into()));
+    let width = std::io::stderr().is_terminal().then(crate::tui::columns).flatten();
+    let message = width.map_or_else(|| message.clone(), |width| in_rows(&message, width.into()));
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 

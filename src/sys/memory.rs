@@ -58,7 +58,8 @@ fn code<'m>(maps: &'m str, program: &'m str) -> impl Iterator<Item = (usize, usi
     })
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod tests {
     #[test]
     fn of_the_mappings_only_the_code_of_the_program_is_let_go_of() {

@@ -1,6 +1,7 @@
 //! The operating system: paths, atomic writes, processes, HTTP transport.
 
 pub mod clipboard;
+pub mod fatal;
 pub mod file;
 pub mod http;
 pub mod instance;

@@ -3,10 +3,14 @@
 use ratatui::buffer::Buffer;
 
 /// Signs that come with texts, and what stands for them.
-const PLAIN: [(&str, &str); 16] = [
+const PLAIN: [(&str, &str); 20] = [
     ("…", "~"),
     ("−", "-"),
     ("•", "*"),
+    ("◦", "-"),
+    ("▪", "+"),
+    ("☑", "x"),
+    ("☐", "o"),
     ("│", "|"),
     ("─", "-"),
     ("┼", "+"),

@@ -69,6 +69,6 @@ pub use host::run;
 pub use keymap::problems as key_problems;
 pub use onboarding::provider_of_key;
 pub use plain::run as run_plain;
-pub use terminal::Emulator;
+pub use terminal::{Emulator, columns, give_back_at_once};
 pub use theme::Colours;
 pub use update::COMMANDS;

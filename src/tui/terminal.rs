@@ -138,18 +138,35 @@ pub fn is_ours() -> bool {
     ENTERED.load(Ordering::SeqCst)
 }
 
+/// How wide the terminal is, if there is one.
+pub fn columns() -> Option<u16> {
+    crossterm::terminal::size().ok().map(|(width, _)| width)
+}
+
+/// What switches all of it off, in its order; nothing where it was done.
+fn off() -> Option<impl Iterator<Item = &'static [u8]>> {
+    if !ENTERED.swap(false, Ordering::SeqCst) {
+        return None;
+    }
+    let bits = PUSHED.swap(0, Ordering::SeqCst);
+    let pushed = Push::ALL.into_iter().rev().filter(move |what| bits & what.bit() != 0);
+    Some(pushed.map(Push::off).chain(std::iter::once(LEAVE)))
+}
+
+/// The same from a handler of a signal that ends the process: no lock and no memory is asked for. What the lines of the terminal do is
+/// put back by whoever calls.
+pub fn give_back_at_once() {
+    for bytes in off().into_iter().flatten() {
+        // It ends, whatever comes of this.
+        let _ = nix::unistd::write(io::stdout(), bytes);
+    }
+}
+
 /// Gives the terminal back once, however often it is called.
 fn restore() {
-    if !ENTERED.swap(false, Ordering::SeqCst) {
-        return;
-    }
+    let Some(off) = off() else { return };
     let mut output = io::stdout().lock();
-    let mut bytes = Vec::new();
-    let bits = PUSHED.swap(0, Ordering::SeqCst);
-    for what in Push::ALL.into_iter().rev().filter(|what| bits & what.bit() != 0) {
-        bytes.extend(what.off());
-    }
-    bytes.extend(LEAVE);
+    let bytes: Vec<u8> = off.flatten().copied().collect();
     // A terminal that is gone cannot be given back.
     let _ = output.write_all(&bytes);
     let _ = output.flush();

@@ -202,7 +202,8 @@ fn escape_stops_the_task_and_the_next_prompt_works() {
 fn the_terminal_is_restored_when_aye_is_told_to_end() {
     let server = Server::new([]);
     let project = Project::with(&server);
-    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
+    let fatal = [Signal::SIGABRT, Signal::SIGQUIT, Signal::SIGSEGV];
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT].into_iter().chain(fatal) {
         let mut terminal = project.open(&[]);
         terminal.wait_that("the composer is there", |screen| screen.contains('❯'));
         terminal.signal(signal);

@@ -142,7 +142,7 @@ pub fn packed_wide(panel: &Panel, at: usize, width: u16) -> usize {
     words + packed_lead(width) + packed_tail(panel, at, width).len()
 }
 
-/// A choice in few words. While something was not on the screen it says how much of it.
+/// A choice in few words. While something was not on the screen the first one says how much of it.
 pub fn packed_words(panel: &Panel, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
     match packed_more(panel, at) {
@@ -151,15 +151,12 @@ pub fn packed_words(panel: &Panel, at: usize) -> Cow<'_, str> {
     }
 }
 
-/// What stands before the count of what was not seen; nothing where the choice has its own words. Behind a digit the count needs a
-/// word, and is said once.
+/// What stands before the count of what was not seen, which the first choice says for all; nothing where it has its own words. Behind a
+/// digit the count needs a word.
 fn packed_more(panel: &Panel, at: usize) -> Option<&'static str> {
     let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
-    let choice = &panel.choices[at];
-    if !choice.key.letter.is_ascii_digit() {
-        return says_it(choice).then_some("");
-    }
-    (panel.choices.iter().position(says_it) == Some(at)).then_some("see ")
+    let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
+    (panel.choices.iter().position(says_it) == Some(at)).then_some(lead)
 }
 
 /// Between choices on one row.

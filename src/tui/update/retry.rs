@@ -103,7 +103,7 @@ pub fn details(retry: &Retry, dot: &str) -> Option<String> {
     let said = retry.kind == FailureKind::CutStream || what(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
     let id = retry.request_id.as_ref();
-    let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x request id".to_owned() });
+    let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x shows the request id".to_owned() });
     // Whoever asked for it wants to read all of it.
     let wasted = retry.wasted.clone().filter(|_| !retry.shows_id);
     let (first, last) = if retry.shows_id { (id, None) } else { (None, id) };

@@ -28,7 +28,7 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
         None => format!("{} tokens", tokens(used)),
     };
     let usage = model.tally.usage;
-    let cost = model.tally.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| about(cost, model.tally.is_estimated));
+    let cost = model.tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| about(cost, model.tally.is_estimated));
     let layers: Vec<String> = model
         .policy
         .layers

@@ -69,7 +69,8 @@ fn entry_rows(model: &Model, name: &str, words: &str, names: usize, width: u16) 
     let row = |name: &str, words: &str| {
         let gap = " ".repeat(names.saturating_sub(text::width(name)));
         Line::from(vec![
-            Span::styled(format!("{name}{gap}"), model.theme.style(Token::Accent)),
+            Span::styled(name.to_owned(), model.theme.style(Token::Accent)),
+            Span::raw(gap),
             Span::styled(words.to_owned(), model.theme.style(Token::Text)),
         ])
     };

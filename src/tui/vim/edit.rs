@@ -32,6 +32,17 @@ impl Vim {
         self.done(Did::Changed)
     }
 
+    /// What is kept in the place of what is selected, which is kept from then on.
+    pub(super) fn put_over(&mut self, area: &mut TextArea<'_>) -> Did {
+        let kept = self.register.clone();
+        let ends_line = self.selection(area).is_some_and(|(_, (row, column))| column >= Lines::new(area.lines()).length(row));
+        self.on_selection(area, 'd');
+        let taken = std::mem::replace(&mut self.register, kept);
+        self.put(area, ends_line);
+        self.register = taken;
+        self.done(Did::Changed)
+    }
+
     pub(super) fn replace(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
         let at = here(area);
         let lines = Lines::new(area.lines());
@@ -108,4 +119,10 @@ impl Vim {
         self.mode = Mode::Insert;
         self.done(did)
     }
+}
+
+/// On a letter, as far as the line has one.
+pub(super) fn rest(area: &mut TextArea<'_>) {
+    let at = here(area);
+    go(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });
 }

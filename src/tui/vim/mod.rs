@@ -4,10 +4,13 @@ mod edit;
 mod motion;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use edit::rest;
 use motion::{Find, Lines, Motion, Place};
 use tui_textarea::{CursorMove, TextArea};
+use undo::Undo;
 
 /// Larger counts mean nothing in a draft.
 const MOST: usize = 9_999;
@@ -54,7 +57,7 @@ enum Waits {
 }
 
 /// What was taken last.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Register {
     text: String,
     by_lines: bool,
@@ -82,6 +85,7 @@ pub struct Vim {
     typed: Vec<KeyEvent>,
     last_change: Vec<KeyEvent>,
     repeats: bool,
+    undo: Undo,
 }
 
 impl Default for Vim {
@@ -97,6 +101,7 @@ impl Default for Vim {
             typed: Vec::new(),
             last_change: Vec::new(),
             repeats: false,
+            undo: Undo::default(),
         }
     }
 }
@@ -122,12 +127,14 @@ impl Vim {
     pub fn begin_anew(&mut self) {
         (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, Waits::Nothing);
         self.typed.clear();
+        self.undo = Undo::default();
     }
 
     /// One key, while the draft has the keyboard.
     pub fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
         if !self.repeats {
             self.typed.push(key);
+            self.undo.begins(area);
         }
         let did = match self.mode {
             Mode::Insert => self.insert(area, key),
@@ -139,6 +146,7 @@ impl Vim {
         let is_idle =
             self.mode == Mode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == Waits::Nothing;
         if is_idle && !self.repeats {
+            self.undo.ends(area);
             let typed = std::mem::take(&mut self.typed);
             // What only repeats is no change of its own.
             if !typed.is_empty() && (did == Did::Changed || is_typing(&typed)) {
@@ -170,7 +178,8 @@ impl Vim {
         }
         let KeyCode::Char(letter) = key.code else { return Did::Nothing };
         if control {
-            return if letter == 'r' && self.waits == Waits::Nothing && area.redo() {
+            return if letter == 'r' && self.waits == Waits::Nothing && self.undo.again(area) {
+                rest(area);
                 self.done(Did::Changed)
             } else {
                 Did::Nothing
@@ -229,6 +238,10 @@ impl Vim {
             }
             'i' | 'a' if self.operator.is_some() || in_visual => self.waits = Waits::Object { around: letter == 'a' },
             'd' | 'c' | 'y' | 'x' | 's' | 'X' | 'S' | 'D' | 'C' | 'Y' if in_visual => return self.on_selection(area, letter),
+            'p' | 'P' if in_visual => return self.put_over(area),
+            'v' | 'V' => self.select(area, letter == 'V'),
+            // What is selected is not to be changed by what is meant for something else.
+            _ if in_visual => return self.done(Did::Moved),
             'd' | 'c' | 'y' => return self.operator(area, letter),
             _ if self.operator.is_some() => return self.done(Did::Moved),
             'x' => return self.with(area, Operator::Delete, Motion::Right),
@@ -240,16 +253,14 @@ impl Vim {
             'Y' => return self.rows(area, Operator::Yank),
             'p' | 'P' => return self.put(area, letter == 'p'),
             'u' => {
-                let changed = (0..self.times()).filter(|_| area.undo()).count() > 0;
-                let at = here(area);
-                go(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });
+                let changed = (0..self.times()).filter(|_| self.undo.back(area)).count() > 0;
+                rest(area);
                 return self.done(if changed { Did::Changed } else { Did::Moved });
             }
             'r' => self.waits = Waits::Replace,
             '~' => return self.turn_case(area),
             'J' => return self.join(area),
             '.' => return self.repeat(area),
-            'v' | 'V' => self.select(area, letter == 'V'),
             'i' | 'I' | 'a' | 'A' | 'o' | 'O' => return self.begin_insert(area, letter),
             // Nothing of Vim's is meant; in an empty draft it may be a key of the screen.
             _ => {
@@ -301,6 +312,13 @@ impl Vim {
     fn with(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> Did {
         let lines = Lines::new(area.lines());
         let from = here(area);
+        // On the last letter of a word that letter is all that is left of it.
+        let behind = Place { column: lines.behind(from), ..from };
+        if let (Operator::Change, Motion::WordForward { big }, 1) = (operator, motion, self.times())
+            && lines.word(from, big, false).end == behind.column
+        {
+            return self.apply(area, operator, &Extent::Letters(from, behind));
+        }
         // A changed word leaves the blanks behind it.
         let motion = match (operator, motion) {
             (Operator::Change, Motion::WordForward { big })

@@ -124,7 +124,7 @@ fn operators_take_what_vim_takes() {
         ("|one", "9rX", "|one"),
         ("|oNe", "3~", "On|E"),
         ("|one\n  two", "J", "one| two"),
-        ("|one", "ddu", "on|e"),
+        ("|one", "ddu", "|one"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
     }
@@ -190,4 +190,41 @@ proptest! {
         let undone = after(&text, &format!("{keys}uuuuuu"));
         prop_assert_eq!(undone.replace('|', ""), before.lines().join("\n"));
     }
+}
+
+#[test]
+fn what_was_typed_in_one_go_is_taken_back_in_one_go_and_made_again() {
+    for (text, keys, expected) in [
+        ("|one two", "A xyz⎋u", "one tw|o"),
+        ("|one two", "A xyz⎋u↻", "one two| xyz"),
+        ("|one two", "ciwabc⎋u", "|one two"),
+        ("|one two", "xxuu", "|one two"),
+        ("|one two", "xx2u", "|one two"),
+        ("|one two", "xxuu↻", "|ne two"),
+        ("|one\ntwo", "ddup", "one\n|one\ntwo"),
+        ("|one two", "dwAx⎋u", "tw|o"),
+        ("|one", "u", "|one"),
+    ] {
+        assert_eq!(after(text, keys), expected, "{text} {keys}");
+    }
+    let (mut vim, mut area) = (Vim::default(), text_area("|"));
+    press(&mut vim, &mut area, "hello world, and much more than fifty letters of it, for those are soon typed⎋u");
+    assert_eq!(shown(&area), "|", "all that was typed since the draft began");
+}
+
+#[test]
+fn a_changed_word_is_no_more_than_its_last_letter() {
+    assert_eq!(after("on|e two", "cwX⎋"), "on|X two");
+    assert_eq!(after("|a two", "cwX⎋"), "|X two");
+    assert_eq!(after("|one two", "cwX⎋"), "|X two");
+}
+
+#[test]
+fn what_is_selected_is_changed_by_no_key_that_means_something_else() {
+    for keys in ["viwou", "viwuU", "viwJ~", "vlri", "viw."] {
+        let (text, _) = ("one two", keys);
+        assert_eq!(after("|one two", keys).replace('|', ""), text, "{keys}");
+    }
+    assert_eq!(after("|one two", "yiwwviwp"), "one on|e");
+    assert_eq!(after("|one two", "yiwwviwp0P"), "tw|oone one");
 }

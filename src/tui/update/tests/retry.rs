@@ -169,7 +169,7 @@ fn what_the_provider_calls_the_request_stands_under_x_and_with_what_failed() {
     };
     let mut model = retrying(with_id(FailureKind::Overloaded));
     let screen = draw(&mut model, 10_000);
-    assert!(screen.contains("come back later · x request id") && !screen.contains("req_011"), "{screen}");
+    assert!(screen.contains("come back later · x shows the request id") && !screen.contains("req_011"), "{screen}");
     assert_eq!(play(&mut model, 12_000, "x"), [""; 0]);
     assert_eq!(wait(&mut model, 12_350), [""; 0], "it asks for nothing");
     let screen = draw(&mut model, 12_400);
