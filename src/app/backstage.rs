@@ -101,6 +101,8 @@ pub struct Backstage {
     pub project: Option<Brought>,
     pub session: Beginning,
     pub model: Result<Arc<dyn Model>, NoModel>,
+    /// The name that was given, there or in the configuration.
+    pub wanted: Option<String>,
     /// Whether it is left to aye which one.
     pub open: bool,
     pub rules: Arc<PersonsRules>,
@@ -131,6 +133,7 @@ impl Backstage {
             max_steps,
             desk,
             watch,
+            wanted,
             sets_up,
         } = self;
         let commands = desk.answer(commands);
@@ -187,7 +190,7 @@ impl Backstage {
             Some(hints) => hints.await.unwrap_or_default(),
             None => (None, None),
         };
-        let (header, model_access) = head(&place, &policy, &model, &standing);
+        let (header, model_access) = head(&place, &policy, (&model, wanted), &standing);
         let is_first = sets_up && session.is_new() && open && model.is_err() && super::setup::is_first(&place);
         let trust = asks.then(|| Trust {
             place: place.workspace_for_people(),
@@ -299,7 +302,7 @@ async fn look_on(
     let commands = past.clone().answer(place.clone(), commands, events.clone());
     let own = place.clone();
     let Ok(standing) = tokio::task::spawn_blocking(move || Standing::find(&own, false)).await else { return };
-    let (header, _) = head(&place, &policy, &model, &standing);
+    let (header, _) = head(&place, &policy, (&model, None), &standing);
     let history = past.events(&tail.records);
     let (older, trust, last_here, attempt) = (tail.before, None, None, None);
     // Nobody waits for it any more when the screen is gone.
@@ -338,13 +341,16 @@ fn with_project(
     })
 }
 
-fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>, standing: &Standing) -> (Header, ModelAccess) {
+fn head(
+    place: &Place,
+    policy: &Policy,
+    (model, wanted): (&Result<Arc<dyn Model>, NoModel>, Option<String>),
+    standing: &Standing,
+) -> (Header, ModelAccess) {
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     let access = match model {
         Ok(_) => ModelAccess::Ready,
-        Err(error) => {
-            ModelAccess::NoKey { message: error.to_string(), model: place.settings.default_model_name().map(str::to_owned) }
-        }
+        Err(error) => ModelAccess::NoKey { message: error.to_string(), model: wanted },
     };
     let model = model.as_ref().ok();
     let header = Header {

@@ -61,6 +61,7 @@ impl Opening {
         let wanted = same.as_deref().or(common.model.as_deref());
         let model = ModelsHere::new(&place).choose(wanted, chosen.as_ref());
         let open = local::is_open(&place.settings, wanted, chosen.as_ref());
+        let wanted = wanted.or(place.settings.default_model_name()).map(str::to_owned);
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
         }
@@ -78,8 +79,22 @@ impl Opening {
         let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &name).with_log(store.clone()));
         let session = begin(store, &place, &policy, chosen, (&name, common.take_over && before.is_none()))?;
         let (file, max_steps) = (common.policy, common.max_steps);
-        let backstage =
-            Backstage { place, moved, policy, project, session, model, open, rules, file, max_steps, desk, watch, sets_up };
+        let backstage = Backstage {
+            place,
+            moved,
+            policy,
+            project,
+            session,
+            model,
+            wanted,
+            open,
+            rules,
+            file,
+            max_steps,
+            desk,
+            watch,
+            sets_up,
+        };
         Ok(Opened::One(Box::new(backstage)))
     }
 }

@@ -347,8 +347,20 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         (true, true) if commands::runs_command(model) => vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"],
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
         (true, false) => vec!["enter queue", "esc stop", new_line],
-        (false, true) => vec!["enter send", new_line, "/ commands", "@ files", "ctrl+p palette"],
-        (false, false) => vec!["enter send", new_line, "ctrl+c clear"],
+        (false, true) => vec![enter(model), new_line, "/ commands", "@ files", "ctrl+p palette"],
+        (false, false) => vec![enter(model), new_line, "ctrl+c clear"],
+    }
+}
+
+/// What Enter does, the row above said it or not.
+fn enter(model: &Model) -> &'static str {
+    let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
+    if replaces {
+        "enter replaces the key"
+    } else if model.said.is_some() && model.keys.no_key_said.is_some() {
+        "enter adds a key"
+    } else {
+        "enter send"
     }
 }
 
