@@ -122,7 +122,7 @@ impl Onboarding {
 
     fn models_words(&self) -> String {
         let now = match &self.found.model_now {
-            Some(model) => format!("Now {model} answers.\n"),
+            Some(model) => format!("New sessions ask {model}.\n"),
             None => "No model answers yet.\n".to_owned(),
         };
         let found = if self.found.models.is_empty() {
