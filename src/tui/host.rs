@@ -8,14 +8,14 @@ use super::input::{Answer, Input, Reader};
 use super::model::{EditFile, Effect, Model};
 use super::pace::Pace;
 use super::status;
-use super::terminal::{self, Modes, Push};
+use super::terminal::{self, Modes, Ours, Push};
 use super::update::{Msg, begin, is_text, update};
 use super::view;
 use super::wires::{Began, Beginning, Inlet, Outlet};
 use crate::text;
 use ratatui::layout::Size;
 use std::collections::VecDeque;
-use std::io::{self, Stdout};
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,10 +33,9 @@ const STOP_GRACE: Duration = Duration::from_millis(200);
 
 /// Shows the screen until the person leaves or a signal ends it; the terminal is as before when it returns.
 pub async fn run(front: Front) -> io::Result<Outcome> {
-    let mut stdout = io::stdout();
     let size = terminal_size();
-    let modes = Modes::enter(&mut stdout, &front.options.emulator)?;
-    let mut host = Host::new(front, modes, stdout, size)?;
+    let modes = Modes::enter(&mut io::stdout(), &front.options.emulator)?;
+    let mut host = Host::new(front, modes, size)?;
     let ended = host.run().await;
     host.hear_answers().await;
     let Host { model, modes, reader, inputs, .. } = host;
@@ -70,7 +69,7 @@ fn terminal_size() -> Size {
 
 struct Host {
     model: Model,
-    display: Display<io::BufWriter<Stdout>>,
+    display: Display<io::BufWriter<Ours>>,
     modes: Option<Modes>,
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
@@ -114,7 +113,7 @@ enum Happened {
 }
 
 impl Host {
-    fn new(front: Front, modes: Modes, stdout: Stdout, size: Size) -> io::Result<Self> {
+    fn new(front: Front, modes: Modes, size: Size) -> io::Result<Self> {
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         let colours = Arc::new(Notify::new());
         let bell = Arc::clone(&colours);
@@ -123,7 +122,7 @@ impl Host {
         model.composer.insert(&front.typed);
         Ok(Self {
             model,
-            display: Display::new(io::BufWriter::with_capacity(64 << 10, stdout), size),
+            display: Display::new(io::BufWriter::with_capacity(64 << 10, Ours), size),
             modes: Some(modes),
             reader: Some(reader),
             inputs,

@@ -117,7 +117,24 @@ impl Modes {
 
 impl Drop for Modes {
     fn drop(&mut self) {
-        restore();
+        restore(|| ());
+    }
+}
+
+/// Where frames are written: nothing, once the terminal was given back. A panic elsewhere may do that in the middle of one, whose rest
+/// would hide the cursor again.
+#[derive(Debug)]
+pub struct Ours;
+
+impl Write for Ours {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Held while it is looked at and written: `restore` waits for it.
+        let mut output = io::stdout().lock();
+        if is_ours() { output.write(bytes) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
     }
 }
 
@@ -143,42 +160,45 @@ pub fn columns() -> Option<u16> {
     crossterm::terminal::size().ok().map(|(width, _)| width)
 }
 
-/// What switches all of it off, in its order; nothing where it was done.
-fn off() -> Option<impl Iterator<Item = &'static [u8]>> {
-    if !ENTERED.swap(false, Ordering::SeqCst) {
-        return None;
-    }
+/// What switches all of it off, in its order.
+fn off() -> impl Iterator<Item = &'static [u8]> {
     let bits = PUSHED.swap(0, Ordering::SeqCst);
     let pushed = Push::ALL.into_iter().rev().filter(move |what| bits & what.bit() != 0);
-    Some(pushed.map(Push::off).chain(std::iter::once(LEAVE)))
+    pushed.map(Push::off).chain(std::iter::once(LEAVE))
 }
 
-/// The same from a handler of a signal that ends the process: no lock and no memory is asked for. What the lines of the terminal do is
-/// put back by whoever calls.
+/// Gives the terminal back from a handler of a signal that ends the process: no lock and no memory is asked for. What the lines of the
+/// terminal do is put back by whoever calls.
 pub fn give_back_at_once() {
-    for bytes in off().into_iter().flatten() {
+    if !ENTERED.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    for bytes in off() {
         // It ends, whatever comes of this.
         let _ = nix::unistd::write(io::stdout(), bytes);
     }
 }
 
-/// Gives the terminal back once, however often it is called.
-fn restore() {
-    let Some(off) = off() else { return };
-    let mut output = io::stdout().lock();
-    let bytes: Vec<u8> = off.flatten().copied().collect();
+/// Gives the terminal back once, however often it is called, and does this then. Whoever else gives it back meanwhile waits until both
+/// are done: the process may end right after.
+fn restore(then: impl FnOnce()) {
+    // Where it was never taken, nobody waits for whoever writes.
+    let output = is_ours().then(|| io::stdout().lock());
+    let Some(mut output) = output.filter(|_| is_ours()) else { return then() };
+    let bytes: Vec<u8> = off().flatten().copied().collect();
     // A terminal that is gone cannot be given back.
     let _ = output.write_all(&bytes);
     let _ = output.flush();
     let _ = crossterm::terminal::disable_raw_mode();
+    then();
+    ENTERED.store(false, Ordering::SeqCst);
 }
 
 fn restore_on_panic() {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            restore();
-            before(info);
+            restore(|| before(info));
         }));
     });
 }

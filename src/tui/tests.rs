@@ -136,7 +136,17 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                         tell(text("THE END\n"));
                         done(&tell);
                     }
-                    "panic" => panic!("this is a test"),
+                    "panic" => {
+                        // Frames are drawn all the while.
+                        let told = events.clone();
+                        tokio::spawn(async move {
+                            while told.send(event(text("more and more "))).is_ok() {
+                                tokio::time::sleep(Duration::from_millis(1)).await;
+                            }
+                        });
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        panic!("this is a test");
+                    }
                     _ => done(&tell),
                 }
             }
@@ -178,6 +188,7 @@ fn done(tell: &impl Fn(EventKind) -> bool) {
 #[ignore = "is run by the other tests, in a terminal"]
 fn inside_the_terminal() {
     let Ok(scene) = std::env::var("AYE_TEST_SCENE") else { return };
+    let is_panic = scene == "panic";
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let (commands, received) = mpsc::channel(16);
@@ -189,7 +200,13 @@ fn inside_the_terminal() {
             ModelAccess::Ready
         };
         begin.send(Start { model_access: access, ..super::samples::start() }).unwrap();
-        if scene == "panic" {
+        if is_panic {
+            // Saying it takes long enough for the screen to end meanwhile.
+            let says = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                std::thread::sleep(Duration::from_millis(300));
+                says(info);
+            }));
             let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));
             let (typed, ahead) = (String::new(), mpsc::unbounded_channel().1);
             let front = Front { commands, events, options: options(), prompt: None, typed, start, ahead, editor };
@@ -205,6 +222,10 @@ fn inside_the_terminal() {
     });
     if reads_lines() {
         println!("COOKED");
+    }
+    if is_panic {
+        // As a program ends: nobody waits for what another thread still says.
+        std::process::exit(101);
     }
     if let Some(outcome) = outcome {
         let outcome = outcome.unwrap();
