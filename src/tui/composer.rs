@@ -50,8 +50,10 @@ impl Composer {
 
     /// Which of Vim's modes it is in, while that is not the one in which letters are text.
     pub fn vim_mode(&self) -> Option<&'static str> {
-        match self.vim.as_ref()?.mode() {
+        let vim = self.vim.as_ref()?;
+        match vim.mode() {
             Mode::Insert => None,
+            _ if vim.is_in_line() => Some("COMMAND"),
             Mode::Normal => Some("NORMAL"),
             Mode::Visual { by_lines: false } => Some("VISUAL"),
             Mode::Visual { by_lines: true } => Some("VISUAL LINE"),

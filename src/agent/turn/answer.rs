@@ -197,7 +197,7 @@ impl Machine {
         let Some(delay_ms) = delay_ms else {
             let mut failure = error.failure;
             if let Some(wait) = error.retry_after.filter(|_| attempt <= self.options.backoff.max_retries) {
-                failure.hint = format!("the provider asks to wait {} min; /continue then", wait.as_secs().div_ceil(60));
+                failure.hint = format!("the provider asks to wait {}; /continue then", in_minutes(wait));
             }
             return self.pause(failure);
         };
@@ -275,6 +275,15 @@ impl Machine {
                 Some(failure) => self.forbidden(failure),
             }
         }
+    }
+}
+
+/// As long or longer: who comes back then is not too early.
+fn in_minutes(wait: Duration) -> String {
+    match wait.as_secs().div_ceil(60) {
+        minutes @ 0..60 => format!("{minutes} min"),
+        minutes if minutes.is_multiple_of(60) => format!("{} h", minutes / 60),
+        minutes => format!("{} h {} min", minutes / 60, minutes % 60),
     }
 }
 

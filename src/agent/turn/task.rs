@@ -1,7 +1,7 @@
 //! A task from its prompt to its end, step by step.
 
 use super::super::limits::STEP_WARNING_PERCENT;
-use super::{Approver, Effect, Machine, Moment, Phase, Stream, Task};
+use super::{Approver, CallState, Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
 use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage, counted};
 
@@ -253,7 +253,12 @@ impl Machine {
             return self.notice("files are being put back; say it again in a moment");
         }
         if self.is_busy() && !paused {
-            return self.emit(EventKind::Notice { message: "the task is running already".to_owned() });
+            let asks = |task: &Task| matches!(&task.phase, Phase::Working(calls) if calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown)));
+            return self.notice(if self.task.as_ref().is_some_and(asks) {
+                "a question waits for you: answered, the task goes on"
+            } else {
+                "the task is running already"
+            });
         }
         if !paused {
             if let Some(task) = self.ended.take() {

@@ -73,7 +73,7 @@ fn over_budget(hint: &str) -> Paused {
     Paused { ways, wants_key: false }
 }
 
-fn where_it_paused(model: &Model) -> String {
+pub fn where_it_paused(model: &Model) -> String {
     match model.task.step {
         0 => "paused".to_owned(),
         step => format!("paused at step {step}"),
@@ -122,8 +122,10 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
     };
     let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
     let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
+    let other = matches!(failure.kind, FailureKind::NotFound | FailureKind::Billing | FailureKind::RateLimited);
+    let other = if other { "\n/model asks another model" } else { "" };
     let request = failure.request_id.as_ref().map(|id| format!("\nrequest {id}")).unwrap_or_default();
-    format!("{message}\n{}{login}{request}", failure.hint)
+    format!("{message}\n{}{login}{other}{request}", failure.hint)
 }
 
 /// What streamed until now counts no more; it stays in sight, marked so.

@@ -1,11 +1,13 @@
 //! Which model answers: `/model`, `/effort`, and the list to choose from.
 
+use super::failures;
 use super::keys::{has_session, is_ready, take};
 use crate::protocol::{Command, Effort, ListedModel, ModelFacts};
 use crate::text;
 use crate::tui::front::ModelAccess;
 use crate::tui::model::{Effect, Model};
 use crate::tui::models::{Choice, ModelPicker};
+use crate::tui::task::Paused;
 use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -88,6 +90,10 @@ pub fn known(model: &mut Model, facts: ModelFacts) {
 pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
     if matches!(model.access, Some(ModelAccess::NoKey { .. })) {
         model.access = Some(ModelAccess::Ready);
+    }
+    // The key that was refused is not the one that is used from now on.
+    if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {
+        model.task.paused = Some(Paused::new(failures::where_it_paused(model)));
     }
     known(model, facts);
     model.header.effort = effort;

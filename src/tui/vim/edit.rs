@@ -1,8 +1,12 @@
 //! Commands that change the text without a motion.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Did, Mode, Register, Vim, cut, go, here, line_end};
+use super::{Did, Extent, MOST_AGAIN, Mode, Operator, Register, Vim, cut, go, here, line_end};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
+
+/// One step to the right.
+const STEP: &str = "    ";
 
 impl Vim {
     pub(super) fn put(&mut self, area: &mut TextArea<'_>, behind: bool) -> Did {
@@ -64,14 +68,55 @@ impl Vim {
         let from = here(area);
         let lines = Lines::new(area.lines());
         let Some(to) = lines.to(from, Motion::Right, self.times()) else { return self.done(Did::Moved) };
-        let turn = |letter: char| -> String {
-            if letter.is_uppercase() { letter.to_lowercase().collect() } else { letter.to_uppercase().collect() }
+        self.write_over(area, &Extent::Letters(from, to), &in_case(Operator::TurnCase));
+        let lines = Lines::new(area.lines());
+        go(area, Place { column: to.column.min(lines.last(to.row)), ..to });
+        self.done(Did::Changed)
+    }
+
+    /// Every letter in it becomes what this makes of it.
+    pub(super) fn write_over(&mut self, area: &mut TextArea<'_>, extent: &Extent, made: &dyn Fn(char) -> String) -> Did {
+        let lines = Lines::new(area.lines());
+        let at = here(area);
+        let (from, to, back) = match *extent {
+            Extent::Letters(from, to) => (from, to, from),
+            Extent::Rows(first, last) => {
+                let from = Place { row: first, column: 0 };
+                (from, line_end(&lines, Place { row: last, column: 0 }), Place { row: first.min(at.row), ..at })
+            }
         };
-        let turned: String = lines.between(from, to).chars().map(turn).collect();
+        let words: String = lines
+            .between(from, to)
+            .chars()
+            .map(|letter| if letter == '\n' { letter.to_string() } else { made(letter) })
+            .collect();
         cut(area, from, to);
-        area.insert_str(turned);
-        let (at, lines) = (here(area), Lines::new(area.lines()));
-        go(area, Place { column: at.column.min(lines.last(at.row)), ..at });
+        go(area, from);
+        area.insert_str(words);
+        go(area, back);
+        rest(area);
+        self.done(Did::Changed)
+    }
+
+    /// Whole rows go one step to the right, or as far back as they are in.
+    pub(super) fn shift(&mut self, area: &mut TextArea<'_>, right: bool, extent: &Extent) -> Did {
+        let (first, last) = match *extent {
+            Extent::Letters(from, to) => (from.row, to.row),
+            Extent::Rows(first, last) => (first, last),
+        };
+        for row in first..=last {
+            let lines = Lines::new(area.lines());
+            let start = Place { row, column: 0 };
+            if right && lines.length(row) > 0 {
+                go(area, start);
+                area.insert_str(STEP);
+            } else if !right {
+                let blanks = area.lines()[row].chars().take(STEP.len()).take_while(|letter| *letter == ' ').count();
+                let is_tab = usize::from(area.lines()[row].starts_with('\t'));
+                cut(area, start, Place { row, column: blanks.max(is_tab) });
+            }
+        }
+        go(area, Place { row: first, column: Lines::new(area.lines()).first_letter(first) });
         self.done(Did::Changed)
     }
 
@@ -98,6 +143,7 @@ impl Vim {
 
     pub(super) fn begin_insert(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
         let (at, lines) = (here(area), Lines::new(area.lines()));
+        let times = self.times();
         let mut did = Did::Moved;
         match letter {
             'I' => go(area, lines.to(at, Motion::FirstLetter, 1).unwrap_or(at)),
@@ -116,8 +162,88 @@ impl Vim {
             }
             _ => {}
         }
-        self.mode = Mode::Insert;
+        self.inserts(times, matches!(letter, 'o' | 'O'));
+        self.overtypes = letter == 'R';
         self.done(did)
+    }
+
+    /// A key of insert mode: all but the way out is typed by whoever has the draft.
+    pub(super) fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
+        if key.code != KeyCode::Esc {
+            let is_letter =
+                matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+            let (at, lines) = (here(area), Lines::new(area.lines()));
+            if self.overtypes && is_letter && at.column < lines.length(at.row) {
+                cut(area, at, Place { column: lines.behind(at), ..at });
+            }
+            return Did::Nothing;
+        }
+        if area.is_empty() {
+            // There is nothing to give commands to: it stops the task, as everywhere.
+            return Did::Nothing;
+        }
+        self.mode = Mode::Normal;
+        let again = (self.insert_times - 1).min(MOST_AGAIN / self.inserted.len().max(1));
+        for _ in 0..again {
+            if self.inserts_rows {
+                go(area, line_end(&Lines::new(area.lines()), here(area)));
+                area.insert_newline();
+            }
+            for key in &self.inserted {
+                area.input(*key);
+            }
+        }
+        let lines = Lines::new(area.lines());
+        let at = here(area);
+        go(area, Place { column: if at.column > 0 { lines.before(at) } else { 0 }, ..at });
+        if again > 0 { Did::Changed } else { Did::Moved }
+    }
+
+    /// The last change once more, with a count of its own where one is given.
+    pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> Did {
+        let count = self.count;
+        self.done(Did::Moved);
+        let mut keys = self.last_change.clone();
+        if let Some(count) = count {
+            keys.retain({
+                let mut in_count = true;
+                move |key| {
+                    in_count &= matches!(key.code, KeyCode::Char('0'..='9'));
+                    !in_count
+                }
+            });
+            let digits = count.to_string();
+            keys.splice(0..0, digits.chars().map(|digit| KeyEvent::new(KeyCode::Char(digit), KeyModifiers::NONE)));
+            self.last_change.clone_from(&keys);
+        }
+        self.repeats = true;
+        for key in keys {
+            if self.key(area, key) == Did::Nothing {
+                area.input(key);
+                self.inserted.push(key);
+            }
+        }
+        self.repeats = false;
+        self.typed.clear();
+        Did::Changed
+    }
+
+    /// A key that insert mode left to the draft's own editing, for `.` and for a count.
+    pub fn was_typed(&mut self, key: KeyEvent) {
+        self.typed.push(key);
+        self.inserted.push(key);
+    }
+}
+
+/// A letter in upper or lower case, or in the other one.
+pub(super) fn in_case(operator: Operator) -> impl Fn(char) -> String {
+    move |letter| {
+        let to_upper = match operator {
+            Operator::Upper => true,
+            Operator::Lower => false,
+            _ => !letter.is_uppercase(),
+        };
+        if to_upper { letter.to_uppercase().collect() } else { letter.to_lowercase().collect() }
     }
 }
 

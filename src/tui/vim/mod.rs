@@ -1,19 +1,25 @@
 //! Vim's keys for the draft: normal, insert and visual mode, operators with motions, counts, and `.`.
 
+mod area;
 mod edit;
 mod motion;
+mod objects;
+mod select;
 #[cfg(test)]
 mod tests;
 mod undo;
 
+use area::{cut, go, here, line_end};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use edit::rest;
 use motion::{Find, Lines, Motion, Place};
-use tui_textarea::{CursorMove, TextArea};
+use tui_textarea::TextArea;
 use undo::Undo;
 
 /// Larger counts mean nothing in a draft.
 const MOST: usize = 9_999;
+/// Keys that a count types again, all together: who meant another number is not to wait.
+const MOST_AGAIN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -37,6 +43,40 @@ enum Operator {
     Delete,
     Change,
     Yank,
+    Upper,
+    Lower,
+    TurnCase,
+    /// By a step to the right, or to the left.
+    Indent,
+    Outdent,
+    /// What a draft has no use for: its motion is taken, and nothing is done.
+    Nothing,
+}
+
+impl Operator {
+    /// What begins it in normal mode.
+    fn of(letter: char) -> Option<Self> {
+        Some(match letter {
+            'd' => Self::Delete,
+            'c' => Self::Change,
+            'y' => Self::Yank,
+            '>' => Self::Indent,
+            '<' => Self::Outdent,
+            '=' | '!' => Self::Nothing,
+            _ => return None,
+        })
+    }
+
+    /// The same behind `g`.
+    fn behind_go(letter: char) -> Option<Self> {
+        Some(match letter {
+            'U' => Self::Upper,
+            'u' => Self::Lower,
+            '~' => Self::TurnCase,
+            'q' | 'w' | '?' => Self::Nothing,
+            _ => return None,
+        })
+    }
 }
 
 /// What the next key belongs to.
@@ -54,6 +94,10 @@ enum Waits {
     Object {
         around: bool,
     },
+    /// The name of something that a draft does not have: a register, a mark.
+    Name,
+    /// A line for Vim itself, which a draft has not, up to its end.
+    Line,
 }
 
 /// What was taken last.
@@ -85,6 +129,12 @@ pub struct Vim {
     typed: Vec<KeyEvent>,
     last_change: Vec<KeyEvent>,
     repeats: bool,
+    /// What insert mode was left to type since it began, how often it is wanted, and whether each time in a row of its own.
+    inserted: Vec<KeyEvent>,
+    insert_times: usize,
+    inserts_rows: bool,
+    /// Each letter that is typed takes the place of one.
+    overtypes: bool,
     undo: Undo,
 }
 
@@ -101,6 +151,10 @@ impl Default for Vim {
             typed: Vec::new(),
             last_change: Vec::new(),
             repeats: false,
+            inserted: Vec::new(),
+            insert_times: 1,
+            inserts_rows: false,
+            overtypes: false,
             undo: Undo::default(),
         }
     }
@@ -111,23 +165,23 @@ impl Vim {
         self.mode
     }
 
-    /// What is selected, up to the second place without it: each a row and a column.
-    pub fn selection(&self, area: &TextArea<'_>) -> Option<((usize, usize), (usize, usize))> {
-        let Mode::Visual { by_lines } = self.mode else { return None };
-        let (from, to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
-        let lines = Lines::new(area.lines());
-        Some(if by_lines {
-            ((from.row, 0), (to.row, lines.length(to.row)))
-        } else {
-            ((from.row, from.column), (to.row, lines.behind(to)))
-        })
+    /// Whether a line for Vim itself is under way, which goes nowhere.
+    pub fn is_in_line(&self) -> bool {
+        self.waits == Waits::Line
     }
 
     /// A new draft is typed.
     pub fn begin_anew(&mut self) {
         (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, Waits::Nothing);
         self.typed.clear();
+        self.inserts(1, false);
         self.undo = Undo::default();
+    }
+
+    /// Insert mode begins.
+    fn inserts(&mut self, times: usize, in_rows: bool) {
+        (self.mode, self.insert_times, self.inserts_rows, self.overtypes) = (Mode::Insert, times, in_rows, false);
+        self.inserted.clear();
     }
 
     /// One key, while the draft has the keyboard.
@@ -156,25 +210,13 @@ impl Vim {
         did
     }
 
-    fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
-        if key.code != KeyCode::Esc {
-            return Did::Nothing;
-        }
-        if area.is_empty() {
-            // There is nothing to give commands to: it stops the task, as everywhere.
-            return Did::Nothing;
-        }
-        self.mode = Mode::Normal;
-        let lines = Lines::new(area.lines());
-        let at = here(area);
-        go(area, Place { column: if at.column > 0 { lines.before(at) } else { 0 }, ..at });
-        Did::Moved
-    }
-
     fn command(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if key.code == KeyCode::Esc {
             return self.escape();
+        }
+        if self.waits == Waits::Line {
+            return if key.code == KeyCode::Enter { self.done(Did::Moved) } else { Did::Moved };
         }
         let KeyCode::Char(letter) = key.code else { return Did::Nothing };
         if control {
@@ -194,12 +236,14 @@ impl Vim {
                 let number = self.count;
                 self.moved(area, Motion::Line(number))
             }
-            Waits::Go => self.done(Did::Moved),
+            Waits::Go => self.behind_go(area, letter),
+            Waits::Name | Waits::Line => self.done(Did::Moved),
             Waits::Find { forward, till } => {
                 let find = Find { letter, forward, till, again: false };
                 self.last_find = Some(find);
                 self.moved(area, Motion::Find(find))
             }
+            Waits::Replace if self.mode != Mode::Normal => self.fill(area, letter),
             Waits::Replace => self.replace(area, letter),
             Waits::Object { around } => self.object(area, letter, around),
         }
@@ -238,12 +282,21 @@ impl Vim {
             }
             'i' | 'a' if self.operator.is_some() || in_visual => self.waits = Waits::Object { around: letter == 'a' },
             'd' | 'c' | 'y' | 'x' | 's' | 'X' | 'S' | 'D' | 'C' | 'Y' if in_visual => return self.on_selection(area, letter),
+            '~' | 'u' | 'U' | '>' | '<' if in_visual => return self.on_selection(area, letter),
             'p' | 'P' if in_visual => return self.put_over(area),
+            'J' if in_visual => return self.join_selection(area),
+            'o' | 'O' if in_visual => self.swap_ends(area),
+            'r' if in_visual => self.waits = Waits::Replace,
             'v' | 'V' => self.select(area, letter == 'V'),
+            '"' | '\'' | '`' | 'm' | 'q' | '@' | 'z' | 'Z' | '[' | ']' => self.waits = Waits::Name,
             // What is selected is not to be changed by what is meant for something else.
             _ if in_visual => return self.done(Did::Moved),
-            'd' | 'c' | 'y' => return self.operator(area, letter),
+            'U' | 'u' | '~' if self.operator.is_some_and(|(operator, _)| Operator::behind_go(letter) == Some(operator)) => {
+                return self.begin_operator(area, Operator::behind_go(letter));
+            }
+            _ if Operator::of(letter).is_some() => return self.begin_operator(area, Operator::of(letter)),
             _ if self.operator.is_some() => return self.done(Did::Moved),
+            ':' | '/' | '?' if !area.is_empty() => self.waits = Waits::Line,
             'x' => return self.with(area, Operator::Delete, Motion::Right),
             'X' => return self.with(area, Operator::Delete, Motion::Left),
             's' => return self.with(area, Operator::Change, Motion::Right),
@@ -261,7 +314,7 @@ impl Vim {
             '~' => return self.turn_case(area),
             'J' => return self.join(area),
             '.' => return self.repeat(area),
-            'i' | 'I' | 'a' | 'A' | 'o' | 'O' => return self.begin_insert(area, letter),
+            'i' | 'I' | 'a' | 'A' | 'o' | 'O' | 'R' => return self.begin_insert(area, letter),
             // Nothing of Vim's is meant; in an empty draft it may be a key of the screen.
             _ => {
                 let did = if area.is_empty() { Did::Nothing } else { Did::Moved };
@@ -283,6 +336,10 @@ impl Vim {
             '0' => Motion::LineStart,
             '^' => Motion::FirstLetter,
             '$' => Motion::LineEnd,
+            '|' => Motion::Column,
+            '}' => Motion::Paragraph { forward: true },
+            '{' => Motion::Paragraph { forward: false },
+            '%' => Motion::Pair,
             'G' => self.count.map_or(Motion::LastLine, |number| Motion::Line(Some(number))),
             ';' => Motion::Find(Find { again: true, ..self.last_find? }),
             ',' => {
@@ -291,6 +348,15 @@ impl Vim {
             }
             _ => return None,
         })
+    }
+
+    fn behind_go(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+        match letter {
+            'e' | 'E' => self.moved(area, Motion::WordEndBack { big: letter == 'E' }),
+            _ if self.mode != Mode::Normal && matches!(letter, 'u' | 'U' | '~') => self.on_selection(area, letter),
+            _ if self.mode != Mode::Normal => self.done(Did::Moved),
+            _ => self.begin_operator(area, Operator::behind_go(letter)),
+        }
     }
 
     /// The cursor goes there, or the operator that waits takes all on the way.
@@ -335,29 +401,36 @@ impl Vim {
         if motion.is_by_lines() {
             return self.apply(area, operator, &Extent::Rows(from.row.min(to.row), from.row.max(to.row)));
         }
+        let (start, end) = (from.min(to), from.max(to));
         // The last word of a line does not take the end of the line along.
-        if matches!(motion, Motion::WordForward { .. }) && to.row > from.row {
+        if matches!(motion, Motion::WordForward { .. }) && to.row > from.row && to.column <= lines.first_letter(to.row) {
             to = line_end(&lines, Place { row: to.row - 1, column: 0 });
         }
+        // From the start of a row up to that of another one it is whole rows.
+        if matches!(motion, Motion::Paragraph { .. }) && end.column == 0 && end.row > start.row {
+            let before = line_end(&lines, Place { row: end.row - 1, column: 0 });
+            return if start.column <= lines.first_letter(start.row) {
+                self.apply(area, operator, &Extent::Rows(start.row, before.row))
+            } else {
+                self.apply(area, operator, &Extent::Letters(start, before))
+            };
+        }
+        let (from, mut to) = (from.min(to), from.max(to));
         if motion.is_inclusive() {
             to.column = lines.behind(to);
         }
-        self.apply(area, operator, &Extent::Letters(from.min(to), from.max(to)))
+        self.apply(area, operator, &Extent::Letters(from, to))
     }
 
-    fn operator(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
-        let operator = match letter {
-            'd' => Operator::Delete,
-            'c' => Operator::Change,
-            _ => Operator::Yank,
-        };
-        match self.operator {
-            Some((before, _)) if before == operator => self.rows(area, operator),
-            Some(_) => self.done(Did::Moved),
-            None => {
+    /// It waits for what it is to work on; twice it is the row.
+    fn begin_operator(&mut self, area: &mut TextArea<'_>, operator: Option<Operator>) -> Did {
+        match (self.operator, operator) {
+            (Some((before, _)), Some(operator)) if before == operator => self.rows(area, operator),
+            (None, Some(operator)) => {
                 self.operator = Some((operator, self.count.take().unwrap_or(1)));
                 Did::Moved
             }
+            _ => self.done(Did::Moved),
         }
     }
 
@@ -368,42 +441,16 @@ impl Vim {
         self.apply(area, operator, &Extent::Rows(row, last))
     }
 
-    fn on_selection(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
-        let operator = match letter.to_ascii_lowercase() {
-            'd' | 'x' => Operator::Delete,
-            'c' | 's' => Operator::Change,
-            _ => Operator::Yank,
-        };
-        let by_lines = self.mode == Mode::Visual { by_lines: true } || letter.is_uppercase();
-        let (from, mut to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
-        self.mode = Mode::Normal;
-        if by_lines {
-            return self.apply(area, operator, &Extent::Rows(from.row, to.row));
-        }
-        to.column = Lines::new(area.lines()).behind(to);
-        self.apply(area, operator, &Extent::Letters(from, to))
-    }
-
-    fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> Did {
-        let at = here(area);
-        let lines = Lines::new(area.lines());
-        let found = match letter {
-            'w' | 'W' => Some(lines.word(at, letter == 'W', around)),
-            '"' | '\'' | '`' => lines.quoted(at, letter, around),
-            _ => None,
-        };
-        let Some(found) = found else { return self.done(Did::Moved) };
-        let (from, to) = (Place { column: found.start, ..at }, Place { column: found.end, ..at });
-        if let Some((operator, _)) = self.operator {
-            return self.apply(area, operator, &Extent::Letters(from, to));
-        }
-        self.anchor = from;
-        go(area, Place { column: lines.before(to), ..to });
-        self.done(Did::Moved)
-    }
-
     fn apply(&mut self, area: &mut TextArea<'_>, operator: Operator, extent: &Extent) -> Did {
         let lines = Lines::new(area.lines());
+        match operator {
+            Operator::Delete | Operator::Change | Operator::Yank => {}
+            Operator::Nothing => return self.done(Did::Moved),
+            Operator::Indent | Operator::Outdent => return self.shift(area, operator == Operator::Indent, extent),
+            Operator::Upper | Operator::Lower | Operator::TurnCase => {
+                return self.write_over(area, extent, &edit::in_case(operator));
+            }
+        }
         let (from, to, by_lines) = match *extent {
             Extent::Letters(from, to) => (from, to, false),
             Extent::Rows(first, last) => {
@@ -424,74 +471,18 @@ impl Vim {
         };
         cut(area, start, end);
         if operator == Operator::Change {
-            self.mode = Mode::Insert;
+            self.inserts(1, false);
         } else {
             let lines = Lines::new(area.lines());
             let row = from.row.min(lines.count() - 1);
-            let column = if by_lines { 0 } else { from.column.min(lines.last(row)) };
+            let column = if by_lines { lines.first_letter(row) } else { from.column.min(lines.last(row)) };
             go(area, Place { row, column });
         }
         self.done(Did::Changed)
-    }
-
-    fn select(&mut self, area: &mut TextArea<'_>, by_lines: bool) {
-        if self.mode == (Mode::Visual { by_lines }) {
-            self.mode = Mode::Normal;
-            return;
-        }
-        if self.mode == Mode::Normal {
-            self.anchor = here(area);
-        }
-        self.mode = Mode::Visual { by_lines };
-    }
-
-    fn repeat(&mut self, area: &mut TextArea<'_>) -> Did {
-        self.done(Did::Moved);
-        self.repeats = true;
-        for key in self.last_change.clone() {
-            if self.key(area, key) == Did::Nothing {
-                area.input(key);
-            }
-        }
-        self.repeats = false;
-        self.typed.clear();
-        Did::Changed
-    }
-
-    /// A key that insert mode left to the draft's own editing, for `.`.
-    pub fn was_typed(&mut self, key: KeyEvent) {
-        self.typed.push(key);
     }
 }
 
 /// Whether these keys went through insert mode: they are one change.
 fn is_typing(typed: &[KeyEvent]) -> bool {
     typed.len() > 1 && typed.last().is_some_and(|key| key.code == KeyCode::Esc)
-}
-
-fn here(area: &TextArea<'_>) -> Place {
-    let at = area.cursor();
-    Place { row: at.0, column: at.1 }
-}
-
-fn line_end(lines: &Lines, at: Place) -> Place {
-    Place { column: lines.length(at.row), ..at }
-}
-
-fn go(area: &mut TextArea<'_>, to: Place) {
-    let bounded = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
-    area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
-}
-
-fn cut(area: &mut TextArea<'_>, from: Place, to: Place) {
-    if from == to {
-        return;
-    }
-    let yanked = area.yank_text();
-    area.cancel_selection();
-    go(area, from);
-    area.start_selection();
-    go(area, to);
-    area.cut();
-    area.set_yank_text(yanked);
 }

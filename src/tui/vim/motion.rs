@@ -1,6 +1,5 @@
 //! Where a motion leads: pure, by lines and columns. A column counts characters; one letter with its marks is passed as a whole.
 
-use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// A place in the text; `column` may be the end of its line.
@@ -37,9 +36,20 @@ pub enum Motion {
     WordEnd {
         big: bool,
     },
+    WordEndBack {
+        big: bool,
+    },
     LineStart,
     FirstLetter,
     LineEnd,
+    /// By its number, from 1.
+    Column,
+    /// The blank row behind or before this paragraph.
+    Paragraph {
+        forward: bool,
+    },
+    /// The bracket that belongs to the first one from here.
+    Pair,
     /// By its number, from 1; without one the first.
     Line(Option<usize>),
     LastLine,
@@ -54,18 +64,21 @@ impl Motion {
 
     /// Whether an operator takes the letter it ends on along.
     pub fn is_inclusive(self) -> bool {
-        matches!(self, Self::WordEnd { .. } | Self::LineEnd | Self::Find(Find { forward: true, .. }))
+        matches!(
+            self,
+            Self::WordEnd { .. } | Self::WordEndBack { .. } | Self::Pair | Self::LineEnd | Self::Find(Find { forward: true, .. })
+        )
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(super) enum Class {
     Blank,
     Word,
     Sign,
 }
 
-fn class(letter: char, big: bool) -> Class {
+pub(super) fn class(letter: char, big: bool) -> Class {
     match letter {
         _ if letter.is_whitespace() => Class::Blank,
         _ if big || letter.is_alphanumeric() || letter == '_' => Class::Word,
@@ -73,8 +86,10 @@ fn class(letter: char, big: bool) -> Class {
     }
 }
 
+const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
+
 /// The text, as motions look at it.
-pub struct Lines(Vec<Vec<char>>);
+pub struct Lines(pub(super) Vec<Vec<char>>);
 
 impl Lines {
     pub fn new(lines: &[String]) -> Self {
@@ -135,7 +150,7 @@ impl Lines {
         self.0[at.row].get(at.column).map_or(Class::Blank, |letter| class(*letter, big))
     }
 
-    fn next(&self, at: Place) -> Option<Place> {
+    pub fn next(&self, at: Place) -> Option<Place> {
         match at {
             Place { row, column } if column < self.length(row) => Some(Place { row, column: column + 1 }),
             Place { row, .. } if row + 1 < self.count() => Some(Place { row: row + 1, column: 0 }),
@@ -143,7 +158,7 @@ impl Lines {
         }
     }
 
-    fn previous(&self, at: Place) -> Option<Place> {
+    pub fn previous(&self, at: Place) -> Option<Place> {
         match at {
             Place { row, column } if column > 0 => Some(Place { row, column: column - 1 }),
             Place { row, .. } if row > 0 => Some(Place { row: row - 1, column: self.length(row - 1) }),
@@ -151,7 +166,7 @@ impl Lines {
         }
     }
 
-    fn first_letter(&self, row: usize) -> usize {
+    pub fn first_letter(&self, row: usize) -> usize {
         self.0[row].iter().position(|letter| !letter.is_whitespace()).unwrap_or(0)
     }
 
@@ -174,6 +189,10 @@ impl Lines {
             Motion::WordForward { big } => repeat(&|at| self.word_forward(at, big)),
             Motion::WordBack { big } => repeat(&|at| self.word_back(at, big)),
             Motion::WordEnd { big } => repeat(&|at| self.word_end(at, big)),
+            Motion::WordEndBack { big } => repeat(&|at| self.word_end_back(at, big)),
+            Motion::Column => Some(Place { row, column: (count - 1).min(self.last(row)) }),
+            Motion::Paragraph { forward } => repeat(&|at| self.paragraph_end(at, forward)),
+            Motion::Pair => self.pair(from),
             Motion::LineStart => Some(Place { row, column: 0 }),
             Motion::FirstLetter => Some(Place { row, column: self.first_letter(row) }),
             Motion::LineEnd => {
@@ -236,6 +255,59 @@ impl Lines {
         Some(at)
     }
 
+    fn word_end_back(&self, from: Place, big: bool) -> Option<Place> {
+        let began = self.class(from, big);
+        let mut at = self.previous(from)?;
+        while began != Class::Blank && at.row == from.row && self.class(at, big) == began {
+            let Some(previous) = self.previous(at) else { return Some(at) };
+            at = previous;
+        }
+        while self.class(at, big) == Class::Blank && self.length(at.row) > 0 {
+            let Some(previous) = self.previous(at) else { return Some(at) };
+            at = previous;
+        }
+        Some(at)
+    }
+
+    /// Behind the last paragraph it is the end of the text, before the first one its start.
+    fn paragraph_end(&self, from: Place, forward: bool) -> Option<Place> {
+        let is_blank = |row: &usize| self.length(*row) == 0;
+        let edge = if forward {
+            let row = (from.row..self.count()).skip_while(is_blank).find(is_blank);
+            row.map_or_else(
+                || Place { row: self.count() - 1, column: self.length(self.count() - 1) },
+                |row| Place { row, column: 0 },
+            )
+        } else {
+            let row = (0..=from.row).rev().skip_while(is_blank).find(is_blank);
+            Place { row: row.unwrap_or(0), column: 0 }
+        };
+        (edge != from).then_some(edge)
+    }
+
+    /// The bracket of the first one in this row from here on.
+    fn pair(&self, from: Place) -> Option<Place> {
+        let line = &self.0[from.row];
+        let is_bracket = |letter: char| PAIRS.iter().find(|(open, close)| letter == *open || letter == *close);
+        let (column, pair) = (from.column..line.len()).find_map(|column| Some((column, is_bracket(line[column])?)))?;
+        self.partner(Place { column, ..from }, *pair)
+    }
+
+    /// Where the bracket that stands here is closed, or was opened.
+    pub(super) fn partner(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
+        let forward = self.0[at.row].get(at.column) == Some(&open);
+        let (deeper, back) = if forward { (open, close) } else { (close, open) };
+        let (mut place, mut depth) = (at, 0_usize);
+        loop {
+            let letter = self.0[place.row].get(place.column).copied();
+            depth = depth + usize::from(letter == Some(deeper)) - usize::from(letter == Some(back));
+            if depth == 0 {
+                return Some(place);
+            }
+            place = if forward { self.next(place)? } else { self.previous(place)? };
+        }
+    }
+
     fn find(&self, from: Place, Find { letter, forward, till, again }: Find, count: usize) -> Option<Place> {
         let line = &self.0[from.row];
         // One that stops beside what it looks for stands there already when it goes on.
@@ -248,37 +320,5 @@ impl Lines {
             (0..from.column.saturating_sub(skipped)).rev().filter(is_it).nth(count - 1)? + usize::from(till)
         };
         Some(Place { column, ..from })
-    }
-
-    /// The word here, or the blanks; `around`: with the blanks beside it.
-    pub fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
-        let line = &self.0[at.row];
-        if line.is_empty() {
-            return 0..0;
-        }
-        let of = |column: usize| class(line[column], big);
-        let here = at.column.min(line.len() - 1);
-        let run = |from: usize| {
-            let start = (0..from).rev().take_while(|column| of(*column) == of(from)).last().unwrap_or(from);
-            let end = (from..line.len()).take_while(|column| of(*column) == of(from)).last().unwrap_or(from);
-            start..end + 1
-        };
-        let inner = run(here);
-        if !around {
-            return inner;
-        }
-        let is_blank = |column: usize| of(column) == Class::Blank;
-        match (inner.end < line.len(), inner.start > 0) {
-            (true, _) if is_blank(inner.end) != is_blank(here) => inner.start..run(inner.end).end,
-            (_, true) if is_blank(inner.start - 1) && !is_blank(here) => run(inner.start - 1).start..inner.end,
-            (_, _) => inner,
-        }
-    }
-
-    /// What stands in quotes here, or first behind this place; `around`: with them.
-    pub fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
-        let quotes: Vec<usize> = (0..self.length(at.row)).filter(|column| self.0[at.row][*column] == quote).collect();
-        let pair = quotes.chunks_exact(2).find(|pair| at.column <= pair[1])?;
-        Some(if around { pair[0]..pair[1] + 1 } else { pair[0] + 1..pair[1] })
     }
 }

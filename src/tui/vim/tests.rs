@@ -75,6 +75,20 @@ fn motions_lead_where_vim_leads() {
         ("|e\u{301}a", "l", "e\u{301}|a"),
         ("|one", "lllll", "on|e"),
         ("o|ne", "hhh", "|one"),
+        ("one two.| x", "ge", "one two|. x"),
+        ("one two.| x", "gE", "one two|. x"),
+        ("one tw|o", "ge", "on|e two"),
+        ("one\n\n|two", "ge", "one\n|\ntwo"),
+        ("on|e two", "|", "|one two"),
+        ("|one two", "5|", "one |two"),
+        ("|one\ntwo\n\nthree", "}", "one\ntwo\n|\nthree"),
+        ("|one\ntwo\n\nthree", "}}", "one\ntwo\n\nthre|e"),
+        ("one\ntwo\n\nthr|ee", "{", "one\ntwo\n|\nthree"),
+        ("one\ntwo\n\nthr|ee", "{{", "|one\ntwo\n\nthree"),
+        ("|f(a, (b))", "%", "f(a, (b)|)"),
+        ("f(a, (b)|)", "%", "f|(a, (b))"),
+        ("f {|\n  x\n}", "0%", "f {\n  x\n|}"),
+        ("|f(a", "%", "|f(a"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
     }
@@ -112,7 +126,32 @@ fn operators_take_what_vim_takes() {
         ("one t|wo three", "daw", "one |three"),
         ("one tw|o", "daw", "on|e"),
         ("say \"he|llo\" now", "di\"", "say \"|\" now"),
-        ("say \"he|llo\" now", "da\"", "say | now"),
+        ("say \"he|llo\" now", "da\"", "say |now"),
+        ("say \"he|llo\"", "da\"", "sa|y"),
+        ("f(a, |b)", "di(", "f(|)"),
+        ("f(a, |b)", "dab", "|f"),
+        ("f(a, (b), |c)", "ci)X⎋", "f(|X)"),
+        ("f |{\n  x\n}", "diB", "f {|}"),
+        ("a[|1]", "ci[2⎋", "a[|2]"),
+        ("<|p>", "yi<$p", "<p>|p"),
+        ("f|(a", "di(", "f|(a"),
+        ("one\nt|wo\n\nthree", "dip", "|\nthree"),
+        ("one\nt|wo\n\nthree", "dap", "|three"),
+        ("one\n\nth|ree", "dap", "|one"),
+        ("|one\ntwo\n\nthree", "d}", "|\nthree"),
+        ("o|ne\ntwo\n\nthree", "d}", "|o\n\nthree"),
+        ("|one\ntwo three", "d2w", "|three"),
+        ("|one\ntwo\nthree", "d2w", "|\nthree"),
+        ("one\n  |two\n  three", "dd", "one\n  |three"),
+        ("one t|wo", "gUiw", "one |TWO"),
+        ("one t|wo", "gUU", "ONE T|WO"),
+        ("ONE |TWO\nA", "guj", "one |two\na"),
+        ("|oNe", "g~~", "|OnE"),
+        ("|one\ntwo\nthree", ">j", "    |one\n    two\nthree"),
+        ("      |one", "<<", "  |one"),
+        ("|one", "==x", "|ne"),
+        ("|one two", "=w\"ayw", "|one two"),
+        ("|one two", "majqx", "|one two"),
         ("|one two", "yww", "one |two"),
         ("|one two", "ywwP", "one one| two"),
         ("|one\ntwo", "yyp", "one\n|one\ntwo"),
@@ -139,6 +178,11 @@ fn insert_mode_begins_where_it_is_asked_for_and_ends_on_the_letter_before() {
         ("|one", "AX⎋", "one|X"),
         ("|one\ntwo", "oX⎋", "one\n|X\ntwo"),
         ("one\n|two", "OX⎋", "one\n|X\ntwo"),
+        ("o|ne", "3iX⎋", "oXX|Xne"),
+        ("|one", "2Aab⎋", "oneaba|b"),
+        ("|one", "2oX⎋", "one\nX\n|X"),
+        ("|one two", "Rxy⎋", "x|ye two"),
+        ("on|e", "Rxyz⎋", "onxy|z"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
     }
@@ -156,6 +200,18 @@ fn a_change_is_repeated_by_a_dot_and_a_selection_is_worked_on() {
         ("one t|wo", "viwcX⎋", "one |X"),
         ("|one", "vl⎋x", "o|e"),
         ("|one two", "veyP", "on|eone two"),
+        ("|abcdef", "x3.", "|ef"),
+        ("|abcdef", "2x.", "|ef"),
+        ("|abcdefgh", "2x3..", "|"),
+        ("|one", "2iX⎋.", "XX|XXone"),
+        ("|a b c", "RX⎋w.", "X |X c"),
+        ("|one two", "ve~", "|ONE two"),
+        ("|one\ntwo", "VjU", "|ONE\nTWO"),
+        ("|one\ntwo\nthree", "VjJ", "one| two\nthree"),
+        ("|one two", "verx", "|xxx two"),
+        ("|one two", "veoly", "o|ne two"),
+        ("f(|a b)", "vi(d", "f(|)"),
+        ("|one\ntwo", "V>", "    |one\ntwo"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
     }
@@ -175,9 +231,22 @@ fn escape_is_for_the_screen_where_nothing_is_left_to_give_up() {
     assert_eq!(vim.key(&mut area, escape), Did::Nothing);
 }
 
+#[test]
+fn a_line_for_vim_itself_is_typed_into_nothing() {
+    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("o|ne two"));
+    press(&mut vim, &mut area, ":dd/x");
+    assert!(vim.is_in_line());
+    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(vim.key(&mut area, enter), Did::Moved, "it is not sent");
+    assert_eq!((vim.is_in_line(), shown(&area)), (false, "o|ne two".to_owned()));
+    assert_eq!(vim.key(&mut area, enter), Did::Nothing);
+    press(&mut vim, &mut area, "/two⎋x");
+    assert_eq!(shown(&area), "o|e two");
+}
+
 proptest! {
     #[test]
-    fn no_keys_lead_out_of_the_text(text in "[a-c .\"\n]{0,30}", keys in "[hjklwWbBeE0^$gGfFtT;,dcyxXsSDCYpPurvVJiaIAoO~.1-3\"⎋ab↻]{0,40}") {
+    fn no_keys_lead_out_of_the_text(text in "[a-c .\"\n]{0,30}", keys in "[hjklwWbBeE0^$gGfFtT;,dcyxXsSDCYpPurvVJiaIAoO~.RU%{}|()><=:mb1-3\"⎋ab↻]{0,40}") {
         let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(&text));
         press(&mut vim, &mut area, &keys);
         let at = here(&area);
@@ -185,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_undone_is_as_it_was(text in "[a-c .\n]{1,30}", keys in prop::sample::select(vec!["dw", "dd", "x", "D", "J", "rX", "3~", "daw", "yyp"])) {
+    fn what_is_undone_is_as_it_was(text in "[a-c .\n]{1,30}", keys in prop::sample::select(vec!["dw", "dd", "x", "D", "J", "rX", "3~", "daw", "yyp", ">>", "gUU", "dap", "RXY⎋", "3iX⎋", "V~"])) {
         let before = text_area(&text);
         let undone = after(&text, &format!("{keys}uuuuuu"));
         prop_assert_eq!(undone.replace('|', ""), before.lines().join("\n"));
@@ -221,7 +290,7 @@ fn a_changed_word_is_no_more_than_its_last_letter() {
 
 #[test]
 fn what_is_selected_is_changed_by_no_key_that_means_something_else() {
-    for keys in ["viwou", "viwuU", "viwJ~", "vlri", "viw."] {
+    for keys in ["viwKQ", "viw&", "viw\"a", "vi", "viw."] {
         let (text, _) = ("one two", keys);
         assert_eq!(after("|one two", keys).replace('|', ""), text, "{keys}");
     }

@@ -1,0 +1,92 @@
+//! What stands around a place, as text objects name it: pure.
+
+use super::motion::{Class, Lines, Place, class};
+use std::ops::{Range, RangeInclusive};
+
+impl Lines {
+    /// The word here, or the blanks; `around`: with the blanks beside it.
+    pub fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
+        let line = &self.0[at.row];
+        if line.is_empty() {
+            return 0..0;
+        }
+        let of = |column: usize| class(line[column], big);
+        let here = at.column.min(line.len() - 1);
+        let run = |from: usize| {
+            let start = (0..from).rev().take_while(|column| of(*column) == of(from)).last().unwrap_or(from);
+            let end = (from..line.len()).take_while(|column| of(*column) == of(from)).last().unwrap_or(from);
+            start..end + 1
+        };
+        let inner = run(here);
+        if !around {
+            return inner;
+        }
+        let is_blank = |column: usize| of(column) == Class::Blank;
+        match (inner.end < line.len(), inner.start > 0) {
+            (true, _) if is_blank(inner.end) != is_blank(here) => inner.start..run(inner.end).end,
+            (_, true) if is_blank(inner.start - 1) && !is_blank(here) => run(inner.start - 1).start..inner.end,
+            (_, _) => inner,
+        }
+    }
+
+    /// What stands in quotes here, or first behind this place; `around`: with them.
+    pub fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
+        let quotes: Vec<usize> = (0..self.length(at.row)).filter(|column| self.0[at.row][*column] == quote).collect();
+        let pair = quotes.chunks_exact(2).find(|pair| at.column <= pair[1])?;
+        if !around {
+            return Some(pair[0] + 1..pair[1]);
+        }
+        // The blanks behind it go along, or else those before it.
+        let is_blank = |column: &usize| self.0[at.row][*column].is_whitespace();
+        let behind = (pair[1] + 1..self.length(at.row)).take_while(is_blank).count();
+        let before = if behind > 0 { 0 } else { (0..pair[0]).rev().take_while(is_blank).count() };
+        Some(pair[0] - before..pair[1] + 1 + behind)
+    }
+
+    /// What the brackets around this place hold, up to the second place without it; `around`: with them.
+    pub fn enclosed(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
+        let here = self.0[at.row].get(at.column).copied();
+        let start = if here == Some(open) { at } else { self.opened(at, (open, close))? };
+        let end = self.partner(start, (open, close))?;
+        let after = |place: Place| Place { column: place.column + 1, ..place };
+        Some(if around { (start, after(end)) } else { (after(start), end) })
+    }
+
+    /// The bracket that this place stands behind.
+    fn opened(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
+        let (mut place, mut depth) = (at, 0_usize);
+        loop {
+            place = self.previous(place)?;
+            match self.0[place.row].get(place.column) {
+                Some(letter) if *letter == open && depth == 0 => return Some(place),
+                Some(letter) if *letter == open => depth -= 1,
+                Some(letter) if *letter == close => depth += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// The rows of the paragraph here, or the blank ones; `around`: with the blank ones behind it, or else those before it.
+    pub fn paragraph(&self, row: usize, around: bool) -> RangeInclusive<usize> {
+        let is_blank = |row: usize| self.0[row].iter().all(|letter| letter.is_whitespace());
+        let run = |from: usize| {
+            let first = (0..from).rev().take_while(|row| is_blank(*row) == is_blank(from)).last().unwrap_or(from);
+            let last = (from..self.count()).take_while(|row| is_blank(*row) == is_blank(from)).last().unwrap_or(from);
+            first..=last
+        };
+        let inner = run(row);
+        match (*inner.start(), *inner.end()) {
+            (first, last) if around && last + 1 < self.count() => first..=*run(last + 1).end(),
+            (first, last) if around && first > 0 && !is_blank(row) => *run(first - 1).start()..=last,
+            _ => inner,
+        }
+    }
+
+    /// The letter before this place, also in the row before.
+    pub fn place_before(&self, at: Place) -> Place {
+        match at {
+            Place { row, column: 0 } if row > 0 => Place { row: row - 1, column: self.last(row - 1) },
+            at => Place { column: self.before(at), ..at },
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What is selected, and what stands around the cursor.
+
+use super::motion::{Lines, Place};
+use super::{Did, Extent, Mode, Operator, Vim, go, here};
+use tui_textarea::TextArea;
+
+impl Vim {
+    /// What is selected, up to the second place without it: each a row and a column.
+    pub fn selection(&self, area: &TextArea<'_>) -> Option<((usize, usize), (usize, usize))> {
+        let Mode::Visual { by_lines } = self.mode else { return None };
+        let (from, to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
+        let lines = Lines::new(area.lines());
+        Some(if by_lines {
+            ((from.row, 0), (to.row, lines.length(to.row)))
+        } else {
+            ((from.row, from.column), (to.row, lines.behind(to)))
+        })
+    }
+
+    pub(super) fn select(&mut self, area: &mut TextArea<'_>, by_lines: bool) {
+        if self.mode == (Mode::Visual { by_lines }) {
+            self.mode = Mode::Normal;
+            return;
+        }
+        if self.mode == Mode::Normal {
+            self.anchor = here(area);
+        }
+        self.mode = Mode::Visual { by_lines };
+    }
+
+    /// The cursor goes to the other end of it.
+    pub(super) fn swap_ends(&mut self, area: &mut TextArea<'_>) {
+        let at = here(area);
+        go(area, std::mem::replace(&mut self.anchor, at));
+    }
+
+    pub(super) fn on_selection(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+        let operator = match letter {
+            'd' | 'x' | 'D' | 'X' => Operator::Delete,
+            'c' | 's' | 'C' | 'S' => Operator::Change,
+            'u' => Operator::Lower,
+            'U' => Operator::Upper,
+            '~' => Operator::TurnCase,
+            '>' => Operator::Indent,
+            '<' => Operator::Outdent,
+            _ => Operator::Yank,
+        };
+        let extent = self.taken(area, matches!(letter, 'D' | 'X' | 'C' | 'S' | 'Y'));
+        self.apply(area, operator, &extent)
+    }
+
+    /// Every letter of it becomes this one.
+    pub(super) fn fill(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+        let extent = self.taken(area, false);
+        self.write_over(area, &extent, &|_| letter.to_string())
+    }
+
+    /// Its rows become one.
+    pub(super) fn join_selection(&mut self, area: &mut TextArea<'_>) -> Did {
+        let (first, last) = (self.anchor.row.min(here(area).row), self.anchor.row.max(here(area).row));
+        self.mode = Mode::Normal;
+        go(area, Place { row: first, column: 0 });
+        self.count = Some(last - first + 1);
+        self.join(area)
+    }
+
+    /// What it takes, and the selection is over.
+    fn taken(&mut self, area: &TextArea<'_>, whole_rows: bool) -> Extent {
+        let by_lines = self.mode == Mode::Visual { by_lines: true } || whole_rows;
+        let (from, mut to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
+        self.mode = Mode::Normal;
+        if by_lines {
+            return Extent::Rows(from.row, to.row);
+        }
+        to.column = Lines::new(area.lines()).behind(to);
+        Extent::Letters(from, to)
+    }
+
+    /// What stands around the cursor and is named so: it is selected, or the operator that waits takes it.
+    pub(super) fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> Did {
+        let at = here(area);
+        let lines = Lines::new(area.lines());
+        let in_row = |found: std::ops::Range<usize>| {
+            Extent::Letters(Place { column: found.start, ..at }, Place { column: found.end, ..at })
+        };
+        let found = match letter {
+            'w' | 'W' => Some(in_row(lines.word(at, letter == 'W', around))),
+            '"' | '\'' | '`' => lines.quoted(at, letter, around).map(in_row),
+            '(' | ')' | 'b' => lines.enclosed(at, ('(', ')'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '{' | '}' | 'B' => lines.enclosed(at, ('{', '}'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '[' | ']' => lines.enclosed(at, ('[', ']'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '<' | '>' => lines.enclosed(at, ('<', '>'), around).map(|(from, to)| Extent::Letters(from, to)),
+            'p' => Some(lines.paragraph(at.row, around)).map(|rows| Extent::Rows(*rows.start(), *rows.end())),
+            _ => None,
+        };
+        let Some(found) = found else { return self.done(Did::Moved) };
+        if let Some((operator, _)) = self.operator {
+            return self.apply(area, operator, &found);
+        }
+        let to = match found {
+            // There is nothing in it to be selected.
+            Extent::Letters(from, to) if from == to => return self.done(Did::Moved),
+            Extent::Letters(from, to) => {
+                self.anchor = from;
+                lines.place_before(to)
+            }
+            Extent::Rows(first, last) => {
+                (self.anchor, self.mode) = (Place { row: first, column: 0 }, Mode::Visual { by_lines: true });
+                Place { row: last, column: 0 }
+            }
+        };
+        go(area, to);
+        self.done(Did::Moved)
+    }
+}
