@@ -216,7 +216,13 @@ impl Vim {
             return self.escape();
         }
         if self.waits == Waits::Line {
-            return if key.code == KeyCode::Enter { self.done(Did::Moved) } else { Did::Moved };
+            let is_typed = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+            return match key.code {
+                KeyCode::Enter => self.done(Did::Moved),
+                KeyCode::Char(_) | KeyCode::Backspace if is_typed => Did::Moved,
+                // What stops a task or answers a question does so from everywhere.
+                _ => self.done(Did::Nothing),
+            };
         }
         let KeyCode::Char(letter) = key.code else { return Did::Nothing };
         if control {

@@ -240,6 +240,9 @@ fn a_line_for_vim_itself_is_typed_into_nothing() {
     assert_eq!(vim.key(&mut area, enter), Did::Moved, "it is not sent");
     assert_eq!((vim.is_in_line(), shown(&area)), (false, "o|ne two".to_owned()));
     assert_eq!(vim.key(&mut area, enter), Did::Nothing);
+    press(&mut vim, &mut area, ":w");
+    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!((vim.key(&mut area, interrupt), vim.is_in_line()), (Did::Nothing, false), "it is for the screen");
     press(&mut vim, &mut area, "/two⎋x");
     assert_eq!(shown(&area), "o|e two");
 }
