@@ -1,6 +1,7 @@
 //! The models there are, to choose one: what they take and cost, and what keeps one from being used.
 
 use super::figures::{dollars, tokens};
+use super::onboarding::provider_of_key;
 use super::picker::{Column, Picked, Picker, Row};
 use crate::protocol::{Effort, KeyText, ListedModel};
 use crate::text;
@@ -127,6 +128,15 @@ impl ModelPicker {
 
     /// What was pasted is a key where one is asked for, else words to look for.
     pub fn paste(&mut self, words: &str) {
+        if self.key.is_none() && provider_of_key(words).is_some() {
+            // It is shown nowhere, wherever it is put.
+            let Some(name) = self.model_for(words) else {
+                "that looks like a key: highlight the model that it is for, and press enter".clone_into(&mut self.picker.aside);
+                return;
+            };
+            self.picker.highlight(&name);
+            self.ask_for_key_of(&name);
+        }
         match &mut self.key {
             Some(key) => {
                 let room = KEY_BYTES.saturating_sub(key.typed.0.len());
@@ -135,6 +145,13 @@ impl ModelPicker {
             }
             None => self.picker.insert(words),
         }
+    }
+
+    /// The one that a key is for, of its provider: the highlighted one before others.
+    fn model_for(&self, key: &str) -> Option<String> {
+        let provider = provider_of_key(key)?;
+        let is_of = |model: &&ListedModel| model.facts.name.split('/').next() == Some(provider);
+        self.at().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.facts.name.clone())
     }
 
     /// Of this one, whether it is listed or not.
@@ -182,8 +199,8 @@ impl ModelPicker {
 
     /// A sign for each letter: that something was pasted is to be seen.
     fn show_key(&mut self) {
-        let known = self.at().and_then(|model| model.key_of.clone());
         self.picker.asked = self.key.as_ref().map(|key| {
+            let known = self.listed.iter().find(|model| model.facts.name == key.name).and_then(|model| model.key_of.clone());
             let whose = known.unwrap_or_else(|| key.name.split('/').next().unwrap_or_default().to_owned());
             let signs = "*".repeat(key.typed.0.chars().count());
             (format!("key of {}: ", line(&whose)), signs)

@@ -76,6 +76,23 @@ fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows()
 }
 
 #[test]
+fn a_key_that_is_pasted_into_the_list_is_taken_for_one_and_shown_nowhere() {
+    let paste = |model: &mut Model, words: &str, now| update(model, Msg::Input(Input::Paste(words.to_owned())), now);
+    let mut model = opened();
+    paste(&mut model, "sk-proj-hush-4711-hush\n", 3000);
+    let screen = draw(&mut model, 3100);
+    assert!(screen.contains("key of openai: **********************") && !screen.contains("hush"), "{screen}");
+    assert_eq!(play(&mut model, 4000, "<enter>"), ["addkey { name: \"openai/gpt-6\", key: keytext }"]);
+    let mut model = opened();
+    paste(&mut model, "gsk_hush4711hush4711", 3000);
+    let screen = draw(&mut model, 3100);
+    assert!(screen.contains("that looks like a key") && !screen.contains("hush"), "{screen}");
+    let mut model = opened();
+    paste(&mut model, "opus", 3000);
+    assert!(draw(&mut model, 3100).contains("filter: opus"));
+}
+
+#[test]
 fn left_and_right_change_the_effort_where_the_model_takes_one() {
     let mut model = opened();
     let sent = play(&mut model, 3000, "opus<right><right><enter>");
