@@ -3,7 +3,7 @@
 use super::figures::{dollars, tokens};
 use super::onboarding::provider_of_key;
 use super::picker::{Column, Picked, Picker, Row};
-use crate::protocol::{Effort, KeyText, ListedModel};
+use crate::protocol::{Effort, KeyText, ListedModel, ModelFacts};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -20,8 +20,9 @@ pub struct ModelPicker {
     listed: Vec<ListedModel>,
     /// Answers that are still to come.
     due: u8,
-    /// The one that answers now.
+    /// The one that answers now, and what is known of it: no list has every model.
     current: String,
+    in_use: Option<ModelFacts>,
     /// How hard it is to think; changed by the person, or as it is.
     effort: Option<Effort>,
     before: Option<Effort>,
@@ -60,12 +61,13 @@ pub enum Choice {
 
 impl ModelPicker {
     /// Waits for two lists: of what is known, and of what the providers say.
-    pub fn new(current: &str, effort: Option<Effort>) -> Self {
+    pub fn new(current: &str, in_use: Option<ModelFacts>, effort: Option<Effort>) -> Self {
         let mut picker = Self {
             picker: Picker::new("Models", COLUMNS),
             listed: Vec::new(),
             due: 2,
             current: current.to_owned(),
+            in_use: in_use.filter(|facts| facts.name == current),
             effort,
             before: effort,
             key: None,
@@ -83,6 +85,9 @@ impl ModelPicker {
                 Some(known) => *known = model,
                 None => self.listed.push(model),
             }
+        }
+        if let Some(facts) = self.in_use.take().filter(|facts| !self.listed.iter().any(|known| known.facts.name == facts.name)) {
+            self.listed.insert(0, ListedModel { facts, lacks: None, key_of: None, source: "in use".to_owned() });
         }
         if first {
             // Those that can be used come first; the order of the others stays.

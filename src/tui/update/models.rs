@@ -52,7 +52,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.help = None;
     model.reading = None;
     model.search = None;
-    model.picker = Some(ModelPicker::new(&model.header.model, model.header.effort));
+    model.picker = Some(ModelPicker::new(&model.header.model, model.facts.clone(), model.header.effort));
     effects.push(Effect::Send(Command::ListModels { ask: false }));
     effects.push(Effect::Send(Command::ListModels { ask: true }));
 }

@@ -93,6 +93,22 @@ fn a_key_that_is_pasted_into_the_list_is_taken_for_one_and_shown_nowhere() {
 }
 
 #[test]
+fn the_model_in_use_is_listed_also_where_no_list_has_it() {
+    let mut model = model(100, 24);
+    model.header.model = "acme/own-7b".to_owned();
+    model.facts = Some(ModelFacts::of_test("acme/own-7b", 32_000, None));
+    play(&mut model, 1000, "/model<enter>");
+    tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
+    assert_eq!(model.picker.as_ref().unwrap().picker.at().unwrap().key, "acme/own-7b");
+    let told = ListedModel { source: "asked at http://127.0.0.1:9/v1".to_owned(), ..listed().remove(0) };
+    let told = ListedModel { facts: ModelFacts::of_test("acme/own-7b", 64_000, None), ..told };
+    tell(&mut model, EventKind::ModelsListed { models: vec![told], notices: Vec::new() }, 3000);
+    let screen = draw(&mut model, 3100);
+    assert_eq!(screen.matches("own-7b ").count(), 2, "once in the list, once in the status row: {screen}");
+    assert!(screen.contains("64k"), "{screen}");
+}
+
+#[test]
 fn left_and_right_change_the_effort_where_the_model_takes_one() {
     let mut model = opened();
     let sent = play(&mut model, 3000, "opus<right><right><enter>");
