@@ -67,7 +67,7 @@ impl ModelPicker {
             listed: Vec::new(),
             due: 2,
             current: current.to_owned(),
-            in_use: in_use.filter(|facts| facts.name == current),
+            in_use: in_use.filter(|facts| !current.is_empty() && facts.name == current),
             effort,
             before: effort,
             key: None,

@@ -106,6 +106,12 @@ fn the_model_in_use_is_listed_also_where_no_list_has_it() {
     let screen = draw(&mut model, 3100);
     assert_eq!(screen.matches("own-7b ").count(), 2, "once in the list, once in the status row: {screen}");
     assert!(screen.contains("64k"), "{screen}");
+    let mut model = self::model(100, 24);
+    model.header.model.clear();
+    model.facts = Some(ModelFacts::of_test("", 32_000, None));
+    play(&mut model, 1000, "<ctrl+l>");
+    tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
+    assert!(!draw(&mut model, 2100).contains("in use"), "there is none");
 }
 
 #[test]
