@@ -18,6 +18,8 @@ use undo::Undo;
 
 /// Larger counts mean nothing in a draft.
 const MOST: usize = 9_999;
+/// What works on text alone.
+const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
 /// Keys that a count types again, all together: who meant another number is not to wait.
 const MOST_AGAIN: usize = 20_000;
 
@@ -277,6 +279,10 @@ impl Vim {
             self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MOST));
             return Did::Moved;
         }
+        // In an empty draft it may begin what is typed, or be a key of the screen.
+        if area.is_empty() && self.operator.is_none() && FOR_TEXT.contains(letter) {
+            return self.done(Did::Nothing);
+        }
         if let Some(motion) = self.motion(letter) {
             return self.moved(area, motion);
         }
@@ -302,7 +308,7 @@ impl Vim {
             }
             _ if Operator::of(letter).is_some() => return self.begin_operator(area, Operator::of(letter)),
             _ if self.operator.is_some() => return self.done(Did::Moved),
-            ':' | '/' | '?' if !area.is_empty() => self.waits = Waits::Line,
+            ':' | '/' | '?' => self.waits = Waits::Line,
             'x' => return self.with(area, Operator::Delete, Motion::Right),
             'X' => return self.with(area, Operator::Delete, Motion::Left),
             's' => return self.with(area, Operator::Change, Motion::Right),
@@ -321,7 +327,7 @@ impl Vim {
             'J' => return self.join(area),
             '.' => return self.repeat(area),
             'i' | 'I' | 'a' | 'A' | 'o' | 'O' | 'R' => return self.begin_insert(area, letter),
-            // Nothing of Vim's is meant; in an empty draft it may be a key of the screen.
+            // Nothing of Vim's is meant.
             _ => {
                 let did = if area.is_empty() { Did::Nothing } else { Did::Moved };
                 return self.done(did);

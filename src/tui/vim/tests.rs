@@ -243,6 +243,11 @@ fn a_line_for_vim_itself_is_typed_into_nothing() {
     press(&mut vim, &mut area, ":w");
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     assert_eq!((vim.key(&mut area, interrupt), vim.is_in_line()), (Did::Nothing, false), "it is for the screen");
+    for letter in FOR_TEXT.chars() {
+        let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+        let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+        assert_eq!(vim.key(&mut text_area("|"), key), Did::Nothing, "{letter} begins a draft");
+    }
     press(&mut vim, &mut area, "/two⎋x");
     assert_eq!(shown(&area), "o|e two");
 }
