@@ -10,6 +10,8 @@ use ratatui::text::{Line, Span};
 /// From this width on a part of a command is one row.
 const TABLE_WIDTH: u16 = 100;
 
+const CRITICAL: &str = "CRITICAL";
+
 #[derive(Debug)]
 pub struct Command {
     pub line: String,
@@ -37,6 +39,7 @@ enum Tone {
     Code,
     Warn,
     Danger,
+    Critical,
     Marked,
 }
 
@@ -132,7 +135,7 @@ fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16, columns
         Risk::High => Tone::Danger,
     };
     let (name, why) = (name_of(part), why_of(part));
-    let (tone, risk) = if part.critical { (Tone::Danger, "CRITICAL") } else { (tone, part.risk.as_str()) };
+    let (tone, risk) = if part.critical { (Tone::Critical, CRITICAL) } else { (tone, part.risk.as_str()) };
     let verdict = part.verdict.as_str();
     if let Some((left, right)) = columns {
         let mut rows = Vec::new();
@@ -146,7 +149,8 @@ fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16, columns
                 (pad(names.get(nth).map_or("", String::as_str), left), Tone::Code),
                 (word(verdict, 7), Tone::Plain),
                 (pad(whys.get(nth).map_or("", String::as_str), right), Tone::Plain),
-                (word(risk, RISK), tone),
+                // What stands reversed has no blanks below it that would be, too.
+                (word(risk, RISK), if nth == 0 { tone } else { Tone::Plain }),
             ];
             rows.push(Row(cells, Some(at)));
         }
@@ -155,8 +159,19 @@ fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16, columns
     let inner = usize::from(width.saturating_sub(4)).max(1);
     let names = exact(&name, inner).into_iter().enumerate();
     let names = names.map(|(nth, piece)| vec![if nth == 0 { head.clone() } else { below() }, (piece, Tone::Code)]);
-    let whys = pieces(&format!("{verdict} · {risk} risk · {why}"), inner).into_iter().map(|piece| vec![below(), (piece, tone)]);
+    let whys = pieces(&format!("{verdict} · {risk} risk · {why}"), inner).into_iter();
+    let whys = whys.map(|piece| [vec![below()], risk_marked(piece, tone)].concat());
     names.chain(whys).map(|cells| Row(cells, Some(at))).collect()
+}
+
+/// The reason in the colour of its risk; of the highest only the word is reversed, not the sentence.
+fn risk_marked(piece: String, tone: Tone) -> Vec<(String, Tone)> {
+    match piece.split_once(CRITICAL) {
+        Some((before, after)) if tone == Tone::Critical => {
+            vec![(before.to_owned(), Tone::Danger), (CRITICAL.to_owned(), tone), (after.to_owned(), Tone::Danger)]
+        }
+        Some(_) | None => vec![(piece, if tone == Tone::Critical { Tone::Danger } else { tone })],
+    }
 }
 
 impl Row {
@@ -172,6 +187,7 @@ impl Row {
                 Tone::Code => theme.style(Token::Code),
                 Tone::Warn => theme.style(Token::Warn),
                 Tone::Danger => theme.style(Token::Danger),
+                Tone::Critical => theme.style(Token::Critical),
                 Tone::Marked => theme.style(Token::Accent),
             }
         };

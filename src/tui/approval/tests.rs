@@ -102,3 +102,16 @@ fn facts_about_a_command_are_not_broken_where_each_fits_a_row() {
     let drawn = shown(&Panel::approval(approval), 56);
     assert!(drawn.contains("a tool of yours: ~/.config/aye/tools/tickets.toml"), "{drawn}");
 }
+
+#[test]
+fn the_highest_risk_stands_reversed_and_only_its_word_does() {
+    let panel = Panel::approval(command_approval("a"));
+    let theme = Theme::choose(None, Colours::True);
+    for width in [56, 120] {
+        let rows = panel.body.lines(width, 0..panel.body.rows(width), &theme, &UNICODE);
+        let spans = rows.iter().flat_map(|row| &row.spans);
+        let reversed = spans.filter(|span| span.style.add_modifier.contains(ratatui::style::Modifier::REVERSED));
+        let words: Vec<&str> = reversed.map(|span| span.content.as_ref()).collect();
+        assert_eq!(words, ["CRITICAL"], "{width}");
+    }
+}

@@ -106,6 +106,7 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     };
     take(model, now, effects);
     let path = Some(file).filter(|file| !file.is_empty()).map(Into::into);
+    super::worktree::exports(model);
     effects.push(Effect::Send(Command::Export { form, path }));
 }
 

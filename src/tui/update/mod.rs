@@ -143,6 +143,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         }
         Msg::Resumed => {
             model.dirty = true;
+            worktree::changed(model, &mut effects);
             unsettled(model, now, &mut effects);
         }
         Msg::Time => on_time(model, now, &mut effects),

@@ -33,7 +33,7 @@ pub struct Worktree {
     pub more: bool,
     /// What the person's own command said.
     pub line: Option<String>,
-    /// Something that may have changed a file ended in this step.
+    /// Something that may have changed a file ended in this step, or a file is being exported.
     wrote: bool,
     /// It is to be looked.
     is_due: bool,
@@ -54,6 +54,11 @@ pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
     }
 }
 
+/// A file is written that no tool writes; a notice tells of its end.
+pub const fn exports(model: &mut Model) {
+    model.worktree.wrote = true;
+}
+
 /// Whether an event says so: at the end of a step that did something, and of what the person did themselves.
 pub fn note(model: &mut Model, kind: &EventKind) {
     let worktree = &mut model.worktree;
@@ -64,7 +69,9 @@ pub fn note(model: &mut Model, kind: &EventKind) {
         | EventKind::TaskCompleted { .. }
         | EventKind::TaskFailed { .. }
         | EventKind::TaskCancelled { .. }
-        | EventKind::SessionPaused { .. } => worktree.is_due |= std::mem::take(&mut worktree.wrote),
+        | EventKind::SessionPaused { .. }
+        // What was exported is told of with one.
+        | EventKind::Notice { .. } => worktree.is_due |= std::mem::take(&mut worktree.wrote),
         EventKind::OwnCommandEnded { .. } | EventKind::Rewound(_) => {
             worktree.wrote = false;
             worktree.is_due = true;

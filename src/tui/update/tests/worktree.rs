@@ -36,6 +36,10 @@ fn it_is_asked_for_at_the_end_of_steps_that_did_something_and_never_by_time() {
     for at in [2000, 60_000, 3_600_000] {
         assert!(update(&mut model, Msg::Time, at).is_empty());
     }
+    let notice = || vec![EventKind::Notice { message: "exported to /w/aye-7f3a01.md, 2 KB".to_owned() }];
+    assert_eq!(asked(&mut model, notice()), 0);
+    play(&mut model, 5000, "/export md<enter>");
+    assert_eq!(asked(&mut model, [notice(), notice()].concat()), 1, "the file that was exported is new");
     model.options.status = vec!["model".to_owned()];
     assert_eq!(asked(&mut model, [ran("5", "EditFile"), vec![end()]].concat()), 0, "nobody would see it");
 }
