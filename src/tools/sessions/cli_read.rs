@@ -151,16 +151,16 @@ fn state(entry: &Entry) -> String {
     }
 }
 
-/// How it stands, and what is new.
+/// How it stands, and what is new. It is looked how it stands before it is read: of one that has ended all is told then.
 pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> String {
+    let (state, is_over) = (state(entry), entry.ended().is_some());
     let fresh = match entry.read() {
-        Read::Screen(text) => return format!("{}\n--- screen ---\n{text}", state(entry)),
+        Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}"),
         Read::New(fresh) => fresh,
     };
     let Fresh { text, missed } = fresh;
-    let state = state(entry);
     if text.trim().is_empty() && missed.is_none() {
-        let hint = if entry.ended().is_some() { "it printed nothing more" } else { "nothing new; `waitSeconds` waits for more" };
+        let hint = if is_over { "it printed nothing more" } else { "nothing new; `waitSeconds` waits for more" };
         return format!("{state}\n[{hint}]");
     }
     let mut kept = Captured::new(settings.max_output_bytes);

@@ -202,12 +202,12 @@ impl Tool for CliSession {
                 () = entry.quiet(0, FIRST_LOOK) => {}
                 () = context.kill.cancelled() => entry.kill.cancel(),
             }
-            let id = entry.id();
+            let (id, told) = (entry.id(), told(&entry, &settings));
             let next = match entry.ended() {
                 Some(_) => String::new(),
                 None => format!("\n[CliWrite {id} types into it, CliRead {id} reads on, CliStop {id} ends it]"),
             };
-            Ok(format!("{}{next}", told(&entry, &settings)).into())
+            Ok(format!("{told}{next}").into())
         }
         .boxed()
     }

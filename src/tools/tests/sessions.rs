@@ -1,8 +1,9 @@
 //! Commands that go on: typed into, read, put in the background, ended.
 
 use super::*;
-use crate::protocol::RunningState;
-use crate::tools::shell::commands::{Commands, MOST_SESSIONS};
+use crate::protocol::{Place, RunningState, Target};
+use crate::tools::sessions::cli_read::told;
+use crate::tools::shell::commands::{Commands, Entry, Kind, MOST_SESSIONS, New};
 use std::time::Duration;
 
 /// A workspace whose commands go on from one call to the next.
@@ -290,12 +291,43 @@ async fn ended_ones_can_be_read_until_newer_ones_have_ended() {
 #[tokio::test]
 async fn a_flood_stays_in_its_bounds_and_its_end_is_kept() {
     let live = Live::new();
-    let mut all = live.output("CliSession", json!({"command": "yes 0123456789 | head -c 2000000; echo the end"})).await;
-    if !all.contains("has ended") {
-        all += &live.read_until("s1", "has ended").await;
-    }
-    assert!(all.trim_end().ends_with("the end") && all.contains("are lost: too much came at once"), "{}", all.len());
+    let line = "echo begun; while [ ! -e go ]; do sleep 0.02; done; yes 0123456789 | head -c 2000000; echo the end";
+    assert!(live.output("CliSession", json!({"command": line})).await.contains("begun"));
+    live.bench.write("go", "");
+    // Whoever keeps up with it would lose nothing.
+    live.commands.find("s1").unwrap().over().await;
+    let all = live.output("CliRead", json!({"id": "s1"})).await;
+    assert!(all.contains("has ended") && all.trim_end().ends_with("the end"), "{}", all.len());
+    assert!(all.contains("are lost: too much came at once"), "{}", all.len());
     assert!(all.len() < 1_000_000, "{}", all.len());
+}
+
+#[test]
+fn who_is_told_of_an_end_is_told_all_that_was_printed_before_it() {
+    let bench = Bench::new();
+    for _ in 0..2000 {
+        let entry = Entry::new(New {
+            line: "make".to_owned(),
+            cwd: Target { given: ".".to_owned(), real: bench.root.clone(), place: Place::Directory },
+            call: None,
+            kind: Kind::Background,
+            writes: bench.settings.holding.writes_in_workspace(),
+            redactor: Arc::clone(&bench.settings.redactor),
+        });
+        let printing = std::thread::spawn({
+            let entry = Arc::clone(&entry);
+            move || {
+                entry.push(b"the end\n");
+                entry.end("exit 0".to_owned());
+            }
+        });
+        let mut all = String::new();
+        while !all.contains("has ended") {
+            all += &told(&entry, &bench.settings);
+        }
+        printing.join().unwrap();
+        assert!(all.contains("the end"), "{all}");
+    }
 }
 
 #[tokio::test]
