@@ -1,7 +1,7 @@
 //! Commands that change the text without a motion.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Did, Extent, MOST_AGAIN, Mode, Operator, Register, Vim, cut, go, here, line_end};
+use super::{Did, Extent, MOST_AGAIN, Mode, Operator, Register, Typed, Vim, cut, go, here, line_end};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
@@ -203,36 +203,53 @@ impl Vim {
     pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> Did {
         let count = self.count;
         self.done(Did::Moved);
+        // What was typed into a draft from its beginning is inserted.
+        if self.last_change.first().is_some_and(|(_, mode)| *mode == Mode::Insert) {
+            self.last_change.insert(0, command('i'));
+        }
         let mut keys = self.last_change.clone();
         if let Some(count) = count {
             keys.retain({
                 let mut in_count = true;
-                move |key| {
+                move |(key, _)| {
                     in_count &= matches!(key.code, KeyCode::Char('0'..='9'));
                     !in_count
                 }
             });
-            let digits = count.to_string();
-            keys.splice(0..0, digits.chars().map(|digit| KeyEvent::new(KeyCode::Char(digit), KeyModifiers::NONE)));
+            keys.splice(0..0, count.to_string().chars().map(command));
             self.last_change.clone_from(&keys);
         }
         self.repeats = true;
-        for key in keys {
-            if self.key(area, key) == Did::Nothing {
-                area.input(key);
-                self.inserted.push(key);
+        for (key, mode) in keys {
+            // What leads nowhere here ends it: what was text is no command, and the other way round.
+            if self.mode != mode {
+                break;
+            }
+            match (self.key(area, key), mode) {
+                (Did::Nothing, Mode::Insert) => {
+                    area.input(key);
+                    self.inserted.push(key);
+                }
+                (Did::Nothing, _) => break,
+                (Did::Moved | Did::Changed, _) => {}
             }
         }
         self.repeats = false;
+        self.mode = Mode::Normal;
         self.typed.clear();
-        Did::Changed
+        rest(area);
+        self.done(Did::Changed)
     }
 
     /// A key that insert mode left to the draft's own editing, for `.` and for a count.
     pub fn was_typed(&mut self, key: KeyEvent) {
-        self.typed.push(key);
+        self.typed.push((key, Mode::Insert));
         self.inserted.push(key);
     }
+}
+
+fn command(letter: char) -> Typed {
+    (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), Mode::Normal)
 }
 
 /// A letter in upper or lower case, or in the other one.

@@ -4,6 +4,7 @@ mod area;
 mod edit;
 mod motion;
 mod objects;
+mod operator;
 mod select;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use area::{cut, go, here, line_end};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use edit::rest;
 use motion::{Find, Lines, Motion, Place};
+use operator::Operator;
 use tui_textarea::TextArea;
 use undo::Undo;
 
@@ -40,47 +42,6 @@ pub enum Did {
     Changed,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    Delete,
-    Change,
-    Yank,
-    Upper,
-    Lower,
-    TurnCase,
-    /// By a step to the right, or to the left.
-    Indent,
-    Outdent,
-    /// What a draft has no use for: its motion is taken, and nothing is done.
-    Nothing,
-}
-
-impl Operator {
-    /// What begins it in normal mode.
-    fn of(letter: char) -> Option<Self> {
-        Some(match letter {
-            'd' => Self::Delete,
-            'c' => Self::Change,
-            'y' => Self::Yank,
-            '>' => Self::Indent,
-            '<' => Self::Outdent,
-            '=' | '!' => Self::Nothing,
-            _ => return None,
-        })
-    }
-
-    /// The same behind `g`.
-    fn behind_go(letter: char) -> Option<Self> {
-        Some(match letter {
-            'U' => Self::Upper,
-            'u' => Self::Lower,
-            '~' => Self::TurnCase,
-            'q' | 'w' | '?' => Self::Nothing,
-            _ => return None,
-        })
-    }
-}
-
 /// What the next key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
@@ -101,6 +62,9 @@ enum Waits {
     /// A line for Vim itself, which a draft has not, up to its end.
     Line,
 }
+
+/// A key, and the mode that it was for.
+type Typed = (KeyEvent, Mode);
 
 /// What was taken last.
 #[derive(Debug, Clone, Default)]
@@ -128,8 +92,10 @@ pub struct Vim {
     /// Where the selection began.
     anchor: Place,
     /// The keys of the change under way, and of the one before, for `.`.
-    typed: Vec<KeyEvent>,
-    last_change: Vec<KeyEvent>,
+    typed: Vec<Typed>,
+    last_change: Vec<Typed>,
+    /// Whether the keys under way are a change by now.
+    is_change: bool,
     repeats: bool,
     /// What insert mode was left to type since it began, how often it is wanted, and whether each time in a row of its own.
     inserted: Vec<KeyEvent>,
@@ -152,6 +118,7 @@ impl Default for Vim {
             anchor: Place::default(),
             typed: Vec::new(),
             last_change: Vec::new(),
+            is_change: false,
             repeats: false,
             inserted: Vec::new(),
             insert_times: 1,
@@ -175,7 +142,7 @@ impl Vim {
     /// A new draft is typed.
     pub fn begin_anew(&mut self) {
         (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, Waits::Nothing);
-        self.typed.clear();
+        (self.typed, self.is_change) = (Vec::new(), false);
         self.inserts(1, false);
         self.undo = Undo::default();
     }
@@ -189,7 +156,7 @@ impl Vim {
     /// One key, while the draft has the keyboard.
     pub fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
         if !self.repeats {
-            self.typed.push(key);
+            self.typed.push((key, self.mode));
             self.undo.begins(area);
         }
         let did = match self.mode {
@@ -201,11 +168,12 @@ impl Vim {
         }
         let is_idle =
             self.mode == Mode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == Waits::Nothing;
+        self.is_change |= did == Did::Changed || self.mode == Mode::Insert;
         if is_idle && !self.repeats {
             self.undo.ends(area);
             let typed = std::mem::take(&mut self.typed);
-            // What only repeats is no change of its own.
-            if !typed.is_empty() && (did == Did::Changed || is_typing(&typed)) {
+            // What only repeats, or takes back, is no change of its own.
+            if std::mem::take(&mut self.is_change) && !typed.is_empty() {
                 self.last_change = typed;
             }
         }
@@ -230,6 +198,7 @@ impl Vim {
         if control {
             return if letter == 'r' && self.waits == Waits::Nothing && self.undo.again(area) {
                 rest(area);
+                self.typed.clear();
                 self.done(Did::Changed)
             } else {
                 Did::Nothing
@@ -320,6 +289,7 @@ impl Vim {
             'u' => {
                 let changed = (0..self.times()).filter(|_| self.undo.back(area)).count() > 0;
                 rest(area);
+                self.typed.clear();
                 return self.done(if changed { Did::Changed } else { Did::Moved });
             }
             'r' => self.waits = Waits::Replace,
@@ -492,9 +462,4 @@ impl Vim {
         }
         self.done(Did::Changed)
     }
-}
-
-/// Whether these keys went through insert mode: they are one change.
-fn is_typing(typed: &[KeyEvent]) -> bool {
-    typed.len() > 1 && typed.last().is_some_and(|key| key.code == KeyCode::Esc)
 }

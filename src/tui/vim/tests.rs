@@ -290,6 +290,27 @@ fn what_was_typed_in_one_go_is_taken_back_in_one_go_and_made_again() {
 }
 
 #[test]
+fn what_a_dot_repeats_is_a_change_and_ends_where_it_leads_nowhere() {
+    for (text, keys, expected) in [
+        // Without an X before the end the rest would be commands, the dot itself among them.
+        ("|one X two", "ctX.d⎋$.", ".dX tw|o"),
+        ("|one X two", "ctXdd⎋0fX.", "dd|X two"),
+        ("|a b", "ciw.⎋u.", "|. b"),
+        // What was taken back is no change, nor what only led elsewhere, was selected or given up.
+        ("|one two", "xu.", "|ne two"),
+        ("|one two", "xu↻.", "|e two"),
+        ("|one two three", "xv⎋.", "|e two three"),
+        ("|one two three", "xd⎋3⎋f⎋.", "|e two three"),
+        ("|one two three", "x:.⎋.", "|e two three"),
+    ] {
+        assert_eq!(after(text, keys), expected, "{text} {keys}");
+    }
+    let (mut vim, mut area) = (Vim::default(), text_area("|"));
+    press(&mut vim, &mut area, "do⎋.");
+    assert_eq!(shown(&area), "dd|oo", "what the draft began with is typed again, and not taken for commands");
+}
+
+#[test]
 fn a_changed_word_is_no_more_than_its_last_letter() {
     assert_eq!(after("on|e two", "cwX⎋"), "on|X two");
     assert_eq!(after("|a two", "cwX⎋"), "|X two");
