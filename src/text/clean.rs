@@ -5,7 +5,10 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::escape::{Escape, Step};
-use super::mark::{deceives, is_combining, is_joining_script, is_pictograph, takes_selector, write_mark};
+use super::mark::{
+    deceives, is_combining, is_drawn_onto, is_false_blank, is_joining_script, is_keycap, is_pictograph, takes_selector,
+    write_mark,
+};
 
 /// Marks drawn onto one letter; what is above is counted instead.
 const MARKS: usize = 8;
@@ -33,6 +36,8 @@ pub struct Filter {
     escape: Escape,
     /// The last letter that is not drawn onto another.
     base: char,
+    /// The letter before, which the next one may be drawn onto.
+    last: char,
     /// Marks drawn onto it so far.
     marks: usize,
     held: Held,
@@ -47,6 +52,7 @@ enum Held {
     Nothing,
     Return,
     Joiner(char),
+    Keycap(char),
     Tags(String),
 }
 
@@ -58,7 +64,16 @@ impl Default for Filter {
 
 impl Filter {
     fn new(sequences: Sequences, overwrites: Overwrites) -> Self {
-        Self { sequences, overwrites, escape: Escape::Ground, base: '\n', marks: 0, held: Held::Nothing, places: None }
+        Self {
+            sequences,
+            overwrites,
+            escape: Escape::Ground,
+            base: '\n',
+            last: '\n',
+            marks: 0,
+            held: Held::Nothing,
+            places: None,
+        }
     }
 
     /// One that lets carriage returns and backspaces through, for a renderer of lines.
@@ -74,6 +89,7 @@ impl Filter {
             if plain > 0 {
                 out.push_str(&rest[..plain]);
                 self.base = char::from(rest.as_bytes()[plain - 1]);
+                self.last = self.base;
                 self.marks = 0;
                 rest = &rest[plain..];
             } else {
@@ -90,7 +106,7 @@ impl Filter {
         }
         self.settle(None, out);
         self.end_marks(out);
-        self.base = '\n';
+        (self.base, self.last) = ('\n', '\n');
     }
 
     fn is_idle(&self) -> bool {
@@ -125,11 +141,19 @@ impl Filter {
             '\n' | '\t' => self.start(letter, out),
             '\u{200c}' | '\u{200d}' => self.held = Held::Joiner(letter),
             '\u{e0020}'..='\u{e007f}' if self.base == '🏴' => self.held = Held::Tags(String::from(letter)),
+            '\u{fe0e}' | '\u{fe0f}' if self.marks == 0 && is_keycap(self.base) => self.held = Held::Keycap(letter),
             '\u{fe0e}' | '\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => self.selector(letter, out),
             _ if deceives(letter) => self.mark(letter, out),
+            _ if self.sequences == Sequences::Show && is_false_blank(letter) => self.mark(letter, out),
+            _ if is_combining(letter) && self.stands_alone(letter) => self.mark(letter, out),
             _ if is_combining(letter) => self.combine(letter, out),
             _ => self.start(letter, out),
         }
+    }
+
+    /// Whether nothing is there that it would be drawn onto; where somebody decides a blank is nothing, too.
+    fn stands_alone(&self, letter: char) -> bool {
+        !is_drawn_onto(self.last, letter) || (self.sequences == Sequences::Show && self.last == ' ')
     }
 
     /// Decides about what was held back; true when `next` was used up with it.
@@ -144,6 +168,13 @@ impl Filter {
             }
             Held::Joiner(joiner) => {
                 self.join(joiner, next, out);
+                false
+            }
+            Held::Keycap(selector) => {
+                match next {
+                    Some('\u{20e3}') => self.combine(selector, out),
+                    Some(_) | None => self.mark(selector, out),
+                }
                 false
             }
             Held::Tags(tags) => self.tag(tags, next, out),
@@ -163,7 +194,7 @@ impl Filter {
             Some('\u{e007f}') if tags.chars().all(|tag| matches!(tag, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}')) => {
                 out.push_str(&tags);
                 out.push('\u{e007f}');
-                self.base = '\u{e007f}';
+                (self.base, self.last) = ('\u{e007f}', '\u{e007f}');
                 true
             }
             Some(tag @ '\u{e0020}'..='\u{e007e}') if tags.chars().count() < TAGS => {
@@ -189,6 +220,7 @@ impl Filter {
     fn combine(&mut self, letter: char, out: &mut String) {
         self.marks += 1;
         if self.marks <= MARKS {
+            self.last = letter;
             out.push(letter);
         }
     }
@@ -200,12 +232,12 @@ impl Filter {
         if let Some(places) = &mut self.places {
             places.push(start..out.len());
         }
-        self.base = '\n';
+        (self.base, self.last) = ('\n', '\n');
     }
 
     fn start(&mut self, letter: char, out: &mut String) {
         self.end_marks(out);
-        self.base = letter;
+        (self.base, self.last) = (letter, letter);
         out.push(letter);
     }
 
@@ -255,6 +287,15 @@ pub fn clean_line(text: &str) -> String {
 /// [`reveal`], on one line with single blanks.
 pub fn reveal_line(text: &str) -> String {
     joined(&reveal(text))
+}
+
+/// [`reveal`] of a name or a path, on one line: another name never looks the same, whatever its blanks.
+pub fn reveal_name(text: &str) -> String {
+    let revealed = reveal(text).replace('\n', "␊").replace('\t', "␉");
+    let middle = revealed.trim_matches(' ');
+    let before = revealed.len() - revealed.trim_start_matches(' ').len();
+    let behind = revealed.len() - middle.len() - before;
+    format!("{}{middle}{}", "␠".repeat(before), "␠".repeat(behind))
 }
 
 fn joined(text: &str) -> String {

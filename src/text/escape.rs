@@ -14,8 +14,8 @@ pub(super) enum Escape {
     Intermediate,
     /// Inside a control sequence, after `ESC [`.
     Control,
-    /// Inside an OSC, DCS, APC, PM or SOS string.
-    Body { kept: String },
+    /// Inside an OSC, DCS, APC, PM or SOS string: its beginning, and how many letters came after that.
+    Body { kept: String, more: usize },
     /// After an `ESC` inside such a string.
     Ending,
 }
@@ -43,7 +43,7 @@ impl Escape {
             Self::Begun => self.begun(letter),
             Self::Intermediate => self.intermediate(letter),
             Self::Control => self.control(letter),
-            Self::Body { kept } => self.text(kept, letter),
+            Self::Body { kept, more } => self.text(kept, more, letter),
             Self::Ending if letter == '\\' => Step::Taken,
             Self::Ending => self.begun(letter),
         }
@@ -52,7 +52,7 @@ impl Escape {
     /// What was held back when the text ends here.
     pub fn finish(&mut self) -> Option<String> {
         match std::mem::take(self) {
-            Self::Body { kept } => Some(kept),
+            Self::Body { kept, more } => Some(unended(kept, more)),
             Self::Ground | Self::Begun | Self::Intermediate | Self::Control | Self::Ending => None,
         }
     }
@@ -68,7 +68,7 @@ impl Escape {
     fn begun(&mut self, letter: char) -> Step {
         match letter {
             '[' => *self = Self::Control,
-            ']' | 'P' | 'X' | '^' | '_' => *self = Self::Body { kept: String::new() },
+            ']' | 'P' | 'X' | '^' | '_' => *self = Self::Body { kept: String::new(), more: 0 },
             ' '..='/' => *self = Self::Intermediate,
             '\u{1b}' => *self = Self::Begun,
             '0'..='~' => {}
@@ -95,18 +95,28 @@ impl Escape {
         Step::Taken
     }
 
-    fn text(&mut self, mut kept: String, letter: char) -> Step {
+    fn text(&mut self, mut kept: String, mut more: usize, letter: char) -> Step {
         match letter {
             '\u{7}' | '\u{18}' | '\u{1a}' | '\u{9c}' => {}
             '\u{1b}' => *self = Self::Ending,
-            '\n' => return Step::AfterUnended(kept),
+            '\n' => return Step::AfterUnended(unended(kept, more)),
             _ => {
                 if kept.len() < KEPT {
                     kept.push(letter);
+                } else {
+                    more += 1;
                 }
-                *self = Self::Body { kept };
+                *self = Self::Body { kept, more };
             }
         }
         Step::Taken
     }
+}
+
+/// What is shown of a string that had no end; what is not says so.
+fn unended(mut kept: String, more: usize) -> String {
+    if more > 0 {
+        kept = format!("{kept}<+{more} letters>");
+    }
+    kept
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
 /// Control characters other than line break and tab as one visible cell, the rest as `<U+202E>`.
@@ -28,9 +29,14 @@ pub(super) fn deceives(letter: char) -> bool {
     matches!(u32::from(letter),
         0x80..=0x9f
         | 0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f
-        | 0x200b | 0x200e | 0x200f | 0x2028..=0x202e | 0x2060..=0x206f
-        | 0x3164 | 0xfe00..=0xfe0d | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0xfffe | 0xffff
-        | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff)
+        | 0x200b | 0x200e | 0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0x2d7f
+        | 0x3164 | 0xfe00..=0xfe0d | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0xfffe | 0xffff | 0x1107f | 0x13430..=0x13440
+        | 0x16fe4 | 0x1bca0..=0x1bca3 | 0x1d159 | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff)
+}
+
+/// Letters that look like a blank, and are none to a program.
+pub(super) fn is_false_blank(letter: char) -> bool {
+    letter == '\u{2800}' || (!letter.is_ascii() && letter.is_whitespace())
 }
 
 /// Letters that may join into one picture.
@@ -50,10 +56,23 @@ pub(super) fn is_combining(letter: char) -> bool {
     !letter.is_ascii() && letter.width() == Some(0)
 }
 
+/// Whether such a letter has something before it to be drawn onto. One that stands alone takes no cell, and nobody would see it.
+pub(super) fn is_drawn_onto(before: char, letter: char) -> bool {
+    let mut bytes = [0; 8];
+    let middle = before.encode_utf8(&mut bytes).len();
+    let end = middle + letter.encode_utf8(&mut bytes[middle..]).len();
+    std::str::from_utf8(&bytes[..end]).is_ok_and(|pair| pair.graphemes(true).count() == 1)
+}
+
+/// What becomes a key on a keyboard with a selector and the frame behind it.
+pub(super) fn is_keycap(base: char) -> bool {
+    matches!(base, '0'..='9' | '#' | '*')
+}
+
 /// Whether a variation selector has something to vary after this letter.
 pub(super) fn takes_selector(base: char, selector: char) -> bool {
     match u32::from(selector) {
-        0xfe0e | 0xfe0f => is_pictograph(base) || matches!(base, '0'..='9' | '#' | '*'),
+        0xfe0e | 0xfe0f => is_pictograph(base),
         0xe0100..=0xe01ef => matches!(u32::from(base), 0x3400..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff),
         _ => false,
     }

@@ -11,11 +11,11 @@ mod width;
 mod wrap;
 
 pub use ansi::{Ansi, Hue, Paint, painted, paints_in};
-pub use clean::{Filter, clean, clean_line, reveal, reveal_at, reveal_line};
+pub use clean::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name};
 pub use fuzzy::Fuzzy;
 pub use line::Cleaner;
 pub use script::mixed;
-pub use width::{Doubt, doubt, expand_tabs, truncate, truncate_middle, width};
+pub use width::{Doubt, doubt, expand_tabs, grapheme_end, truncate, truncate_middle, width};
 pub use wrap::{wrap, wrap_exact, wrap_keeping};
 
 #[cfg(test)]

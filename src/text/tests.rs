@@ -182,10 +182,56 @@ fn what_cannot_be_shown_is_removed_or_marked() {
         ("a\u{e0100}葛\u{e0100}\u{e0101}", "a<U+E0100>葛\u{e0100}<U+E0101>", "a<U+E0100>葛\u{e0100}<U+E0101>"),
         ("hi\u{e0072}\u{e006d}", "hi<U+E0072><U+E006D>", "hi<U+E0072><U+E006D>"),
         ("🏴\u{e0067}x", "🏴<U+E0067>x", "🏴<U+E0067>x"),
+        (
+            "1\u{fe0f}\u{20e3} 1\u{fe0f} #\u{fe0e}a",
+            "1\u{fe0f}\u{20e3} 1<U+FE0F> #<U+FE0E>a",
+            "1\u{fe0f}\u{20e3} 1<U+FE0F> #<U+FE0E>a",
+        ),
+        ("\u{338}ls\n\u{301}b\t\u{301}", "<U+0338>ls\n<U+0301>b\t<U+0301>", "<U+0338>ls\n<U+0301>b\t<U+0301>"),
+        ("\u{202e}\u{301}", "<U+202E><U+0301>", "<U+202E><U+0301>"),
+        (
+            "a\u{11a8}b 한 \u{1112}\u{1161}\u{11ab}",
+            "a<U+11A8>b 한 \u{1112}\u{1161}\u{11ab}",
+            "a<U+11A8>b 한 \u{1112}\u{1161}\u{11ab}",
+        ),
+        ("a\u{1107f}\u{2d7f}\u{16fe4}", "a<U+1107F><U+2D7F><U+16FE4>", "a<U+1107F><U+2D7F><U+16FE4>"),
+        ("a\u{a0}b\u{2800}c\u{3000}", "a\u{a0}b\u{2800}c\u{3000}", "a<U+00A0>b<U+2800>c<U+3000>"),
         ("café e\u{301} 你好 ✓ שלום", "café e\u{301} 你好 ✓ שלום", "café e\u{301} 你好 ✓ שלום"),
     ] {
         assert_eq!(clean(text), cleaned, "{text:?}");
         assert_eq!(reveal(text), revealed, "{text:?}");
+    }
+}
+
+#[test]
+fn names_that_differ_look_different() {
+    let names = ["a b", "a  b", " a b", "a b ", "a\nb", "a\tb", "a\u{a0}b", "a\u{200b} b", "a  b  "];
+    let shown: Vec<String> = names.iter().map(|name| reveal_name(name)).collect();
+    assert_eq!(shown, ["a b", "a  b", "␠a b", "a b␠", "a␊b", "a␉b", "a<U+00A0>b", "a<U+200B> b", "a  b␠␠"]);
+    assert_eq!((reveal_name(""), reveal_name("  ")), (String::new(), "␠␠".to_owned()));
+}
+
+#[test]
+fn what_looked_like_a_sequence_and_had_no_end_is_shown_and_its_rest_is_counted() {
+    let text = format!("a\u{1b}]{}\nb", "x".repeat(5000));
+    let kept = format!("a{}<+904 letters>\nb", "x".repeat(4096));
+    assert_eq!(clean(&text), kept);
+    assert_eq!(clean(text.trim_end_matches("\nb")), kept.trim_end_matches("\nb"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
+
+    /// Whatever stands alone takes a cell: nothing of what is approved is unseen.
+    #[test]
+    fn every_letter_of_what_is_revealed_is_seen(text in prop::collection::vec(prop_oneof![
+        any::<char>(),
+        prop::sample::select(vec!['a', '\t', '\n', '\u{301}', '\u{11a8}', '\u{1161}', '\u{1112}', '\u{fe0f}', '\u{20e3}', '1', '❤', '\u{200d}', '한']),
+    ], 0..12)) {
+        let text: String = text.into_iter().collect();
+        for grapheme in reveal(&text).graphemes(true) {
+            prop_assert!(matches!(grapheme, "\n" | "\t") || grapheme_width(grapheme) > 0, "{grapheme:?} in {text:?}");
+        }
     }
 }
 
@@ -218,7 +264,7 @@ fn progress_is_seen_in_its_last_state_and_nothing_else_is_written_over_unseen() 
         ("password\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}xxxxxxxx", "password␈␈␈␈␈␈␈␈xxxxxxxx"),
         ("N\u{8}NA\u{8}A _\u{8}u\n", "NA u\n"),
         ("🏴\u{e0067}\u{e007f}\u{8}👋\n", "👋\n"),
-        ("_\u{8}\u{301}\n", "_␈\u{301}\n"),
+        ("_\u{8}\u{301}\n", "<U+0301>\n"),
         ("one\r\ntwo\r\n", "one\ntwo\n"),
         ("one\r\r\ntwo", "one\ntwo"),
         ("kept\r", "kept"),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use unicode_segmentation::UnicodeSegmentation;
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::mark::is_combining;
@@ -71,6 +71,19 @@ fn may_be_emoji(letter: char) -> bool {
 /// Cells of a text. Tabs and line breaks take none: expand and wrap first.
 pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.graphemes(true).map(grapheme_width).sum() }
+}
+
+/// The end of the grapheme that this place is in; the place itself where it is between two.
+pub fn grapheme_end(text: &str, at: usize) -> usize {
+    // Only a letter that is not ASCII goes on with what is before it.
+    if text.as_bytes().get(at).is_none_or(u8::is_ascii) {
+        return at;
+    }
+    let mut cursor = GraphemeCursor::new(at, text.len(), true);
+    match cursor.is_boundary(text, 0) {
+        Ok(false) => cursor.next_boundary(text, 0).ok().flatten().unwrap_or(text.len()),
+        Ok(true) | Err(_) => at,
+    }
 }
 
 /// Printable ASCII only: a byte is a grapheme is a cell.

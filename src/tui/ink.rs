@@ -237,8 +237,12 @@ impl Inked {
         let mut spans = Vec::with_capacity(self.runs.len());
         let mut at = 0;
         for (end, ink) in &self.runs {
-            spans.push(Span::styled(self.text[at..*end].to_owned(), ink.style(theme)));
-            at = *end;
+            // A mark that is drawn onto a letter is nothing without it.
+            let end = text::grapheme_end(&self.text, *end);
+            if end > at {
+                spans.push(Span::styled(self.text[at..end].to_owned(), ink.style(theme)));
+                at = end;
+            }
         }
         Line::from(spans)
     }
@@ -258,5 +262,25 @@ impl Inked {
         let row = text::wrap_exact(&self.text, width).into_iter().next().unwrap_or(0..0);
         let row = self.slice(row);
         if row.width() > width { Line::default() } else { row.line(theme) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::Colours;
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+
+    #[test]
+    fn a_mark_stays_with_its_letter_where_the_colours_change() {
+        let mut line = Inked::new("if a(", Ink::of(Token::Text));
+        line.push("\u{338}b", Ink::of(Token::Accent));
+        line.push("\u{301}", Ink::of(Token::Danger));
+        line.push(") {}", Ink::of(Token::Text));
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 12, 1));
+        buffer.set_line(0, 0, &line.line(&Theme::choose(None, Colours::True)), 12);
+        let cells: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();
+        assert_eq!(cells.concat().trim_end(), "if a(\u{338}b\u{301}) {}");
     }
 }

@@ -186,6 +186,15 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, M
                 })
             }),
         ),
+        (
+            "note",
+            true,
+            Box::new(|| {
+                let proposal =
+                    Proposal { summary: own("POST https://example.org"), notes: vec![own(text)], ..Proposal::default() };
+                opened(Approval { action_summary: own("POST https://example.org"), proposal, ..edit.clone() })
+            }),
+        ),
         ("mcp_tool_name", true, Box::new(|| opened(Approval { tool_name: own(text), title: own(&one_line), ..edit.clone() }))),
     ];
     make.into_iter().filter(|(name, ..)| only(name)).map(|(name, decides, make)| (name, decides, make())).collect()
@@ -263,6 +272,26 @@ fn nothing_from_outside_controls_the_terminal_wherever_it_is_shown() {
         }
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.iter().take(20).cloned().collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn every_letter_of_what_one_decides_about_is_seen() {
+    let flat = |text: &str| text.split_whitespace().collect::<String>();
+    for text in [
+        "{\"ping\":1}\x1b]0;a-key\x07\x1bPand-a-file\x1b\\ end",
+        "touch fileA1\u{11a8}2",
+        "\u{338}\u{301}ls",
+        "if a(\u{338}b) { c(\u{20dd}) }",
+        "echo fileA1\u{fe0f}2 *\u{fe0f}",
+        "a\u{2800}b\u{a0}c\u{3000}d\u{2003}e",
+        "cat \u{2d7f}\u{1107f}\u{16fe4}\u{1d159}x",
+    ] {
+        for (place, _, mut model) in places(text, |place| ["approval_command", "diff", "file_name", "note"].contains(&place)) {
+            let shown = pages(&mut model, &mut Vec::new(), place);
+            let revealed = flat(&crate::text::reveal(text));
+            assert!(flat(&shown).contains(&revealed), "{revealed} in {place}:\n{shown}");
+        }
+    }
 }
 
 #[test]

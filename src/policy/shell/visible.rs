@@ -1,5 +1,8 @@
 //! Characters that a person reading a line would not see, or would take for others.
 
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthChar;
+
 const CONTROL: &str = "the line has control characters, so what is shown is not what would run";
 const INVISIBLE: &str = "the line has invisible or misleading characters";
 
@@ -11,10 +14,19 @@ pub fn oddities(line: &str) -> Vec<&'static str> {
     if line.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
         found.push(CONTROL);
     }
-    if line.chars().any(is_invisible) {
+    if line.chars().any(is_invisible) || has_stray_mark(line) {
         found.push(INVISIBLE);
     }
     found
+}
+
+/// Whether something that is drawn onto the letter before has none: a mark that begins a line or a word, half a Hangul syllable
+/// among other letters.
+fn has_stray_mark(line: &str) -> bool {
+    line.graphemes(true).any(|grapheme| {
+        let stands_alone = |first: char| !first.is_control() && first.width() == Some(0);
+        grapheme.chars().next().is_some_and(stands_alone) || (grapheme.starts_with(' ') && grapheme.len() > 1)
+    })
 }
 
 /// Blanks that are not ASCII, joiners, direction marks, variation selectors, fillers, tags, and letters in full width.
@@ -23,7 +35,7 @@ fn is_invisible(c: char) -> bool {
         || matches!(u32::from(c),
             0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E
             | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFF01..=0xFF5E | 0xFFA0 | 0xFFF0..=0xFFFB
-            | 0xFFFD | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A | 0xE000..=0xF8FF | 0xE0000..=0xE0FFF | 0xF0000..=0x0010_FFFF)
+            | 0xFFFD | 0x2D7F | 0x1107F | 0x13430..=0x13440 | 0x16FE4 | 0x1BCA0..=0x1BCA3 | 0x1D159 | 0x1D173..=0x1D17A | 0xE000..=0xF8FF | 0xE0000..=0xE0FFF | 0xF0000..=0x0010_FFFF)
 }
 
 /// Whether a file's name shows as another one. What writing systems and emoji need in names is no reason.
@@ -31,7 +43,32 @@ pub fn hides(name: &str) -> bool {
     let hidden = |c: char| {
         matches!(u32::from(c),
             0x00AD | 0x061C | 0x115F | 0x1160 | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164
-            | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0xE0000..=0xE0FFF)
+            | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0x2D7F | 0x1107F | 0x13430..=0x13440 | 0x16FE4 | 0x1D159 | 0xE0000..=0xE0FFF)
     };
-    name.chars().any(|c| c.is_control() || hidden(c))
+    name.chars().any(|c| c.is_control() || hidden(c)) || has_stray_mark(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_told_of_and_what_writing_needs_is_not() {
+        for line in [
+            "touch fileA1\u{11a8}2",
+            "\u{338}\u{301}ls",
+            "echo a\n\u{301}b",
+            "echo \u{301}b",
+            "ls \u{1107f}",
+            "cat a\u{2d7f}b",
+            "cat a\u{1d159}",
+        ] {
+            assert_eq!(oddities(line), [INVISIBLE], "{line:?}");
+        }
+        for line in ["cat re\u{301}sume\u{301}", "cat 한글 \u{1112}\u{1161}\u{11ab}", "cat ไม้ नमस्ते", "cat שָׁלוֹם"]
+        {
+            assert_eq!(oddities(line), [""; 0], "{line:?}");
+        }
+        assert!(hides("a\u{11a8}b") && hides("\u{301}a") && !hides("re\u{301}sume\u{301}") && !hides("한글"));
+    }
 }

@@ -152,13 +152,13 @@ impl Body {
         }
         let proposal = &approval.proposal;
         let renewed = approval.amendable.renewed.then(|| super::disk::CHANGED.to_owned());
-        let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::clean(note).into_owned()));
+        let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal(note).into_owned()));
         let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
         if !proposal.diff.is_empty() {
             let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
             let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
             return Self::edit(
-                Name { words: text::reveal_line(&approval.action_summary), beside: HEAD_FACTS + risk_cells },
+                Name { words: text::reveal_name(&approval.action_summary), beside: HEAD_FACTS + risk_cells },
                 diff,
                 notes,
             );

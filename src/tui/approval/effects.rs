@@ -30,7 +30,7 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     }
     notes.extend(effects.counted.iter().map(ignored));
     for refused in &effects.refused {
-        let words = format!("{:VERB$}{}: {}", "NOT KEPT", text::reveal_line(&refused.path), text::reveal_line(&refused.reason));
+        let words = format!("{:VERB$}{}: {}", "NOT KEPT", text::reveal_name(&refused.path), text::reveal_line(&refused.reason));
         notes.push(Note::new(words, Token::Danger));
     }
     if !effects.denied.is_empty() {
@@ -41,7 +41,7 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
         // What it had at hand is of no more weight now that it ran.
         let is_common = note.starts_with("environment ") || note.starts_with("shell ");
         let token = if is_common { Token::Muted } else { Token::Warn };
-        Note::new(text::clean(note).into_owned(), token)
+        Note::new(text::reveal(note).into_owned(), token)
     }));
     notes.extend(printed(&effects.output));
     notes
@@ -67,7 +67,7 @@ pub fn facts(effects: &Effects) -> String {
 }
 
 fn file(effect: &FileEffect) -> Note {
-    let path = text::reveal_line(&effect.path);
+    let path = text::reveal_name(&effect.path);
     let binary = |is: bool| if is { ", binary" } else { "" };
     let (verb, rest) = match &effect.kind {
         EffectKind::Created { bytes, binary: is } => ("created", format!("{path}  {}{}", size(*bytes), binary(*is))),
@@ -77,14 +77,14 @@ fn file(effect: &FileEffect) -> Note {
         EffectKind::Changed { binary: false, .. } => ("changed", path),
         EffectKind::Deleted { bytes, binary: is } => ("deleted", format!("{path}  {}{}", size(*bytes), binary(*is))),
         EffectKind::Renamed { from, changed } => {
-            ("renamed", format!("{} → {path}{}", text::reveal_line(from), if *changed { ", and changed" } else { "" }))
+            ("renamed", format!("{} → {path}{}", text::reveal_name(from), if *changed { ", and changed" } else { "" }))
         }
         EffectKind::ModeChanged { from, to } => ("mode", format!("{path}  {from:04o} → {to:04o}")),
         EffectKind::DirectoryCreated => ("created", format!("{path}/")),
         EffectKind::DirectoryDeleted { files } => {
             ("deleted", format!("{path}/  with {}", counted(usize::try_from(*files).unwrap_or(usize::MAX), "file")))
         }
-        EffectKind::Linked { to } => ("link", format!("{path} → {}", text::reveal_line(to))),
+        EffectKind::Linked { to } => ("link", format!("{path} → {}", text::reveal_name(to))),
     };
     let notes = effect.notes.iter().flat_map(|note| [" · ".to_owned(), text::reveal_line(note)]).collect::<String>();
     let token = match (&effect.kind, effect.notes.is_empty()) {
@@ -99,7 +99,7 @@ fn ignored(counted: &CountedEffects) -> Note {
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let counts = [count(*created, "created"), count(*changed, "changed"), count(*deleted, "deleted")];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let path = text::reveal_line(path.trim_end_matches('/'));
+    let path = text::reveal_name(path.trim_end_matches('/'));
     Note::new(format!("{:VERB$}{path}/  {}, {} · ignored by git, not shown", "in", counts.join(", "), size(*bytes)), Token::Text)
 }
 

@@ -198,7 +198,7 @@ impl Panel {
             (Some(_), "CliWrite") => "Type into a session".to_owned(),
             (Some(_), _) => format!("Run {what}"),
             (None, _) if approval.action_summary.is_empty() => text::reveal_line(&approval.title),
-            (None, _) => text::reveal_line(&approval.action_summary),
+            (None, _) => text::reveal_name(&approval.action_summary),
         };
         let facts = body.facts().unwrap_or_default();
         // The counts stand on the right.
@@ -272,7 +272,7 @@ impl Panel {
         let about = approval.command.as_ref().map_or(&approval.action_summary, |command| &command.line);
         let (id, verb, is_command) = (approval.approval_id.clone(), self.body.verb().long, approval.command.is_some());
         self.front =
-            Some(Box::new(Keeping::new(id, approval.always.clone(), verb, text::reveal_line(about), is_command).panel()));
+            Some(Box::new(Keeping::new(id, approval.always.clone(), verb, text::reveal_name(about), is_command).panel()));
         true
     }
 

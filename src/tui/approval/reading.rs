@@ -33,7 +33,7 @@ impl Reading {
         for (at, part) in approval.parts.iter().enumerate() {
             let critical = if part.critical { ", critical" } else { "" };
             let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
-            let _ = write!(text, "{:>2}  {}\n    {verdict} · {risk} risk{critical} · ", at + 1, text::reveal_line(&part.text));
+            let _ = write!(text, "{:>2}  {}\n    {verdict} · {risk} risk{critical} · ", at + 1, text::reveal_name(&part.text));
             let _ = writeln!(text, "{}\n    decided by {}\n", text::reveal_line(&part.reason), whose(&part.rule));
             told.push(&part.rule);
         }
@@ -79,7 +79,7 @@ impl Reading {
                 text.push_str("\n\n(the rest is not shown here; look at the file itself)");
             }
             Page {
-                title: text::reveal_line(&file.name),
+                title: text::reveal_name(&file.name),
                 about: "as it was read just now; nothing of it takes effect yet".to_owned(),
                 text,
                 is_diff: false,
@@ -102,7 +102,7 @@ impl Reading {
         let title = format!("The rule of part {}", part + 1);
         let mut text = format!(
             "{}\n{} · {}\n\n",
-            text::reveal_line(&decided.text),
+            text::reveal_name(&decided.text),
             decided.verdict.as_str(),
             text::reveal_line(&decided.reason)
         );

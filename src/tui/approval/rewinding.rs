@@ -220,7 +220,7 @@ fn would(file: &RewindFile) -> String {
 }
 
 fn path(file: &RewindFile) -> String {
-    text::reveal_line(&file.path.to_string_lossy())
+    text::reveal_name(&file.path.to_string_lossy())
 }
 
 fn counts(file: &RewindFile) -> String {
