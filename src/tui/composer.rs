@@ -5,7 +5,7 @@ mod rows;
 use super::front::KeptAs;
 use super::history::History;
 use super::theme::{Theme, Token};
-use super::vim::{Did, Mode, Vim};
+use super::vim::{self, Did, Mode, Vim};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -50,7 +50,7 @@ impl Composer {
 
     /// Which of Vim's modes it is in, while that is not the one in which letters are text.
     pub fn vim_mode(&self) -> Option<&'static str> {
-        let vim = self.vim.as_ref()?;
+        let vim = self.vim.as_ref().filter(|_| !vim::is_too_large(&self.area))?;
         match vim.mode() {
             Mode::Insert => None,
             _ if vim.is_in_line() => Some("COMMAND"),
@@ -62,7 +62,8 @@ impl Composer {
 
     /// A key as Vim means it: whether the text changed; nothing where it is for the screen, or to be typed.
     pub fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
-        let vim = self.vim.as_mut()?;
+        // Where the cursor cannot be sent to every place, keys are what they are without Vim.
+        let vim = self.vim.as_mut().filter(|_| !vim::is_too_large(&self.area))?;
         let was = vim.mode();
         let is_letter = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match (vim.key(&mut self.area, key), key.code) {
@@ -98,6 +99,9 @@ impl Composer {
         self.area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
+        if let Some(vim) = &mut self.vim {
+            vim.begins_elsewhere();
+        }
     }
 
     /// The draft, which is empty afterwards and kept in the history.
@@ -159,7 +163,7 @@ impl Composer {
         self.set(&format!("{to}{}", &after[behind..]));
         let (row, column) =
             to.rsplit_once('\n').map_or((0, to.as_str()), |(above, line)| (above.matches('\n').count() + 1, line));
-        self.area.move_cursor(CursorMove::Jump(row as u16, column.chars().count() as u16));
+        vim::go(&mut self.area, vim::Place { row, column: column.chars().count() });
         true
     }
 
@@ -258,7 +262,7 @@ impl Composer {
             }
             at += grapheme.chars().count();
         }
-        self.area.move_cursor(CursorMove::Jump(line as u16, at as u16));
+        vim::go(&mut self.area, vim::Place { row: line, column: at });
     }
 
     /// Draws it and says where the cursor is.

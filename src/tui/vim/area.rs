@@ -1,6 +1,7 @@
 //! The draft by places: where the cursor is and goes, and what is cut out.
 
 use super::motion::{Lines, Place};
+use std::ops::RangeInclusive;
 use tui_textarea::{CursorMove, TextArea};
 
 pub(super) fn here(area: &TextArea<'_>) -> Place {
@@ -12,9 +13,27 @@ pub(super) fn line_end(lines: &Lines, at: Place) -> Place {
     Place { column: lines.length(at.row), ..at }
 }
 
-pub(super) fn go(area: &mut TextArea<'_>, to: Place) {
+/// The last row and column that the cursor can be sent to.
+const FARTHEST: usize = u16::MAX as usize;
+
+/// Whether there are places in it that the cursor cannot be sent to.
+pub fn is_too_large(area: &TextArea<'_>) -> bool {
+    let is_long = |line: &String| line.len() > FARTHEST && line.chars().count() > FARTHEST;
+    area.lines().len() > FARTHEST || area.lines().iter().any(is_long)
+}
+
+pub fn go(area: &mut TextArea<'_>, to: Place) {
     let bounded = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
+}
+
+/// These rows give way to others.
+pub(super) fn put_rows(area: &mut TextArea<'_>, rows: RangeInclusive<usize>, text: &str) {
+    let end = Place { row: *rows.end(), column: area.lines()[*rows.end()].chars().count() };
+    let start = Place { row: *rows.start(), column: 0 };
+    cut(area, start, end);
+    go(area, start);
+    area.insert_str(text);
 }
 
 pub(super) fn cut(area: &mut TextArea<'_>, from: Place, to: Place) {

@@ -1,10 +1,12 @@
 //! Commands that change the text without a motion.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Did, Extent, MOST_AGAIN, Mode, Operator, Register, Typed, Vim, cut, go, here, line_end};
+use super::{Did, Extent, MOST_AGAIN, Mode, Operator, Register, Typed, Vim, cut, go, here, line_end, put_rows};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
+/// Bytes that a count puts at once: who meant another number is not to wait.
+const MOST_PUT: usize = 1 << 20;
 /// One step to the right.
 const STEP: &str = "    ";
 
@@ -14,7 +16,7 @@ impl Vim {
         if text.is_empty() && !by_lines {
             return self.done(Did::Moved);
         }
-        let (times, at) = (self.times(), here(area));
+        let (times, at) = (self.times().min(MOST_PUT / text.len().max(1)).max(1), here(area));
         let lines = Lines::new(area.lines());
         if *by_lines {
             let rows = vec![text.as_str(); times].join("\n");
@@ -104,41 +106,42 @@ impl Vim {
             Extent::Letters(from, to) => (from.row, to.row),
             Extent::Rows(first, last) => (first, last),
         };
-        for row in first..=last {
-            let lines = Lines::new(area.lines());
-            let start = Place { row, column: 0 };
-            if right && lines.length(row) > 0 {
-                go(area, start);
-                area.insert_str(STEP);
-            } else if !right {
-                let blanks = area.lines()[row].chars().take(STEP.len()).take_while(|letter| *letter == ' ').count();
-                let is_tab = usize::from(area.lines()[row].starts_with('\t'));
-                cut(area, start, Place { row, column: blanks.max(is_tab) });
+        let shifted = |line: &String| {
+            let blanks = line.bytes().take(STEP.len()).take_while(|byte| *byte == b' ').count();
+            match line.strip_prefix('\t') {
+                _ if right && line.is_empty() => String::new(),
+                _ if right => format!("{STEP}{line}"),
+                Some(rest) => rest.to_owned(),
+                None => line[blanks..].to_owned(),
             }
-        }
+        };
+        let rows: Vec<String> = area.lines()[first..=last].iter().map(shifted).collect();
+        put_rows(area, first..=last, &rows.join("\n"));
         go(area, Place { row: first, column: Lines::new(area.lines()).first_letter(first) });
         self.done(Did::Changed)
     }
 
     /// The next row comes to the end of this one, with one blank between them.
     pub(super) fn join(&mut self, area: &mut TextArea<'_>) -> Did {
-        let mut did = Did::Moved;
-        for _ in 0..self.times().max(2) - 1 {
-            let lines = Lines::new(area.lines());
-            let end = line_end(&lines, here(area));
-            if end.row + 1 >= lines.count() {
-                break;
-            }
-            let next = Place { row: end.row + 1, column: 0 };
-            let start = lines.to(next, Motion::FirstLetter, 1).unwrap_or(next);
-            cut(area, end, start);
-            if end.column > 0 && lines.length(next.row) > start.column {
-                area.insert_char(' ');
-                go(area, end);
-            }
-            did = Did::Changed;
+        let first = here(area).row;
+        let last = (first + self.times().max(2) - 1).min(area.lines().len() - 1);
+        if last == first {
+            return self.done(Did::Moved);
         }
-        self.done(did)
+        let mut row = area.lines()[first].clone();
+        let mut joint = 0;
+        for next in &area.lines()[first + 1..=last] {
+            joint = row.chars().count();
+            let next = next.trim_start_matches([' ', '\t']);
+            if joint > 0 && !next.is_empty() {
+                row.push(' ');
+            }
+            row.push_str(next);
+        }
+        put_rows(area, first..=last, &row);
+        go(area, Place { row: first, column: joint });
+        rest(area);
+        self.done(Did::Changed)
     }
 
     pub(super) fn begin_insert(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {

@@ -10,10 +10,12 @@ mod select;
 mod tests;
 mod undo;
 
-use area::{cut, go, here, line_end};
+use area::{cut, here, line_end, put_rows};
+pub use area::{go, is_too_large};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use edit::rest;
-use motion::{Find, Lines, Motion, Place};
+pub use motion::Place;
+use motion::{Find, Lines, Motion};
 use operator::Operator;
 use tui_textarea::TextArea;
 use undo::Undo;
@@ -147,6 +149,14 @@ impl Vim {
         self.undo = Undo::default();
     }
 
+    /// Another text stands there now: what was begun or selected was in the one before.
+    pub fn begins_elsewhere(&mut self) {
+        if self.mode != Mode::Insert {
+            self.mode = Mode::Normal;
+        }
+        self.done(Did::Moved);
+    }
+
     /// Insert mode begins.
     fn inserts(&mut self, times: usize, in_rows: bool) {
         (self.mode, self.insert_times, self.inserts_rows, self.overtypes) = (Mode::Insert, times, in_rows, false);
@@ -193,6 +203,10 @@ impl Vim {
                 // What stops a task or answers a question does so from everywhere.
                 _ => self.done(Did::Nothing),
             };
+        }
+        if key.code == KeyCode::Enter && (self.waits != Waits::Nothing || self.operator.is_some()) {
+            // What was begun is given up: nobody means to send a draft with it.
+            return self.done(Did::Moved);
         }
         let KeyCode::Char(letter) = key.code else { return Did::Nothing };
         if control {

@@ -8,13 +8,20 @@ impl Vim {
     /// What is selected, up to the second place without it: each a row and a column.
     pub fn selection(&self, area: &TextArea<'_>) -> Option<((usize, usize), (usize, usize))> {
         let Mode::Visual { by_lines } = self.mode else { return None };
-        let (from, to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
         let lines = Lines::new(area.lines());
+        let (from, to) = self.ends(area, &lines);
         Some(if by_lines {
             ((from.row, 0), (to.row, lines.length(to.row)))
         } else {
             ((from.row, from.column), (to.row, lines.behind(to)))
         })
+    }
+
+    /// Both of its ends, the first one first. Keys that are not Vim's may have changed the text since it began.
+    fn ends(&self, area: &TextArea<'_>, lines: &Lines) -> (Place, Place) {
+        let row = self.anchor.row.min(lines.count() - 1);
+        let anchor = Place { row, column: self.anchor.column.min(lines.length(row)) };
+        (anchor.min(here(area)), anchor.max(here(area)))
     }
 
     pub(super) fn select(&mut self, area: &mut TextArea<'_>, by_lines: bool) {
@@ -57,7 +64,8 @@ impl Vim {
 
     /// Its rows become one.
     pub(super) fn join_selection(&mut self, area: &mut TextArea<'_>) -> Did {
-        let (first, last) = (self.anchor.row.min(here(area).row), self.anchor.row.max(here(area).row));
+        let (from, to) = self.ends(area, &Lines::new(area.lines()));
+        let (first, last) = (from.row, to.row);
         self.mode = Mode::Normal;
         go(area, Place { row: first, column: 0 });
         self.count = Some(last - first + 1);
@@ -67,12 +75,13 @@ impl Vim {
     /// What it takes, and the selection is over.
     fn taken(&mut self, area: &TextArea<'_>, whole_rows: bool) -> Extent {
         let by_lines = self.mode == Mode::Visual { by_lines: true } || whole_rows;
-        let (from, mut to) = (self.anchor.min(here(area)), self.anchor.max(here(area)));
+        let lines = Lines::new(area.lines());
+        let (from, mut to) = self.ends(area, &lines);
         self.mode = Mode::Normal;
         if by_lines {
             return Extent::Rows(from.row, to.row);
         }
-        to.column = Lines::new(area.lines()).behind(to);
+        to.column = lines.behind(to);
         Extent::Letters(from, to)
     }
 

@@ -311,6 +311,37 @@ fn what_a_dot_repeats_is_a_change_and_ends_where_it_leads_nowhere() {
 }
 
 #[test]
+fn keys_on_a_great_many_rows_are_done_at_once_and_a_put_stays_in_its_bounds() {
+    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|one"));
+    press(&mut vim, &mut area, "yy9999pgg>G");
+    assert!(area.lines().len() == 10_000 && area.lines().iter().all(|line| line == "    one"));
+    press(&mut vim, &mut area, "gg9999J");
+    assert_eq!(area.lines().len(), 2);
+    press(&mut vim, &mut area, "yy9999p");
+    let bytes: usize = area.lines().iter().map(String::len).sum();
+    assert!(bytes < 2 << 20, "{bytes}");
+}
+
+#[test]
+fn what_was_begun_ends_with_the_text_it_was_begun_in() {
+    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("one\ntwo\nth|ree"));
+    press(&mut vim, &mut area, "v");
+    // Keys that are not Vim's took the rest.
+    area = text_area("|short");
+    press(&mut vim, &mut area, "<");
+    assert_eq!((shown(&area).as_str(), vim.mode()), ("|short", Mode::Normal));
+    press(&mut vim, &mut area, "V");
+    vim.begins_elsewhere();
+    assert_eq!((vim.mode(), vim.selection(&area)), (Mode::Normal, None));
+    for keys in ["r", "f", "d", "\"", "dt"] {
+        press(&mut vim, &mut area, keys);
+        let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+        assert_eq!(vim.key(&mut area, enter), Did::Moved, "{keys}");
+        assert_eq!(vim.key(&mut area, enter), Did::Nothing, "{keys}");
+    }
+}
+
+#[test]
 fn a_changed_word_is_no_more_than_its_last_letter() {
     assert_eq!(after("on|e two", "cwX⎋"), "on|X two");
     assert_eq!(after("|a two", "cwX⎋"), "|X two");
