@@ -53,10 +53,12 @@ extern "C" fn ends(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
         if let Some(lines) = LINES.get() {
             libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, lines);
         }
+        // A terminal sends its own as the kernel does; nothing of those runs once more.
+        let is_of_fault = matches!(signal, libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGSEGV);
         let was_sent = (*info).si_code <= 0;
         match before {
             // What faulted runs once more, and is answered as before: a stack that is full is told of.
-            Some((_, before)) if !was_sent => {
+            Some((_, before)) if is_of_fault && !was_sent => {
                 libc::sigaction(signal, before, std::ptr::null_mut());
             }
             _ => {

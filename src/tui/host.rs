@@ -73,6 +73,8 @@ struct Host {
     modes: Option<Modes>,
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
+    /// What nobody had taken when the terminal was lent.
+    typed_ahead: String,
     inlet: Inlet,
     outlet: Outlet,
     beginning: Beginning,
@@ -110,6 +112,7 @@ enum Happened {
     CommandSent,
     Colours,
     Told(Msg),
+    Panicked,
 }
 
 impl Host {
@@ -126,6 +129,7 @@ impl Host {
             modes: Some(modes),
             reader: Some(reader),
             inputs,
+            typed_ahead: String::new(),
             inlet: Inlet::new(front.events, EVENTS_A_FRAME),
             outlet: Outlet::new(front.commands),
             beginning: Beginning::new(front.start, front.ahead),
@@ -194,6 +198,11 @@ impl Host {
                     (Instant::now(), Vec::new())
                 }
                 Happened::Told(msg) => (Instant::now(), vec![msg]),
+                // The next frame says so, also where nobody would have wanted one.
+                Happened::Panicked => {
+                    self.model.dirty = true;
+                    (Instant::now(), Vec::new())
+                }
                 Happened::CommandSent => continue,
             };
             let at = self.pace.since_start(at);
@@ -240,7 +249,12 @@ impl Host {
         };
         tokio::select! {
             biased;
-            Some((at, input)) = self.inputs.recv() => Happened::Input(at, input),
+            some = self.inputs.recv() => {
+                // Nobody reads any more, whatever became of them.
+                let (at, input) = some.unwrap_or_else(|| (Instant::now(), Input::Closed));
+                Happened::Input(at, input)
+            }
+            () = terminal::panicked() => Happened::Panicked,
             _ = self.signals.interrupt.recv() => Happened::Signal(nix::libc::SIGINT),
             _ = self.signals.terminate.recv() => Happened::Signal(nix::libc::SIGTERM),
             _ = self.signals.hang_up.recv() => Happened::Signal(nix::libc::SIGHUP),
@@ -336,7 +350,8 @@ impl Host {
         self.give_back();
         let left = tokio::task::spawn_blocking(editor).await;
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
-        (self.reader, self.inputs) = (Some(reader), inputs);
+        self.reader = Some(reader);
+        self.typed_ahead = unread(std::mem::replace(&mut self.inputs, inputs));
         // What was pressed to stop the editor was for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.come_back()?;
@@ -349,7 +364,18 @@ impl Host {
         let (editor, name, text) = (self.editor.clone(), edit.name.clone(), edit.text.clone());
         let outcome = self.lend(move || (editor.0)(&name, &text)).await?;
         let at = self.pace.since_start(Instant::now());
-        Ok(update(&mut self.model, Msg::Edited(Box::new(edit), outcome), at))
+        let effects = update(&mut self.model, Msg::Edited(Box::new(edit), outcome), at);
+        self.take_typed_ahead();
+        Ok(effects)
+    }
+
+    /// What was typed before the terminal was lent is of the draft, and no answer to what stands there now.
+    fn take_typed_ahead(&mut self) {
+        let typed = std::mem::take(&mut self.typed_ahead);
+        if !typed.is_empty() {
+            self.model.composer.insert(&typed);
+            self.model.dirty = true;
+        }
     }
 
     async fn show(&mut self, shown: super::front::Shown) -> io::Result<()> {
@@ -357,6 +383,7 @@ impl Host {
         if let Err(words) = self.lend(move || (shows.0)(&shown)).await? {
             let _ = self.told.0.send(Msg::Done(words));
         }
+        self.take_typed_ahead();
         Ok(())
     }
 

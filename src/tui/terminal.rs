@@ -12,6 +12,7 @@ pub use told::{Then, Told};
 use std::io::{self, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use tokio::sync::Notify;
 
 /// Alternate screen, bracketed paste, focus reports. What a terminal takes for wider than it is
 /// stays in its row.
@@ -97,6 +98,7 @@ impl Push {
 static ENTERED: AtomicBool = AtomicBool::new(false);
 static PUSHED: AtomicU8 = AtomicU8::new(0);
 static HOOK: Once = Once::new();
+static PANICKED: Notify = Notify::const_new();
 
 /// While it lives the terminal is ours.
 #[derive(Debug)]
@@ -155,6 +157,11 @@ pub fn is_ours() -> bool {
     ENTERED.load(Ordering::SeqCst)
 }
 
+/// Waits until a panic anywhere has given it back.
+pub async fn panicked() {
+    PANICKED.notified().await;
+}
+
 /// How wide the terminal is, if there is one.
 pub fn columns() -> Option<u16> {
     crossterm::terminal::size().ok().map(|(width, _)| width)
@@ -199,6 +206,7 @@ fn restore_on_panic() {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             restore(|| before(info));
+            PANICKED.notify_one();
         }));
     });
 }

@@ -147,6 +147,14 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         panic!("this is a test");
                     }
+                    "panic beside" => {
+                        done(&tell);
+                        std::thread::spawn(|| {
+                            // The screen has nothing to draw any more.
+                            std::thread::sleep(Duration::from_millis(300));
+                            panic!("this is a test");
+                        });
+                    }
                     _ => done(&tell),
                 }
             }
@@ -227,10 +235,13 @@ fn inside_the_terminal() {
         // As a program ends: nobody waits for what another thread still says.
         std::process::exit(101);
     }
-    if let Some(outcome) = outcome {
-        let outcome = outcome.unwrap();
-        println!("OUTCOME {:?} {:?} {:?}", outcome.ended, outcome.last_answer, outcome.resume_hint);
-        assert_ne!(outcome.ended, Ended::Closed);
+    match outcome {
+        Some(Ok(outcome)) => {
+            println!("OUTCOME {:?} {:?} {:?}", outcome.ended, outcome.last_answer, outcome.resume_hint);
+            assert_ne!(outcome.ended, Ended::Closed);
+        }
+        Some(Err(error)) => println!("ERROR {error}"),
+        None => {}
     }
     runtime.shutdown_background();
 }
@@ -344,6 +355,16 @@ fn what_was_switched_on_is_switched_off_at_every_end() {
     terminal.send("go\r");
     let (_, bytes, _) = terminal.finish();
     check_switched_off(&bytes);
+}
+
+#[test]
+fn a_panic_ends_the_screen_though_it_has_nothing_to_draw() {
+    let mut terminal = Terminal::start("panic beside", 24, 80);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("go\r");
+    let (ok, _, parser) = terminal.finish();
+    let shown = parser.screen().contents();
+    assert!(ok && shown.contains("COOKED") && shown.contains("ERROR something in aye panicked"), "{shown}");
 }
 
 #[test]

@@ -205,8 +205,12 @@ impl Panels {
         }
     }
 
-    /// What is shown now is something else: keys count only once it is on the screen.
+    /// What is shown now is something else: keys count only once it is on the screen. While the list of all stands there they are for
+    /// that, and it arms when it is opened.
     pub(super) fn arm_anew(&mut self, last_text: Option<u64>) {
+        if self.inbox.is_some() {
+            return;
+        }
         self.leave();
         self.arm(last_text);
     }

@@ -120,6 +120,23 @@ fn text_typed_into_the_list_is_a_draft() {
 }
 
 #[test]
+fn letters_keep_their_order_while_a_question_of_the_list_becomes_another() {
+    let mut model = asked(vec![edit_approval("a"), touch("b", "two.txt")]);
+    play(&mut model, 6000, "<ctrl+q>");
+    draw(&mut model, 6100);
+    update(&mut model, Msg::Input(Input::Fence), 6150);
+    draw(&mut model, 6900);
+    play(&mut model, 7000, "y");
+    let outdated =
+        EventKind::ApprovalOutdated { approval_id: ApprovalId::new("a"), tool_call_id: call("call-a"), outdated: true };
+    tell(&mut model, outdated, 7040);
+    draw(&mut model, 7050);
+    assert_eq!(play(&mut model, 7080, "es please"), [""; 0]);
+    wait(&mut model, 20_000);
+    assert_eq!(model.composer.text(), "yes please");
+}
+
+#[test]
 fn the_strip_names_all_that_wait() {
     let mut model = asked(vec![touch("a", "one.txt"), touch("b", "two.txt"), edit_approval("c")]);
     update(&mut model, Msg::Resize(Size::new(120, 36)), 6000);
