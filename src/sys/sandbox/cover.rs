@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// How much of the memory all of the command's own directories may take together.
@@ -26,6 +26,7 @@ const NOBODY: &str = "nobody";
 /// What a path holds, and what will be seen there.
 struct Piece {
     is_directory: bool,
+    is_socket: bool,
     mode: u32,
     /// Made already where it shows something that is there.
     mount: Option<OwnedFd>,
@@ -60,12 +61,16 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     ground.furnish(layout, &pieces, links)?;
     nix::sys::stat::umask(umask);
     for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
+        let seat = layout[path];
         let mount = match piece.mount {
             Some(mount) => mount,
-            None => ground.clone(number, layout[path], &piece).map_err(during(path.display()))?,
+            None => ground.clone(number, seat, &piece).map_err(during(path.display()))?,
         };
-        let place = hold_for(layout[path], path).map_err(during(path.display()))?;
-        mount::attach(&mount, &place).map_err(during(path.display()))?;
+        match hold_for(seat, path).and_then(|place| mount::attach(&mount, &place)) {
+            // Who listened there has ended since: there is nothing left to hide.
+            Err(error) if piece.is_socket && seat == Seat::Empty && is_missing(&error) => {}
+            attached => attached.map_err(during(path.display()))?,
+        }
     }
     let nothing = ground.nothing().map_err(during("an empty file"))?;
     let processes = devices::show_processes().map_err(|error| why::no_processes(&error))?;
@@ -112,6 +117,7 @@ fn take(
     };
     let metadata = place.as_ref().map(File::metadata).transpose().map_err(during(path.display()))?;
     let is_directory = metadata.as_ref().is_none_or(std::fs::Metadata::is_dir);
+    let is_socket = metadata.as_ref().is_some_and(|metadata| metadata.file_type().is_socket());
     let mode = metadata.map_or(0o700, |metadata| metadata.permissions().mode() & 0o7777);
     let mount = match (&place, seat) {
         (_, Seat::Own | Seat::Empty) => None,
@@ -133,12 +139,16 @@ fn take(
         }
         (Some(place), Seat::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
     };
-    Ok(Some(Piece { is_directory, mode, mount, furnished: seat == Seat::Own }))
+    Ok(Some(Piece { is_directory, is_socket, mode, mount, furnished: seat == Seat::Own }))
 }
 
 /// What is protected may be a link: it is mounted on itself, and so can neither be removed nor made to lead elsewhere.
 fn hold_for(seat: Seat, path: &Path) -> io::Result<File> {
     if matches!(seat, Seat::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::ENOENT | Errno::ENOTDIR))
 }
 
 fn is_writable(seat: Seat) -> bool {

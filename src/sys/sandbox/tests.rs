@@ -271,6 +271,27 @@ async fn sockets_of_others_do_not_answer() {
 }
 
 #[tokio::test]
+async fn sockets_that_come_and_go_meanwhile_are_no_fault() {
+    use std::os::unix::net::UnixListener;
+    let ground = Ground::new();
+    let stop = CancellationToken::new();
+    let churn = {
+        let (place, stop) = (ground.path("comes and goes"), stop.clone());
+        std::thread::spawn(move || {
+            while !stop.is_cancelled() {
+                drop(UnixListener::bind(&place).unwrap());
+                fs::remove_file(&place).unwrap();
+            }
+        })
+    };
+    for _ in 0..20 {
+        assert_eq!(output("echo done", ground.confinement()).await, "done\n");
+    }
+    stop.cancel();
+    churn.join().unwrap();
+}
+
+#[tokio::test]
 async fn what_is_hidden_is_seen_empty() {
     let ground = Ground::new();
     let key = ground.file("home/.ssh/id", "secret");
