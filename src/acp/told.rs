@@ -182,8 +182,9 @@ impl Told {
                     .raw_input(calls::raw_input(arguments));
                 vec![SessionUpdate::ToolCall(call)]
             }
-            EventKind::ToolStarted { tool_call_id, .. } => {
-                vec![self.update(tool_call_id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))]
+            EventKind::ToolStarted { tool_call_id, summary, .. } => {
+                let title = summary.as_ref().map(|summary| calls::title(&(self.looks.reveal)(summary)));
+                vec![self.update(tool_call_id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).title(title))]
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {
                 if let Some(open) = self.open.get_mut(tool_call_id) {

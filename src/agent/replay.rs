@@ -196,8 +196,9 @@ impl Replay<'_> {
             Record::PreviewDropped { tool_call_id } => {
                 self.changes.remove(tool_call_id);
             }
-            Record::Started { tool_call_id, rule, .. } => {
-                self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: rule.clone() });
+            Record::Started { tool_call_id, rule, edited, .. } => {
+                let summary = edited.as_ref().map(|edited| edited.summary.clone());
+                self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: rule.clone(), summary });
             }
             Record::Finished { result, latency_ms } => {
                 let proposal = self.changes.remove(&result.tool_call_id).filter(|_| result.error.is_none());

@@ -79,7 +79,12 @@ impl Plain {
                 self.summaries.insert(tool_call_id.clone(), summary.clone());
                 None
             }
-            EventKind::ToolStarted { tool_call_id, .. } => self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}")),
+            EventKind::ToolStarted { tool_call_id, summary, .. } => {
+                if let Some(summary) = summary {
+                    self.summaries.insert(tool_call_id.clone(), summary.clone());
+                }
+                self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}"))
+            }
             EventKind::ToolCompleted { tool_call_id, tool_name, error, redactions, .. } => {
                 let summary = self.summaries.remove(tool_call_id).unwrap_or_else(|| tool_name.clone());
                 let hidden = hidden_words(redactions);

@@ -141,7 +141,7 @@ fn plain_text_is_the_answer_and_progress_stands_beside_it() {
             started(),
             EventKind::TextChunk { text: "do".to_owned() },
             requested("$ cargo test"),
-            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: "built-in".to_owned() },
+            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: "built-in".to_owned(), summary: None },
             refused(ErrorCode::NoApprover),
             EventKind::LlmRetry {
                 attempt: 1,
@@ -250,7 +250,7 @@ fn escape_sequences_reach_no_terminal_and_text_makes_no_lines_of_its_own() {
     let kinds = || {
         vec![
             requested("$ echo \u{1b}]0;x\u{7}\nfailed: nothing"),
-            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: String::new() },
+            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: String::new(), summary: None },
             completed("\u{1b}[31mred\n"),
         ]
     };

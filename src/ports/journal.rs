@@ -170,6 +170,9 @@ pub enum Record {
         /// What the model is told of what the person changed before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         told: Option<String>,
+        /// What runs in the place of what was meant, where the person wrote another line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edited: Option<Edited>,
     },
     Finished {
         result: ToolResult,
@@ -245,6 +248,15 @@ pub enum Record {
     /// Something another version wrote; its words stay in the store.
     #[serde(other)]
     Unreadable,
+}
+
+/// A call as the person has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edited {
+    /// One line for people: `$ cargo test`.
+    pub summary: String,
+    pub actions: Vec<Action>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span, Stan
 pub use buffers::{BUFFER_BYTES, Buffers};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use guidance::{Guidance, Guide};
-pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
+pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
 pub use reach::{Reach, touched};
 pub use recovery::{Found, Known, Tail};

@@ -98,6 +98,11 @@ impl Amendment {
         }
     }
 
+    /// Whether another line runs than the one that was proposed.
+    pub fn is_another_line(&self) -> bool {
+        matches!(self, Self::Command { .. } | Self::First { .. })
+    }
+
     /// Whether it is asked about, also where a rule would let it pass.
     pub fn asks(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Command { .. })

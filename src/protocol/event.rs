@@ -171,6 +171,9 @@ pub enum EventKind {
     ToolStarted {
         tool_call_id: CallId,
         rule: String,
+        /// What runs, where the person wrote another line than was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
     },
     /// Output of a running command, as it comes, escape sequences neutralised by the front end.
     ToolOutputChunk {

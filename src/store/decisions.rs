@@ -99,9 +99,18 @@ impl Calls {
                 self.calls.insert(call.tool_call_id.clone(), (call.tool_name.clone(), summary.clone()));
                 None
             }
-            Record::Started { tool_call_id, rule, .. } => {
+            // What is answered from here on is what the person made of it.
+            Record::ApprovalRequested { approval } if approval.amendable.edited => {
+                if let Some((_, summary)) = self.calls.get_mut(&approval.tool_call_id) {
+                    summary.clone_from(&approval.action_summary);
+                }
+                None
+            }
+            Record::Started { tool_call_id, rule, edited, .. } => {
                 let by = if rule == APPROVED_BY_YOU { YOU } else { rule };
-                Some(self.row(tool_call_id, "allow", by, ""))
+                let row = self.row(tool_call_id, "allow", by, "");
+                let summary = edited.as_ref().map_or_else(|| row.summary.clone(), |edited| edited.summary.clone());
+                Some(Row { summary, ..row })
             }
             Record::Refused { tool_call_id, rule, reason } => Some(self.row(tool_call_id, "deny", rule, reason)),
             // A question that the policy took back was answered by nobody; what refused it says so itself.
@@ -157,6 +166,8 @@ pub(super) fn insert(
             (None, _) | (_, None) => None,
         };
         let (tool_name, summary) = found.as_ref().map_or((&row.tool_name, &row.summary), |(name, summary)| (name, summary));
+        // What runs in the place of what was meant is told with it.
+        let summary = if row.summary.is_empty() { summary } else { &row.summary };
         transaction
             .prepare_cached(
                 "INSERT INTO decisions (time, session, workspace, tool, summary, verdict, decider, reason, mode)

@@ -204,6 +204,7 @@ impl Measure {
             rule: "built-in".to_owned(),
             places: Vec::new(),
             told: None,
+            edited: None,
         };
         let text = self.writer.text(self.result_bytes);
         let mut records = vec![answer, intent, started];
@@ -250,7 +251,7 @@ impl Measure {
         let decided = Record::Decided { approval_id, tool_call_id: tool_call_id.clone(), decision: Decision::Approved };
         self.commit(vec![
             decided,
-            Record::Started { tool_call_id, rule: "approved by you".to_owned(), places: Vec::new(), told: None },
+            Record::Started { tool_call_id, rule: "approved by you".to_owned(), places: Vec::new(), told: None, edited: None },
         ])?;
         let text = format!("edited {path}: {}", self.writer.text(self.result_bytes));
         let records = self.finished(call, text);

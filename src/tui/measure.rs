@@ -51,7 +51,7 @@ impl Screen {
             arguments: Arguments::parse(""),
             summary: format!("$ cargo test number-{number}"),
         });
-        self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: "user:12".to_owned() });
+        self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: "user:12".to_owned(), summary: None });
         self.tell(EventKind::ToolCompleted {
             tool_call_id,
             tool_name: "RunCommand".to_owned(),

@@ -39,7 +39,7 @@ mod plain;
 mod reading;
 mod rewind;
 #[cfg(test)]
-mod samples;
+pub mod samples;
 #[cfg(test)]
 mod screen;
 mod servers;
@@ -71,4 +71,5 @@ pub use onboarding::provider_of_key;
 pub use plain::run as run_plain;
 pub use terminal::{Emulator, columns, give_back_at_once};
 pub use theme::Colours;
+pub use transcript::exit_of;
 pub use update::COMMANDS;

@@ -119,6 +119,20 @@ impl Sessions {
         self.refresh();
     }
 
+    /// Whether all of it is known.
+    pub fn is_whole(&self) -> bool {
+        !self.looks_on
+    }
+
+    pub fn sessions(&self) -> &[ListedSession] {
+        &self.sessions
+    }
+
+    /// What is looked for in them.
+    pub fn words(&self) -> String {
+        text::reveal_line(self.picker.filter())
+    }
+
     fn refresh(&mut self) {
         match self.order {
             Order::LastUsed => self.sessions.sort_by_key(|session| std::cmp::Reverse(session.updated)),

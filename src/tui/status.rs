@@ -248,7 +248,9 @@ fn context(model: &Model, left: Left) -> Item {
 
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let at = focus(model);
-    let mut hints: Vec<_> = hints(model, now).into_iter().filter_map(|hint| model.keymap.hint(at, hint)).collect();
+    // What leads back is the last to go.
+    let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
+    let mut hints: Vec<_> = hints.filter_map(|(leads_back, hint)| Some((leads_back, hint?))).collect();
     let style = model.theme.style(Token::Faint);
     let keys = model.keymap.called(Focus::Composer, "f1");
     let right: Cow<'_, str> = match (
@@ -262,13 +264,24 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
             (None, false) => format!("{keys} keys").into(),
         },
     };
-    let room = usize::from(area.width.saturating_sub(GUTTER)).saturating_sub(right.len() + 2);
+    let room = usize::from(area.width.saturating_sub(GUTTER));
+    let beside = room.saturating_sub(right.len() + 2);
     let separator = format!(" {} ", model.glyphs.dot);
-    while hints.len() > 1 && text::width(&hints.join(&separator)) > room {
-        hints.pop();
+    let joined = |hints: &[(bool, Cow<'_, str>)]| hints.iter().map(|(_, hint)| &**hint).collect::<Vec<_>>().join(&separator);
+    while text::width(&joined(&hints)) > beside
+        && let Some(at) = hints.iter().rposition(|(leads_back, _)| !leads_back).filter(|at| *at > 0)
+    {
+        hints.remove(at);
     }
-    buffer.set_stringn(area.x + GUTTER, area.y, hints.join(&separator), area.width.into(), style);
-    buffer.set_stringn(area.right().saturating_sub(right.len() as u16), area.y, &right, right.len(), style);
+    // The most likely one and the way back come before the help, and what fits before what does not.
+    let is_alone = text::width(&joined(&hints)) > beside;
+    if text::width(&joined(&hints)) > room && hints.len() > 1 {
+        hints.remove(usize::from(text::width(&hints[0].1) <= room));
+    }
+    buffer.set_stringn(area.x + GUTTER, area.y, joined(&hints), area.width.into(), style);
+    if !is_alone {
+        buffer.set_stringn(area.right().saturating_sub(right.len() as u16), area.y, &right, right.len(), style);
+    }
 }
 
 /// What the keys do now, most likely first.
@@ -283,9 +296,9 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         if sessions.is_renaming() {
             return vec!["enter renames it", "esc back"];
         }
-        let look = if model.size.width < SESSIONS_WIDE { "space shows it" } else { "ctrl+o order" };
-        let keys = ["enter resume", "tab here/all", "ctrl+t transcript", "ctrl+f fork", "ctrl+r rename", "ctrl+x delete"];
-        return keys.into_iter().chain(["ctrl+a put away", look, "esc"]).collect();
+        let look = (model.size.width < SESSIONS_WIDE).then_some("space shows it");
+        let keys = ["tab here/all", "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a put away"];
+        return ["enter resume"].into_iter().chain(look).chain(["esc"]).chain(keys).chain(["ctrl+o order"]).collect();
     }
     if model.servers.list.is_some() && !model.panels.is_open() {
         return vec!["enter tells more", "ctrl+r connects anew", "esc closes", "up down", "type to filter"];

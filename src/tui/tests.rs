@@ -281,7 +281,7 @@ fn a_sentence_typed_over_an_opening_panel_stays_in_the_draft() {
     terminal.wait_for("draft: yes please y n a");
     terminal.send("\x1b");
     terminal.wait_for("❯ yes please y n a");
-    terminal.send("\x03\x04");
+    terminal.send("\x03\x04\x04");
     assert!(terminal.finish().0);
 }
 

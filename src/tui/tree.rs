@@ -37,6 +37,10 @@ impl Tree {
         self.branches = branches;
     }
 
+    pub fn branches(&self) -> &[Branch] {
+        &self.branches
+    }
+
     pub fn of_key(&self, chosen: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| key(branch) == chosen)
     }

@@ -121,6 +121,12 @@ fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert!(project.exists("first-second") && !project.exists("first"));
+    // What the transcript tells of is what ran, also when the session is opened again.
+    let card = "$ touch first-second  edited by you";
+    assert!(terminal.screen().contains(card), "{}", terminal.screen());
+    terminal.quit();
+    let mut again = project.open_sized(&["--continue"], 120, 36);
+    again.wait_for(card);
     let (_, told) = &server.request(1).tool_results()[0];
     assert!(told.contains("The person edited this command before it ran. What ran is: touch first-second"), "{told}");
 }

@@ -266,10 +266,18 @@ impl Terminal {
         status.unwrap_or_else(|| panic!("it did not end\n{}", self.screen()))
     }
 
-    /// Leaves with the keys that leave.
+    /// Leaves with the key that leaves, also where something waits and it has to be pressed again.
     #[track_caller]
     pub fn quit(&mut self) -> ExitStatus {
         self.send("\x04");
+        let mut asked = false;
+        wait_until(PATIENCE, || {
+            asked = self.screen().contains("ctrl+d again to quit");
+            asked || self.child.try_wait().unwrap().is_some()
+        });
+        if asked {
+            self.send("\x04");
+        }
         self.finish()
     }
 

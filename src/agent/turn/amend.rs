@@ -3,7 +3,7 @@
 use super::calls::Batch;
 use super::{Call, CallState, Effect, Machine, Phase};
 use crate::policy::Verdict;
-use crate::ports::{Durability, Plan, Record};
+use crate::ports::{Durability, Edited, Plan, Record, touched};
 use crate::protocol::{Action, Amendment, ApprovalId, ErrorCode, EventKind, HunkChoice, PlaceChange, ToolError, ToolResult};
 
 /// What the person changed of a call.
@@ -137,6 +137,19 @@ impl Machine {
 }
 
 impl Call {
+    /// What runs, where it is not what was meant.
+    pub(super) fn edited(&self, plan: &Plan) -> Option<Edited> {
+        let is_another = self.amended.by.iter().any(Amendment::is_another_line);
+        is_another.then(|| Edited { summary: plan.summary.clone(), actions: plan.actions.clone() })
+    }
+
+    /// It runs like this, and is told of like this from here on.
+    pub(super) fn runs_as(&mut self, Edited { summary, actions }: &Edited) {
+        self.summary.clone_from(summary);
+        self.touches = actions.iter().filter_map(touched).collect();
+        self.ran = super::ran::ran(actions, summary, self.changes);
+    }
+
     pub(super) fn proposes_files(&self) -> bool {
         self.changes && self.proposal.as_ref().is_some_and(|proposal| !proposal.paths.is_empty())
     }

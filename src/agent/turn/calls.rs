@@ -162,13 +162,17 @@ impl Machine {
     }
 
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        let edited = call.edited(&plan);
+        if let Some(edited) = &edited {
+            call.runs_as(edited);
+        }
         call.runs();
         self.note_ran(call);
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
         call.amended.told.clone_from(&plan.amends.told);
-        self.note(Record::Started { tool_call_id, rule, places, told: plan.amends.told.clone() });
+        self.note(Record::Started { tool_call_id, rule, places, told: plan.amends.told.clone(), edited });
         batch.runs.push((index, plan, permit));
     }
 
@@ -191,7 +195,8 @@ impl Machine {
         }
         for (index, plan, permit) in batch.runs {
             let tool_call_id = calls[index].call.tool_call_id.clone();
-            self.emit(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned() });
+            let summary = calls[index].edited(&plan).map(|edited| edited.summary);
+            self.emit(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary });
             self.out.push(Effect::Run { index, plan, permit });
         }
     }

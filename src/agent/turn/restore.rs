@@ -131,9 +131,12 @@ impl Machine {
                     call.proposal = proposal;
                 }
             }
-            Record::Started { tool_call_id, told, .. } => {
+            Record::Started { tool_call_id, told, edited, .. } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
                     call.amended.told = told;
+                    if let Some(edited) = &edited {
+                        call.runs_as(edited);
+                    }
                     call.runs();
                     let (row, ran) = (call.row, call.ran.clone());
                     self.note_what_ran(ran);

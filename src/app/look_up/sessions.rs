@@ -6,8 +6,9 @@ use crate::app::place::Place;
 use crate::app::sessions;
 use crate::app::since;
 use crate::app::trouble::Trouble;
+use crate::ports::Record;
 use crate::protocol::{
-    EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
+    CallId, EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
 };
 use crate::store::{SessionStatus, SessionSummary, Store, StoreError};
 use crate::tui;
@@ -170,20 +171,21 @@ pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook,
             EventKind::ToolRequested { tool_call_id, summary, .. } => {
                 summaries.insert(tool_call_id, summary);
             }
-            EventKind::ToolCompleted { tool_call_id, tool_name, status, .. } => {
-                let kind = match status {
-                    ToolStatus::Succeeded => LookKind::Done,
-                    ToolStatus::Failed => LookKind::Failed,
-                    ToolStatus::Denied => LookKind::Denied,
-                };
-                put(&mut lines, kind, &summaries.remove(&tool_call_id).unwrap_or(tool_name));
+            EventKind::ToolStarted { tool_call_id, summary: Some(edited), .. } => {
+                summaries.insert(tool_call_id, edited);
             }
-            EventKind::ApprovalRequested(approval) => {
-                let what = summaries.get(&approval.tool_call_id).cloned().unwrap_or_else(|| approval.action_summary.clone());
-                put(&mut lines, LookKind::Waits, &format!("{what} — waits for you"));
+            EventKind::ToolCompleted { tool_call_id, tool_name, status, output_text, .. } => {
+                let what = summaries.remove(&tool_call_id).unwrap_or(tool_name);
+                let exit = tui::exit_of(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
+                match (status, exit) {
+                    (ToolStatus::Succeeded, Some(exit)) => put(&mut lines, LookKind::Failed, &format!("{what} — exit {exit}")),
+                    (ToolStatus::Succeeded, None) => put(&mut lines, LookKind::Done, &what),
+                    (ToolStatus::Failed, _) => put(&mut lines, LookKind::Failed, &what),
+                    (ToolStatus::Denied, _) => put(&mut lines, LookKind::Denied, &what),
+                }
             }
-            EventKind::ToolInterrupted { summary, .. } => {
-                put(&mut lines, LookKind::Failed, &format!("{summary} — was running when aye ended"));
+            EventKind::OwnCommandStarted { tool_call_id, line, .. } => {
+                summaries.insert(tool_call_id, format!("$ {line}"));
             }
             EventKind::TaskFailed { failure, .. } => put(&mut lines, LookKind::Failed, &failure.message),
             EventKind::TaskCancelled { .. } => put(&mut lines, LookKind::Note, "stopped"),
@@ -191,17 +193,55 @@ pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook,
         }
     }
     put(&mut lines, LookKind::Answer, &answer);
-    // What waited and was answered in the meantime stands there as answered.
-    let answered = |lines: &[LookLine], at: usize| {
-        let what = lines[at].text.split(" — ").next().unwrap_or_default().to_owned();
-        lines[at + 1..].iter().any(|later| later.text == what)
-    };
-    let waits: Vec<bool> = (0..lines.len()).map(|at| lines[at].kind != LookKind::Waits || !answered(&lines, at)).collect();
-    let mut keep = waits.into_iter();
-    lines.retain(|_| keep.next().unwrap_or(true));
+    for (kind, words) in left_open(&piece.records, summary.held_by.is_some()) {
+        put(&mut lines, kind, &words);
+    }
     let before = lines.len().saturating_sub(LINES);
     lines.drain(..before);
     Ok(SessionLook { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
+}
+
+/// How far a call is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Meant,
+    Asked,
+    Begun,
+}
+
+/// What the last records of a session leave open: questions without an answer, and calls without an end. `held`: a process has it.
+fn left_open(records: &[Record], held: bool) -> Vec<(LookKind, String)> {
+    let mut open: Vec<(&CallId, &str, Stage)> = Vec::new();
+    let reach = |open: &mut Vec<(&CallId, &str, Stage)>, id: &CallId, stage| {
+        open.iter_mut().filter(|(open, ..)| *open == id).for_each(|call| call.2 = stage);
+    };
+    for record in records {
+        match record {
+            Record::Intent { call, summary, .. } => open.push((&call.tool_call_id, summary, Stage::Meant)),
+            Record::ApprovalRequested { approval } => {
+                open.retain(|(id, ..)| **id != approval.tool_call_id);
+                open.push((&approval.tool_call_id, &approval.action_summary, Stage::Asked));
+            }
+            Record::Decided { tool_call_id, .. } => reach(&mut open, tool_call_id, Stage::Meant),
+            Record::Started { tool_call_id, edited: Some(edited), .. } => {
+                open.retain(|(id, ..)| *id != tool_call_id);
+                open.push((tool_call_id, &edited.summary, Stage::Begun));
+            }
+            Record::Started { tool_call_id, edited: None, .. } => reach(&mut open, tool_call_id, Stage::Begun),
+            Record::Finished { result, .. } => open.retain(|(id, ..)| **id != result.tool_call_id),
+            Record::Answer { .. } | Record::TaskStarted { .. } | Record::TaskEnded { .. } | Record::StepCompleted { .. } => {
+                open.clear();
+            }
+            _ => {}
+        }
+    }
+    let told = |(_, what, stage): (&CallId, &str, Stage)| match stage {
+        Stage::Meant => None,
+        Stage::Asked => Some((LookKind::Waits, format!("{what} — waits for you"))),
+        Stage::Begun if held => Some((LookKind::Note, format!("{what} — runs"))),
+        Stage::Begun => Some((LookKind::Failed, format!("{what} — was running when aye ended"))),
+    };
+    open.into_iter().filter_map(told).collect()
 }
 
 fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> {
@@ -240,7 +280,50 @@ pub fn delete(store: &Store, place: &Place, id: &SessionId) -> Result<(), Troubl
 
 #[cfg(test)]
 mod tests {
-    use super::age;
+    use super::*;
+    use crate::ports::TaskEnd;
+    use crate::protocol::{Arguments, StepId, ToolCall, ToolResult};
+
+    #[test]
+    fn what_was_asked_about_or_had_begun_is_left_open_and_what_has_an_answer_is_not() {
+        let id = |id: &str| CallId::new(id);
+        let intent = |name: &str, summary: &str| Record::Intent {
+            step_id: StepId::new("s"),
+            call: ToolCall {
+                tool_call_id: id(name),
+                tool_name: "RunCommand".to_owned(),
+                arguments: Arguments::Malformed(String::new()),
+            },
+            summary: summary.to_owned(),
+            actions: Vec::new(),
+            proposal: None,
+            changes: true,
+        };
+        let started = |name: &str, edited: Option<&str>| Record::Started {
+            tool_call_id: id(name),
+            rule: String::new(),
+            places: Vec::new(),
+            told: None,
+            edited: edited.map(|summary| crate::ports::Edited { summary: summary.to_owned(), actions: Vec::new() }),
+        };
+        let asked = |name: &str, summary: &str| {
+            let approval = crate::tui::samples::command_approval(name);
+            let approval = crate::protocol::Approval { tool_call_id: id(name), action_summary: summary.to_owned(), ..approval };
+            Record::ApprovalRequested { approval }
+        };
+        let finished = |name: &str| Record::Finished { result: ToolResult::succeeded(id(name), "RunCommand", ""), latency_ms: 1 };
+        let all = [
+            vec![intent("a", "$ one"), asked("a", "$ one"), intent("b", "$ two"), intent("c", "$ three")],
+            vec![started("b", Some("$ deux")), started("c", None), finished("c")],
+        ]
+        .concat();
+        let told =
+            |records: &[Record], held| -> Vec<String> { left_open(records, held).into_iter().map(|(_, words)| words).collect() };
+        assert_eq!(told(&all, false), ["$ one — waits for you", "$ deux — was running when aye ended"]);
+        assert_eq!(told(&all, true)[1], "$ deux — runs");
+        let ended = Record::TaskEnded { task_id: crate::protocol::TaskId::new("t"), step_count: 1, end: TaskEnd::Cancelled };
+        assert_eq!(told(&[all, vec![ended]].concat(), false), [""; 0]);
+    }
 
     #[test]
     fn an_age_is_a_number_and_a_unit() {

@@ -23,7 +23,8 @@ pub fn to_new_file(place: &Place, store: &Store, id: &str, form: ExportForm, pat
     match write(path, text.as_bytes(), Present::Stays) {
         Ok(()) => Ok(format!("exported to {}, {}", path.display(), super::in_bytes(text.len() as u64))),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(failed(&"a file of this name is there; name another one: /export md FILE"))
+            let ending = form.ending();
+            Err(failed(&format!("a file of this name is there; name another one: /export {ending} FILE.{ending}")))
         }
         Err(error) => Err(failed(&error)),
     }

@@ -175,8 +175,12 @@ impl Transcript {
             Record::Refused { tool_call_id, rule, reason } => {
                 self.card(&tool_call_id, |_| {}).decided.push(format!("refused: {reason} ({rule})"));
             }
-            Record::Started { tool_call_id, rule, .. } => {
+            Record::Started { tool_call_id, rule, edited, .. } => {
                 let card = self.card(&tool_call_id, |_| {});
+                if let Some(edited) = edited {
+                    card.decided.push(format!("it was asked for as: {}", card.summary));
+                    card.summary = edited.summary;
+                }
                 if card.decided.is_empty() {
                     card.decided.push(format!("allowed ({rule})"));
                 }

@@ -55,11 +55,12 @@ fn logged(store: &Store) -> Vec<String> {
 #[test]
 fn the_log_names_a_call_that_a_process_before_asked_about() {
     let dir = TempDir::new().unwrap();
-    let started = || Record::Started {
+    let started = |edited| Record::Started {
         tool_call_id: CallId::new("c1"),
         rule: "approved by you".to_owned(),
         places: Vec::new(),
         told: None,
+        edited,
     };
     {
         let store = Store::open(dir.path()).unwrap();
@@ -73,8 +74,10 @@ fn the_log_names_a_call_that_a_process_before_asked_about() {
     }
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.claim(&SessionId::new(ID)).unwrap();
-    append(&store, ID, vec![started()], Durability::Power);
-    assert_eq!(logged(&store), ["RunCommand $ make allow you ask"]);
+    append(&store, ID, vec![started(None)], Durability::Power);
+    let edited = crate::ports::Edited { summary: "$ make check".to_owned(), actions: Vec::new() };
+    append(&store, ID, vec![started(Some(edited))], Durability::Power);
+    assert_eq!(logged(&store), ["RunCommand $ make allow you ask", "RunCommand $ make check allow you ask"]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn what_a_call_was_is_known_for_the_log_also_when_its_record_is_packed() {
     append(
         &store,
         ID,
-        vec![Record::Started { tool_call_id: id, rule: "user:1".to_owned(), places: Vec::new(), told: None }],
+        vec![Record::Started { tool_call_id: id, rule: "user:1".to_owned(), places: Vec::new(), told: None, edited: None }],
         Durability::Process,
     );
     let logged = store.decisions(&DecisionFilter { most: 10, ..DecisionFilter::default() }).unwrap();

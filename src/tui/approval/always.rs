@@ -189,9 +189,9 @@ impl Keeping {
         if self.has_files() {
             let day = |end: &jiff::Timestamp| end.strftime("%Y-%m-%d").to_string();
             let words = match self.end.and_then(|end| self.always.ends.get(end)) {
-                None => "until a date … · now: for good".to_owned(),
-                Some((1, end)) => format!("another date … · now: for 1 day, until {}", day(end)),
-                Some((days, end)) => format!("another date … · now: for {days} days, until {}", day(end)),
+                None => "for some days only … · now: for good".to_owned(),
+                Some((1, end)) => format!("for another time … · now: for 1 day, until {}", day(end)),
+                Some((days, end)) => format!("for another time … · now: for {days} days, until {}", day(end)),
             };
             choices.push(choice('x', Confirm::Letter, Act::End, words, "until"));
             let words = if self.body == Shown::Rule { "show what changes in the files" } else { "show the rule" };

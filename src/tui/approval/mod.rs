@@ -52,6 +52,9 @@ use std::path::PathBuf;
 
 /// For an empty field of words: a digit writes one of them.
 pub const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do it without the network"];
+/// The same where there is less room for them.
+const FEWER_WORDS: [[&str; 4]; 2] =
+    [["wrong file", "too broad", "explain first", "no network"], ["file", "broad", "explain", "offline"]];
 
 /// What the question is about.
 #[derive(Debug)]

@@ -276,10 +276,15 @@ impl Panels {
         self.focus(self.current, last_text);
     }
 
-    /// Closed by the person, to be opened by the person.
+    /// Closed by the person, to be opened by the person. One that the person called for, and that nothing waits for, is
+    /// gone with that.
     pub fn put_off(&mut self) {
+        let is_called_for = self.open().is_some_and(Panel::is_called_for);
         self.close();
-        self.put_off = true;
+        if is_called_for {
+            self.remove(self.current, None);
+        }
+        self.put_off = !self.list.is_empty();
     }
 
     pub fn close(&mut self) {

@@ -69,6 +69,16 @@ impl Panel {
     pub fn is_forget(&self) -> bool {
         matches!(self.question, Question::Forget(_))
     }
+
+    /// Whether it asks about this session.
+    pub fn forgets(&self, session: &SessionId) -> bool {
+        matches!(&self.question, Question::Forget(id) if id == session)
+    }
+
+    /// Whether the person called for it, and nothing waits for the answer.
+    pub fn is_called_for(&self) -> bool {
+        matches!(self.question, Question::Forget(_) | Question::Mode(_))
+    }
 }
 
 fn trust_words(trust: &Trust) -> String {

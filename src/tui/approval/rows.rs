@@ -78,8 +78,8 @@ impl Rows {
         let hunks = panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split());
         let answers = match (choices, panel.words.is_some()) {
             _ if panel.writing.is_some() => 1,
-            (Choices::Rows, true) => 2,
-            (Choices::FirstRow | Choices::OneRow, true) => 1,
+            (Choices::FirstRow | Choices::OneRow, true) if !has_ready_words(panel) => 1,
+            (_, true) => 2,
             (Choices::OneRow, false) => packed_height(panel, 0..panel.listed(), width),
             (Choices::FirstRow, false) => 1 + packed_height(panel, 1..panel.listed(), width),
             (Choices::Rows, false) => (0..panel.listed()).map(|at| choice_height(panel, at, width)).sum(),
@@ -100,6 +100,11 @@ impl Rows {
     pub fn total(self) -> u16 {
         self.head() + self.body + u16::from(self.rules) + self.hunks + self.answers + self.draft
     }
+}
+
+/// Whether a reason is typed, which a digit can fill in.
+pub fn has_ready_words(panel: &Panel) -> bool {
+    panel.words.is_some() && !matches!(panel.question, Question::Keep(_) | Question::Setup(_) | Question::Asking(_))
 }
 
 /// Rows of a choice, whatever stands there now in place of its words.

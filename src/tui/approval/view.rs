@@ -3,11 +3,11 @@
 use super::disk::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::hunks::BESIDE_LEAST;
 use super::rows::{
-    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, packed, packed_gap, packed_lead, packed_tail,
-    packed_words, reason_lines,
+    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, has_ready_words, packed, packed_gap,
+    packed_lead, packed_tail, packed_words, reason_lines,
 };
 use super::spots::spots;
-use super::{Act, Height, Panel, REASONS, Writing, Written};
+use super::{Act, FEWER_WORDS, Height, Panel, REASONS, Writing, Written};
 use crate::text;
 use crate::tui::diff::BETWEEN_SIGN;
 use crate::tui::glyphs::Glyphs;
@@ -201,15 +201,25 @@ fn draw_words(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame:
         let line = Line::styled(words, frame.theme.style(Token::Faint));
         buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
     }
-    if rows.answers > 1 && label == "deny because: " {
-        let reasons: Vec<_> = REASONS.iter().enumerate().map(|(at, words)| format!("{}  {words}", at + 1)).collect();
-        let line = Line::styled(reasons.join("   "), frame.theme.style(Token::Faint));
+    if rows.answers > 1 && has_ready_words(panel) {
+        let line = Line::styled(ready_words(body_width(area.width)), frame.theme.style(Token::Faint));
         buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
     }
     let left = GUTTER + text::width(&label) as u16;
     buffer.set_stringn(area.x + GUTTER, area.y, &label, area.width.into(), frame.theme.style(Token::Warn));
     let width = area.width.saturating_sub(left).max(1);
     Some(field.draw(Rect { x: area.x + left, y: area.y, width, height: 1 }, buffer, frame.theme))
+}
+
+/// The words that a digit fills in, in as many of them as there is room for.
+fn ready_words(width: u16) -> String {
+    let row = |reasons: &[&str], lead, gap| {
+        let numbered = reasons.iter().enumerate().map(|(at, words)| format!("{}{lead}{words}", at + 1));
+        numbered.collect::<Vec<_>>().join(gap)
+    };
+    let [fewer, fewest] = FEWER_WORDS;
+    let rows = [row(&REASONS, "  ", "   "), row(&fewer, " ", "  ")];
+    rows.into_iter().find(|row| text::width(row) <= width.into()).unwrap_or_else(|| row(&fewest, " ", "  "))
 }
 
 /// The choices, and where the cursor stands while one of them is held.

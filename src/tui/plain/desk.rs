@@ -3,6 +3,7 @@
 //! It has the same model as the screen and changes it by the same means, so that all commands and sentences are the same; it only
 //! shows it otherwise, and a question is answered by a word that was typed after the question stood there.
 
+mod lists;
 mod past;
 mod told;
 
@@ -10,7 +11,7 @@ use super::lines::Heard;
 use super::paper::Paper;
 use super::question::{self, Reply};
 use super::teller::{self, Teller};
-use crate::protocol::{Command, EventKind, RewindTarget};
+use crate::protocol::{Branch, Command, EventKind, RewindTarget};
 use crate::text;
 use crate::tui::approval::{Act, Body};
 use crate::tui::front::Ended;
@@ -53,6 +54,8 @@ pub struct Desk<W> {
     compacting: bool,
     /// Since when nothing can be saved, as it was told.
     unsaved: Option<u64>,
+    /// What was read out last, to be named by its number.
+    branches: Vec<Branch>,
 }
 
 impl<W: Write> Desk<W> {
@@ -73,6 +76,7 @@ impl<W: Write> Desk<W> {
             closed: false,
             compacting: false,
             unsaved: None,
+            branches: Vec::new(),
         }
     }
 
@@ -354,6 +358,7 @@ impl<W: Write> Desk<W> {
             }
             ("/unsaved", "") => return self.paper.say("All of the session is saved."),
             ("/rewind", number) if !number.is_empty() => return self.rewind(number, now, effects),
+            ("/tree", number) if !number.is_empty() => return self.branch(number, now, effects),
             ("/model" | "/models", "") => self.teller.models_asked(),
             ("/help", words) => return self.help(words),
             ("/keys" | "/keymap" | "/keybindings", words) => return self.keys(words),
@@ -418,6 +423,7 @@ impl<W: Write> Desk<W> {
         }
         // Lists are read out as they come, and chosen from by name.
         self.model.picker = None;
+        self.tell_lists()?;
         self.tell_saving()?;
         self.question(now)?;
         self.prompt()?;

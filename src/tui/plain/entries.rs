@@ -35,7 +35,10 @@ pub fn past(kind: &Kind) -> Option<(bool, String)> {
                 CardState::Waiting => "waited for you".to_owned(),
                 CardState::Running { .. } => "ran".to_owned(),
                 CardState::Unknown => "was running when aye ended: outcome unknown".to_owned(),
-                CardState::Done { .. } => "done".to_owned(),
+                CardState::Done { .. } => match card.exit().filter(|exit| *exit != "0") {
+                    Some(exit) => format!("ended with exit {exit}"),
+                    None => "done".to_owned(),
+                },
                 CardState::Failed { message, .. } => format!("failed: {}", text::reveal_line(message)),
                 CardState::Stopped { message } => format!("stopped: {}", text::reveal_line(message)),
                 CardState::Denied { message } => format!("denied: {}", text::reveal_line(message)),

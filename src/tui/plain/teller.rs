@@ -66,7 +66,10 @@ impl Teller {
                 let call = Call { summary, printed: text::Cleaner::new(), last: String::new() };
                 self.calls.insert(tool_call_id.clone(), call);
             }
-            EventKind::ToolStarted { tool_call_id, rule } => {
+            EventKind::ToolStarted { tool_call_id, rule, summary } => {
+                if let (Some(call), Some(summary)) = (self.calls.get_mut(tool_call_id), summary) {
+                    call.summary = text::reveal_line(summary);
+                }
                 let rule = if rule.is_empty() { String::new() } else { format!(" ({})", allowed_by(rule)) };
                 if let Some(call) = self.calls.get(tool_call_id) {
                     paper.say(&format!("Tool: {} runs{rule}", call.summary))?;

@@ -356,7 +356,7 @@ fn status_comes_on_demand_and_no_line_moves_the_cursor() {
     let mut session = Session::new();
     session.tell(started("test it"));
     session.tell(requested("c", "RunCommand", "$ cargo test"));
-    session.tell(EventKind::ToolStarted { tool_call_id: call("c"), rule: "user:12".to_owned() });
+    session.tell(EventKind::ToolStarted { tool_call_id: call("c"), rule: "user:12".to_owned(), summary: None });
     session.tell(EventKind::ToolOutputChunk { tool_call_id: call("c"), text: "one\rtwo\u{1b}[1Athree\n".to_owned() });
     session.read();
     session.types("/status");
@@ -366,6 +366,53 @@ fn status_comes_on_demand_and_no_line_moves_the_cursor() {
     assert_eq!(session.read(), "Tool: $ cargo test done, 2.4 s\nall␇ good\nTool: exit code 0\n");
     let all = std::str::from_utf8(session.desk.paper.written()).unwrap();
     assert!(all.chars().all(|letter| letter == '\n' || !letter.is_control()), "{all}");
+}
+
+#[test]
+fn sessions_and_branches_are_read_out_and_named() {
+    let mut session = Session::new();
+    session.tell(started("x"));
+    session.tell(EventKind::TaskCancelled { step_count: 1 });
+    session.read();
+    let asked = session.types("/resume");
+    assert!(matches!(asked.last(), Some(Command::LookUp(LookUp::Sessions { .. }))), "{asked:?}");
+    let listed = |words: &str, sessions| LookedUp::Sessions {
+        words: words.to_owned(),
+        all: false,
+        archived: false,
+        sessions,
+        here: 3,
+        everywhere: 57,
+        looks_on: false,
+    };
+    session.tell(EventKind::LookedUp(listed("", listed_sessions())));
+    let said = session.read();
+    assert!(said.contains("a1b2c3d4: Validate the name") && said.contains("; waits for you; 2 h; branch main; $0.42"), "{said}");
+    assert!(said.contains("/resume and the name of one") && !said.contains(['\u{1b}', '│', '▲']), "{said}");
+    session.types("/resume nothing like it");
+    session.tell(EventKind::LookedUp(listed("nothing like it", Vec::new())));
+    assert!(session.read().contains("No session of this project has the words: nothing like it"));
+    assert!(matches!(session.types("/tree").last(), Some(Command::LookUp(LookUp::Branches { .. }))));
+    let branch = Branch {
+        session_id: SessionId::new("b1b2c3d4"),
+        records: Some(7),
+        depth: 1,
+        title: Some("Port the lexer".to_owned()),
+        prompts: 2,
+        after: Some(1),
+        age: "3 d".to_owned(),
+        archived: false,
+    };
+    session.tell(EventKind::LookedUp(LookedUp::Branches { branches: vec![branch] }));
+    let said = session.read();
+    assert!(said.contains("1: Port the lexer; gone back from after prompt 1; 2 prompts; 3 d"), "{said}");
+    session.types("/tree 2");
+    assert!(session.read().contains("There is no branch 2 in the list"));
+    let forked = session.types("/tree 1");
+    assert!(
+        matches!(forked.last(), Some(Command::LookUp(LookUp::Fork { until: ForkUntil::Records { count: 7 }, .. }))),
+        "{forked:?}"
+    );
 }
 
 #[test]

@@ -58,6 +58,8 @@ struct Live {
 pub struct Card {
     pub id: CallId,
     summary: String,
+    /// What was asked for, where the person has another line than that.
+    meant: Option<String>,
     pub state: CardState,
     rule: String,
     /// How what ran was held, in words; nothing where that is not known or means nothing.
@@ -86,6 +88,7 @@ impl Card {
         Self {
             id,
             summary: text::clean_line(summary),
+            meant: None,
             state: CardState::Requested,
             rule: String::new(),
             held: String::new(),
@@ -102,9 +105,22 @@ impl Card {
         }
     }
 
-    /// Whether the person ran it, and what is said of that.
+    /// Whether the person ran it or wrote what runs, and what is said of that.
     fn whose(&self) -> String {
-        self.by_person.map(|whose| format!("  {whose}")).unwrap_or_default()
+        let edited = self.meant.as_ref().map(|_| "edited by you");
+        self.by_person.or(edited).map(|whose| format!("  {whose}")).unwrap_or_default()
+    }
+
+    /// The line that the person has in the place of what was asked for; nothing: as it was asked for.
+    pub fn edited(&mut self, line: Option<&str>) {
+        let meant = self.meant.take();
+        match line {
+            Some(line) => {
+                self.meant = meant.or_else(|| Some(self.summary.clone()));
+                self.summary = text::clean_line(line);
+            }
+            None => self.summary = meant.unwrap_or_else(|| std::mem::take(&mut self.summary)),
+        }
     }
 
     pub fn started(&mut self, rule: &str, now: u64) {

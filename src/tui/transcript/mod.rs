@@ -18,7 +18,7 @@ pub use card::{Card, CardState};
 pub use entry::{AnswerState, Entry, Kind, Tone};
 pub use find::{Found, Query};
 pub use marks::{Marks, Point, Selection, Shape};
-pub use output::take_exit;
+pub use output::{exit_of, take_exit};
 pub use plain::code_blocks;
 pub use recovery::{Fate, Recovery};
 

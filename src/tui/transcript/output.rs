@@ -108,15 +108,32 @@ pub fn cut(line: &Inked, width: u16, look: Look<'_>) -> Row {
     row.fitted_row(width.into(), look.theme)
 }
 
+/// The line that says how a command ended: where it begins, and what it ended with. Before it stands what the person changed.
+fn exit_line(output: &str) -> Option<(usize, &str)> {
+    const EXIT: &str = "Exit code: ";
+    let changed = output.starts_with("[The person ").then(|| output.find("]\nExit code: ")).flatten();
+    let at = changed.map_or(0, |at| at + "]\n".len());
+    Some((at, output[at..].strip_prefix(EXIT)?.lines().next().unwrap_or_default()))
+}
+
+/// What a command ended with, as its output says it: `3`.
+pub fn exit_of(output: &str) -> Option<&str> {
+    exit_line(output).map(|(_, exit)| exit)
+}
+
 /// The line that says how a command ended, out of what it printed, and the names of parts where there is one only.
 pub fn take_exit(output: &mut String) -> Option<String> {
-    let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
-    let exit = first.strip_prefix("Exit code: ").map(ToOwned::to_owned);
+    let found = exit_line(output).map(|(at, exit)| (at, exit.to_owned()));
+    let at = found.as_ref().map_or(0, |(at, _)| *at);
+    let changed = output[..at].to_owned();
+    let (_, rest) = output[at..].split_once('\n').unwrap_or((&output[at..], ""));
+    let exit = found.map(|(_, exit)| exit);
     // A command that was killed has none, and its output stands alone.
     let rest = if exit.is_some() { rest } else { output.as_str() };
     let (alone, rest) = rest.strip_prefix("--- stdout ---\n").map_or((exit.is_some(), rest), |rest| (true, rest));
     if alone {
-        *output = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n').to_owned();
+        let printed = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n');
+        (changed + printed).trim_end_matches('\n').clone_into(output);
     }
     exit
 }

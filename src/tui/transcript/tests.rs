@@ -69,6 +69,25 @@ fn a_command_whose_effects_were_kept_still_says_its_line_its_end_and_what_it_pri
 }
 
 #[test]
+fn a_command_that_the_person_wrote_is_called_what_it_is_and_says_how_it_ended() {
+    let mut edited = Card::new(call("1"), "$ a");
+    edited.edited(Some("$ b"));
+    edited.edited(Some("$ c"));
+    assert_eq!(edited.summary(), "$ c");
+    edited.edited(None);
+    assert_eq!(edited.summary(), "$ a", "as it was asked for");
+    edited.edited(Some("$ c"));
+    edited.started("approved by you", 1000);
+    let output = "[The person edited this command before it ran. What ran is: c\nd]\nExit code: 3\n--- stdout ---\nno";
+    edited.ended(CardState::Done { latency_ms: 100 }, output, None);
+    let mut transcript = Transcript::default();
+    transcript.push(Kind::Card(edited));
+    let rows = rows(&mut transcript, Fold::Quiet);
+    assert!(rows[0].starts_with("✗ $ c  edited by you  exit 3"), "{rows:?}");
+    assert!(rows.contains(&"  │ no".to_owned()), "{rows:?}");
+}
+
+#[test]
 fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
     let rows_of = |output: &str, fold| rows(&mut card(CardState::Done { latency_ms: 100 }, output, None), fold);
     let well = "Exit code: 0\n--- stdout ---\none\ntwo\n--- stderr ---";

@@ -5,7 +5,7 @@ use super::{
     artifacts, asking, failures, models, older, own, panel, policy, queue, recovery, rewind, saving, servers, spending,
     streaming, window, worktree,
 };
-use crate::protocol::{ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
+use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
 use crate::tui::approval::{Left, Panel};
 use crate::tui::model::{Activity, Model, Policy};
@@ -28,7 +28,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             model.options.shorten(approval.command.iter_mut().map(|command| &mut command.cwd));
             // What ran in a copy, or is to run again, runs no more.
             tool_ended(model, &approval.tool_call_id, now);
-            set_card(model, &approval.tool_call_id, CardState::Waiting);
+            asked(model, &approval);
             panel::asked(model, approval, focus);
             model.person_had_the_turn(now);
         }
@@ -53,9 +53,7 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = of_its_task(model, event);
     model.session = Some(session_id);
     match kind {
-        EventKind::ApprovalRequested(approval) => {
-            set_card(model, &approval.tool_call_id, CardState::Waiting);
-        }
+        EventKind::ApprovalRequested(approval) => asked(model, &approval),
         EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
         EventKind::DraftRestored { .. }
         | EventKind::SessionStarted { .. }
@@ -216,7 +214,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             set_card(model, &tool_call_id, CardState::Requested);
             model.person_had_the_turn(now);
         }
-        EventKind::ToolStarted { tool_call_id, rule } => tool_started(model, &tool_call_id, &rule, now),
+        EventKind::ToolStarted { tool_call_id, rule, summary } => {
+            tool_started(model, &tool_call_id, &rule, summary.as_deref(), now);
+        }
         EventKind::ToolOutputChunk { tool_call_id, text } => {
             if let Some(card) = model.transcript.card_mut(&tool_call_id) {
                 card.printed(&text);
@@ -389,11 +389,24 @@ fn set_card(model: &mut Model, id: &CallId, state: CardState) {
     }
 }
 
-fn tool_started(model: &mut Model, id: &CallId, rule: &str, now: u64) {
+/// It waits, as the person has it by now.
+fn asked(model: &mut Model, approval: &Approval) {
+    set_card(model, &approval.tool_call_id, CardState::Waiting);
+    if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
+        && card.is_command()
+    {
+        card.edited(Some(approval.action_summary.as_str()).filter(|_| approval.amendable.edited));
+    }
+}
+
+fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>, now: u64) {
     model.task.paused = None;
     let held = text::clean(&model.header.sandbox).into_owned();
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started(rule, now);
+    if summary.is_some() {
+        card.edited(summary);
+    }
     card.held = held;
     let call = (id.clone(), card.summary().to_owned());
     runs(model, call, now);

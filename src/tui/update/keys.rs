@@ -3,7 +3,7 @@
 use super::focus::focus;
 use super::panel::is_text;
 use super::{browse, draft_changed, editor, inbox, menu, models, older, palette, queue, quit, retry, saving, search, slash};
-use crate::protocol::Command;
+use crate::protocol::{Command, RunningState};
 use crate::text;
 use crate::tui::front::ModelAccess;
 use crate::tui::keymap::Focus;
@@ -57,7 +57,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             }
         }
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
-        KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => quit(model, effects),
+        KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => leave(model, now, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('v') if ctrl => super::attach::ask(model, now, effects),
@@ -260,11 +260,48 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.is_running() && model.task.activity != Activity::Stopping {
         return escape(model, now, effects);
     }
-    if model.keys.quit_asked.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
+    if quits_if_asked_again(model, now, effects) {
+        return;
+    }
+    model.say("ctrl+c again to quit", now);
+}
+
+/// Ends aye, and where something goes on or waits only when it is asked for again.
+fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let counted = |count: usize, one: &str, more: &str| match count {
+        0 => None,
+        1 => Some(one.to_owned()),
+        _ => Some(format!("{count} {more}")),
+    };
+    let task = model.is_running() && model.panels.approvals() == 0;
+    let background = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
+    let open = [
+        counted(model.panels.approvals(), "1 question waits", "questions wait"),
+        task.then(|| "a task runs".to_owned()),
+        counted(model.task.waiting.len(), "1 message waits", "messages wait"),
+        counted(
+            background,
+            "1 command runs in the background and ends with aye",
+            "commands run in the background and end with aye",
+        ),
+    ];
+    let open: Vec<String> = open.into_iter().flatten().collect();
+    if open.is_empty() {
         return quit(model, effects);
     }
+    if !quits_if_asked_again(model, now, effects) {
+        model.say(format!("{}: ctrl+d again to quit", open.join(", ")), now);
+    }
+}
+
+/// Whether it was asked for a moment ago, and so is done.
+fn quits_if_asked_again(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if model.keys.quit_asked.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
+        quit(model, effects);
+        return true;
+    }
     model.keys.quit_asked = Some(now);
-    model.say("ctrl+c again to quit", now);
+    false
 }
 
 /// The transcript; `home` and `end` go to the line first where there is one.

@@ -55,6 +55,7 @@ pub use keys::enter as submit;
 pub use panel::{answer, is_text, show_new};
 pub use rewind::{leaves as leave_rewind, plan as plan_rewind};
 pub use slash::COMMANDS;
+pub use tree::go as go_to_branch;
 
 use super::approval::Panel;
 use super::attention;

@@ -151,8 +151,9 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     let Some(sessions) = &mut model.sessions else { return false };
     model.keys.last_key = Some(now);
     model.said = None;
-    // What waits for the person comes first, and Enter is about what was asked last.
-    let asks = key.code == KeyCode::Enter && model.panels.iter().any(Panel::is_forget);
+    // What waits for the person comes first, and Enter is about what was asked of this session.
+    let at = sessions.at().map(|at| &at.session_id);
+    let asks = key.code == KeyCode::Enter && at.is_some_and(|at| model.panels.iter().any(|panel| panel.forgets(at)));
     if key.code == KeyCode::Tab && waits || asks {
         model.panels.open_current(model.keys.last_text);
         return true;
@@ -224,7 +225,8 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
 
 /// Asks what was said last in the highlighted one, once.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(sessions) = &mut model.sessions else { return };
+    // In lines nothing stands beside the list.
+    let Some(sessions) = model.sessions.as_mut().filter(|_| !model.in_lines) else { return };
     let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
     if sessions.asked_look.as_ref() != Some(&at) {
         sessions.asked_look = Some(at.clone());

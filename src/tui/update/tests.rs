@@ -534,7 +534,7 @@ fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
         started("fix it"),
         text("I look.\n"),
         requested("1", "RunCommand", "$ cargo publish"),
-        EventKind::ToolStarted { tool_call_id: call("1"), rule: "built-in".to_owned() },
+        EventKind::ToolStarted { tool_call_id: call("1"), rule: "built-in".to_owned(), summary: None },
         EventKind::ApprovalRequested(edit_approval("a")),
     ];
     let start = Start { history: history.into_iter().map(event).collect(), ..crate::tui::samples::start() };
@@ -696,7 +696,7 @@ fn calls_at_the_same_time_are_counted() {
     tell(&mut model, started("x"), 1000);
     for id in ["1", "2"] {
         tell(&mut model, requested(id, "RunCommand", "$ make"), 1000);
-        tell(&mut model, EventKind::ToolStarted { tool_call_id: call(id), rule: String::new() }, 1000);
+        tell(&mut model, EventKind::ToolStarted { tool_call_id: call(id), rule: String::new(), summary: None }, 1000);
     }
     assert!(draw(&mut model, 2000).contains("Running make · 1 more · 1 s"));
     for id in ["2", "1"] {
@@ -718,6 +718,51 @@ fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
     draw(&mut model, 1500);
     assert!(model.transcript.is_following());
     assert_eq!(play(&mut model, 2000, "<ctrl+d>"), ["quit", "exit Quit"]);
+}
+
+#[test]
+fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
+    let running = |model: &mut Model| tell(model, started("x"), 500);
+    let asked = |model: &mut Model| {
+        tell(model, started("x"), 500);
+        tell(model, EventKind::ApprovalRequested(edit_approval("a")), 600);
+        play(model, 900, "<esc>");
+    };
+    let waits = |model: &mut Model| tell(model, queued(&["one", "two"]), 500);
+    type Begin<'a> = &'a dyn Fn(&mut Model);
+    let cases: [(Begin<'_>, &str); 3] = [
+        (&running, "a task runs: ctrl+d again"),
+        (&asked, "1 question waits: ctrl+d again"),
+        (&waits, "2 messages wait: ctrl+d"),
+    ];
+    for (begin, words) in cases {
+        let mut model = model(100, 24);
+        begin(&mut model);
+        assert_eq!(play(&mut model, 1000, "<ctrl+d>"), Vec::<String>::new(), "{words}");
+        let screen = draw(&mut model, 1100);
+        assert!(screen.contains(words), "{words}\n{screen}");
+        assert_eq!(play(&mut model, 2000, "<ctrl+d>"), ["quit", "exit Quit"], "{words}");
+        let mut model = super::tests::model(100, 24);
+        begin(&mut model);
+        play(&mut model, 1000, "<ctrl+d>");
+        assert_eq!(play(&mut model, 9000, "<ctrl+d>"), Vec::<String>::new(), "that was long ago: {words}");
+    }
+}
+
+#[test]
+fn a_laxer_mode_that_is_not_answered_is_not_asked_about_any_more() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "/mode auto<enter>");
+    assert!(model.panels.is_open());
+    assert_eq!(play(&mut model, 3000, "<esc>"), Vec::<String>::new());
+    assert!(model.panels.is_empty());
+    // What a task waits for stays.
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4000);
+    play(&mut model, 5000, "<esc>");
+    play(&mut model, 6000, "/mode auto<enter>");
+    assert_eq!(model.panels.len(), 2);
+    play(&mut model, 8000, "<esc>");
+    assert!(model.panels.len() == 1 && !model.panels.is_open());
 }
 
 #[test]
@@ -900,7 +945,7 @@ fn what_waits_is_said_beside_what_runs() {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
-    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new() }, 1000);
+    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new(), summary: None }, 1000);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1000);
     assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waits for you"));
     tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Succeeded, "", None), 2000);

@@ -49,7 +49,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 }
 
 /// A session is opened; of what was gone back from a copy is made, for nothing that was undone comes back by itself.
-fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
+pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.session.as_ref() == Some(&session_id) {
         model.tree = None;

@@ -17,6 +17,8 @@ use std::borrow::Cow;
 
 /// At least so many cells of what it says; what to press gives way.
 const WORDS: usize = 24;
+/// So many rows a sentence about the last key may take.
+const SAID_ROWS: usize = 3;
 
 /// What a click on a row does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +96,9 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { right, gives: retrying.is_none(), ..Row::new(sign, words, Token::Muted) });
     }
     if let Some((words, _)) = &model.said {
-        rows.push(Row::new("", words.clone(), Token::Accent));
+        let most = limit.saturating_sub(rows.len()).clamp(1, SAID_ROWS);
+        let said = folded(words, usize::from(width.saturating_sub(GUTTER)), most);
+        rows.extend(said.into_iter().map(|words| Row::new("", words, Token::Accent)));
     }
     if let (Some(browse), Some(query)) = (&model.browse, browsed_words(model)) {
         let count = if query.is_empty() { String::new() } else { format!("  {}", browse.count()) };

@@ -52,7 +52,7 @@ fn cards(model: &mut Model) {
     let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the command ended with exit code 101");
     tell(model, completed("2", ToolStatus::Failed, &output, Some(error)), 2800);
     tell(model, requested("3", "RunCommand", "$ cargo test --workspace"), 2900);
-    tell(model, EventKind::ToolStarted { tool_call_id: call("3"), rule: "user:12".to_owned() }, 7_200);
+    tell(model, EventKind::ToolStarted { tool_call_id: call("3"), rule: "user:12".to_owned(), summary: None }, 7_200);
     tell(
         model,
         EventKind::ToolOutputChunk { tool_call_id: call("3"), text: "running 12 tests\ntest lexer::empty ... ok\n".to_owned() },
@@ -399,6 +399,52 @@ fn the_hints_of_the_composer_are_five_at_most() {
         let hints = drawn.lines().rev().find(|row| row.contains("enter send")).unwrap_or_default().to_owned();
         assert_eq!(hints.matches(" · ").count(), 4, "{hints}");
     }
+}
+
+#[test]
+fn the_way_back_is_the_last_hint_to_go() {
+    type Scene = fn(&mut Model);
+    let scenes: [(&str, Scene); 6] = [
+        ("a question about a command", |model| {
+            tell(model, EventKind::ApprovalRequested(crate::tui::samples::command_approval("a")), 100);
+        }),
+        ("a question about an edit", |model| tell(model, EventKind::ApprovalRequested(edit_approval("a")), 100)),
+        ("browse mode", |model| {
+            cards(model);
+            feed(model, Msg::Input(crate::tui::input::Input::Key(ctrl('t'))), 19_000);
+        }),
+        ("the list of sessions", |model| slash(model, "/resume")),
+        ("the list of models", |model| slash(model, "/model")),
+        ("the key map", |model| slash(model, "/keys")),
+    ];
+    for (name, scene) in scenes {
+        for (width, height) in [(120, 36), (80, 24), (60, 20), (40, 12)] {
+            let mut model = model(width, height);
+            scene(&mut model);
+            picture(&mut model, 20_000);
+            // The choices of a question work by then.
+            if model.panels.take_fence(20_000) {
+                feed(&mut model, Msg::Input(crate::tui::input::Input::Fence), 20_001);
+            }
+            let drawn = picture(&mut model, 25_000);
+            let hints = drawn.trim_end().lines().last().unwrap_or_default();
+            assert!(hints.contains("esc"), "{name} at {width}: {hints:?}\n{drawn}");
+            let hints: Vec<_> = hints.trim().split(" · ").collect();
+            assert!(hints.len() > 1, "and what is most likely: {hints:?} of {name} at {width}");
+        }
+    }
+}
+
+fn slash(model: &mut Model, command: &str) {
+    for letter in command.chars() {
+        key(model, KeyCode::Char(letter));
+    }
+    picture(model, 19_000);
+    key(model, KeyCode::Enter);
+}
+
+fn ctrl(letter: char) -> crossterm::event::KeyEvent {
+    crossterm::event::KeyEvent::new(KeyCode::Char(letter), crossterm::event::KeyModifiers::CONTROL)
 }
 
 #[test]
@@ -852,7 +898,7 @@ fn a_session_that_another_process_has() {
 fn what_was_in_flight() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), None, Size::new(width, height));
-        let runs = EventKind::ToolStarted { tool_call_id: call("2"), rule: "user:1".to_owned() };
+        let runs = EventKind::ToolStarted { tool_call_id: call("2"), rule: "user:1".to_owned(), summary: None };
         let history = vec![
             started("Make greet() reject empty names"),
             requested("1", "EditFile", "Edit src/main.rs"),

@@ -121,6 +121,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::CompactionUndone { tokens } => tokens.to_string(),
         EventKind::ContextTruncated { removed } => removed.to_string(),
         EventKind::SavingChanged { message, .. } => message.clone(),
+        EventKind::ToolStarted { summary, .. } => summary.clone().unwrap_or_default(),
         EventKind::BudgetApproaching { budget } => told(budget),
         EventKind::SessionStarted { .. }
         | EventKind::DraftRestored { .. }
@@ -132,7 +133,6 @@ pub(super) fn show(kind: &EventKind) -> String {
         | EventKind::ReasoningChunk { .. }
         | EventKind::ToolCallProgress { .. }
         | EventKind::LlmRequestCompleted { .. }
-        | EventKind::ToolStarted { .. }
         | EventKind::ToolOutputChunk { .. }
         | EventKind::ChangedFiles(_)
         | EventKind::SessionCompleted { .. } => String::new(),

@@ -117,6 +117,28 @@ fn a_session_is_deleted_only_after_two_keys_that_are_meant() {
 }
 
 #[test]
+fn who_leaves_the_question_keeps_the_session_and_enter_is_about_the_row_again() {
+    for key in ["<esc>", "<ctrl+c>"] {
+        let mut model = opened();
+        play(&mut model, 3000, "<ctrl+x>");
+        assert_eq!(play(&mut model, 4000, key), [""; 0]);
+        assert!(model.panels.is_empty() && !draw(&mut model, 4100).contains("Delete"), "{key}");
+        assert_eq!(play(&mut model, 5000, "<down><enter>").last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
+    }
+    // One that was put aside by what was typed on is asked again at its own row only.
+    let mut model = opened();
+    play(&mut model, 3000, "<ctrl+x>x");
+    told(&mut model, listed("x", false), 3500);
+    assert!(!model.panels.is_open() && model.panels.len() == 1);
+    assert_eq!(play(&mut model, 4000, "<enter>"), [""; 0]);
+    assert!(model.panels.is_open());
+    let mut model = opened();
+    play(&mut model, 3000, "<ctrl+x>x");
+    told(&mut model, listed("x", false), 3500);
+    assert_eq!(play(&mut model, 4000, "<down><enter>").last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
+}
+
+#[test]
 fn what_is_typed_on_at_the_question_goes_to_the_list_that_one_sees() {
     let mut model = opened();
     play(&mut model, 3000, "<ctrl+x>");
