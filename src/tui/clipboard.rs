@@ -109,14 +109,18 @@ pub fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
     if told {
         ways.push("OSC 52".to_owned());
     }
-    let too_long = format!("over the {} KB that terminals take", MOST / 1000);
+    let untold = if text.len() > MOST {
+        format!("over the {} KB that terminals take", MOST / 1000)
+    } else {
+        "no terminal is told where the session is lines".to_owned()
+    };
     match (ways.is_empty(), told) {
         (false, true) => format!("copied {what} · {}", ways.join(", ")),
-        (false, false) => format!("copied {what} · {} ({too_long})", ways.join(", ")),
+        (false, false) => format!("copied {what} · {} ({untold})", ways.join(", ")),
         (true, _) => match (clipboard.keep)(text) {
-            Ok(place) => format!("{what}: {too_long}; it stands in {place}"),
+            Ok(place) => format!("{what}: {untold}; it stands in {place}"),
             Err(error) => {
-                format!("not copied: {too_long}{}; {error}", wrong.map(|wrong| format!(", {wrong}")).unwrap_or_default())
+                format!("not copied: {untold}{}; {error}", wrong.map(|wrong| format!(", {wrong}")).unwrap_or_default())
             }
         },
     }
@@ -165,6 +169,9 @@ mod tests {
         let clipboard = Clipboard { keep, ..Clipboard::default() };
         let words = hand_on(&clip, false, &clipboard);
         assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
+        // One that is short enough was not handed over for another reason.
+        let words = hand_on(&Clip::of("a".to_owned()), false, &clipboard);
+        assert!(words.contains("~/kept.txt") && words.contains("is lines") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));
         let words = hand_on(&clip, false, &Clipboard { offer, ..clipboard });
         assert!(words.starts_with("copied 10000 lines · wl-copy ("), "{words}");

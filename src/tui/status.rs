@@ -297,7 +297,9 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             return vec!["enter renames it", "esc back"];
         }
         let look = (model.size.width < SESSIONS_WIDE).then_some("space shows it");
-        let keys = ["tab here/all", "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a put away"];
+        // What waits for the person comes first there too.
+        let tab = if model.panels.is_empty() { "tab here/all" } else { "tab review" };
+        let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a put away"];
         return ["enter resume"].into_iter().chain(look).chain(["esc"]).chain(keys).chain(["ctrl+o order"]).collect();
     }
     if model.servers.list.is_some() && !model.panels.is_open() {
