@@ -122,7 +122,7 @@ impl PersonsRules {
                 let copy = old.is_none() && scope == GrantScope::Everywhere;
                 let before = if copy { self.start(scope) } else { old.unwrap_or_default() };
                 let diff = similar::TextDiff::from_lines(&before, &added.text);
-                let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let name = crate::text::reveal_line(&empty.file);
                 let diff = diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
                 let note = copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned());
                 if diff.len() > DIFF_BYTES {

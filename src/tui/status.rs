@@ -273,11 +273,12 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     {
         hints.remove(at);
     }
-    // The most likely one and the way back come before the help, and what fits before what does not.
-    let is_alone = text::width(&joined(&hints)) > beside;
+    // The most likely one and the way back come before the help, but not before Vim's mode; and what fits before what does not.
+    let room = if model.composer.vim_mode().is_some() { beside } else { room };
     if text::width(&joined(&hints)) > room && hints.len() > 1 {
         hints.remove(usize::from(text::width(&hints[0].1) <= room));
     }
+    let is_alone = text::width(&joined(&hints)) > beside;
     buffer.set_stringn(area.x + GUTTER, area.y, joined(&hints), area.width.into(), style);
     if !is_alone {
         buffer.set_stringn(area.right().saturating_sub(right.len() as u16), area.y, &right, right.len(), style);

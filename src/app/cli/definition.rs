@@ -68,6 +68,9 @@ pub(super) struct CommonArgs {
     /// Write no colours
     #[arg(long = "no-color", global = true)]
     pub no_color: bool,
+    /// Draw signs with ASCII only
+    #[arg(long, global = true)]
+    pub ascii: bool,
     /// Lines in place of the screen: for screen readers, dumb terminals and pipes
     #[arg(long, global = true)]
     pub plain: bool,

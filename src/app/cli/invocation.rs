@@ -250,6 +250,7 @@ impl From<CommonArgs> for Common {
         // Flags of their own win over the same said with --set.
         set.extend(args.max_budget_usd.map(|dollars| ("budget.session_cost_usd".to_owned(), dollars)));
         set.extend(args.effort.map(|effort| ("model.effort".to_owned(), effort.as_str().to_owned())));
+        set.extend(args.ascii.then(|| ("ui.ascii".to_owned(), "true".to_owned())));
         Self {
             directory: args.directory,
             model: args.model,

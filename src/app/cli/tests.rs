@@ -174,7 +174,7 @@ fn a_session_is_taken_over_only_where_one_goes_on() {
 #[test]
 fn common_flags_stand_before_and_after_every_subcommand() {
     let flags = "-C /d -m anthropic/claude-sonnet-5 --mode plan --policy p.toml --add-dir /a --add-dir /b --trust \
-                 --set llm.max_retries=5 --set ui.plain=true --max-steps 7 --no-color --plain -vv";
+                 --set llm.max_retries=5 --set ui.plain=true --max-steps 7 --no-color --ascii --plain -vv";
     let expected = Common {
         directory: Some(PathBuf::from("/d")),
         model: Some("anthropic/claude-sonnet-5".to_owned()),
@@ -182,7 +182,11 @@ fn common_flags_stand_before_and_after_every_subcommand() {
         policy: Some(PathBuf::from("p.toml")),
         add_dirs: vec![PathBuf::from("/a"), PathBuf::from("/b")],
         trust: Trust::ForThisRun,
-        set: vec![("llm.max_retries".to_owned(), "5".to_owned()), ("ui.plain".to_owned(), "true".to_owned())],
+        set: vec![
+            ("llm.max_retries".to_owned(), "5".to_owned()),
+            ("ui.plain".to_owned(), "true".to_owned()),
+            ("ui.ascii".to_owned(), "true".to_owned()),
+        ],
         max_steps: Some(7),
         take_over: false,
         color: Color::Never,

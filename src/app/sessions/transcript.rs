@@ -177,7 +177,7 @@ impl Transcript {
             }
             Record::Started { tool_call_id, rule, edited, .. } => {
                 let card = self.card(&tool_call_id, |_| {});
-                if let Some(edited) = edited {
+                if let Some(edited) = edited.filter(|edited| edited.summary != card.summary) {
                     card.decided.push(format!("it was asked for as: {}", card.summary));
                     card.summary = edited.summary;
                 }

@@ -113,14 +113,11 @@ impl Card {
 
     /// The line that the person has in the place of what was asked for; nothing: as it was asked for.
     pub fn edited(&mut self, line: Option<&str>) {
-        let meant = self.meant.take();
-        match line {
-            Some(line) => {
-                self.meant = meant.or_else(|| Some(self.summary.clone()));
-                self.summary = text::clean_line(line);
-            }
-            None => self.summary = meant.unwrap_or_else(|| std::mem::take(&mut self.summary)),
+        if let Some(meant) = self.meant.take() {
+            self.summary = meant;
         }
+        let line = line.map(text::clean_line).filter(|line| *line != self.summary);
+        self.meant = line.map(|line| std::mem::replace(&mut self.summary, line));
     }
 
     pub fn started(&mut self, rule: &str, now: u64) {
