@@ -17,6 +17,8 @@ pub(super) struct Amended {
     pub told: Option<String>,
     /// The place it was made for had changed when it was to run, so it was made anew once.
     pub renewed: bool,
+    /// It was begun as another line before.
+    pub began: bool,
 }
 
 impl Amended {
@@ -137,14 +139,20 @@ impl Machine {
 }
 
 impl Call {
-    /// What runs, where it is not what was meant.
+    /// What runs, where it is another line than the one that was proposed or began before; a line that was edited back is none.
     pub(super) fn edited(&self, plan: &Plan) -> Option<Edited> {
-        let is_another = self.amended.by.iter().any(Amendment::is_another_line);
-        is_another.then(|| Edited { summary: plan.summary.clone(), actions: plan.actions.clone() })
+        let runs = Edited { summary: plan.summary.clone(), actions: plan.actions.clone() };
+        let is_another = self.amended.began || self.announced.as_ref() != Some(&runs);
+        (self.has_another_line() && is_another).then_some(runs)
+    }
+
+    fn has_another_line(&self) -> bool {
+        self.amended.by.iter().any(Amendment::is_another_line)
     }
 
     /// It runs like this, and is told of like this from here on.
     pub(super) fn runs_as(&mut self, Edited { summary, actions }: &Edited) {
+        self.amended.began = true;
         self.summary.clone_from(summary);
         self.touches = actions.iter().filter_map(touched).collect();
         self.ran = super::ran::ran(actions, summary, self.changes);
@@ -157,6 +165,9 @@ impl Call {
     /// As it is said to the one who is asked.
     pub(super) fn marks(&self, plan: &mut Plan) {
         plan.amends.offer.renewed = self.amended.renewed;
+        if self.has_another_line() {
+            plan.amends.offer.edited = self.edited(plan).is_some();
+        }
     }
 }
 

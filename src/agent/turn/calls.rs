@@ -5,7 +5,7 @@ use super::opened;
 use super::preview::Looked;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::policy::{Permit, Verdict};
-use crate::ports::{Durability, Plan, Reach, Record, Tail};
+use crate::ports::{Durability, Edited, Plan, Reach, Record, Tail};
 use crate::protocol::{Action, Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult};
 use std::fmt::Write;
 
@@ -59,7 +59,7 @@ impl Machine {
     ) {
         match plan {
             None => {
-                if call.is_done() && !call.announced {
+                if call.is_done() && call.announced.is_none() {
                     self.announce(call, &[]);
                     self.report(call, 0);
                 }
@@ -100,10 +100,10 @@ impl Machine {
     }
 
     pub(super) fn announce(&mut self, call: &mut Call, actions: &[Action]) {
-        if call.announced {
+        if call.announced.is_some() {
             return;
         }
-        call.announced = true;
+        call.announced = Some(Edited { summary: call.summary.clone(), actions: actions.to_vec() });
         call.ran = super::ran::ran(actions, &call.summary, call.changes);
         if let Some(step_id) = self.task.as_ref().and_then(|task| task.step_id.clone()) {
             self.note(Record::Intent {

@@ -45,7 +45,7 @@ use super::context::estimate;
 use super::retry::Backoff;
 use super::thread::Thread;
 use crate::policy::{Enforcer, Question};
-use crate::ports::{Durability, Known, Plan, Record, Tail};
+use crate::ports::{Durability, Edited, Known, Plan, Record, Tail};
 use crate::protocol::{
     Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal, Role,
     StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
@@ -206,8 +206,8 @@ struct Call {
     ran: ran::Ran,
     /// What it would change, for the card that shows what was done.
     proposal: Option<Proposal>,
-    /// The front end knows of it.
-    announced: bool,
+    /// As the model proposed it, once the front end and the journal know of it.
+    announced: Option<Edited>,
     /// A question about it was put: what a rule would let pass by now is asked about all the same.
     asked: bool,
     /// It ran in a view, and what it did there is kept by running it.
@@ -266,7 +266,7 @@ impl Call {
             changes: false,
             ran: ran::Ran::default(),
             proposal: None,
-            announced: false,
+            announced: None,
             asked: false,
             previewed: false,
             no_preview: None,

@@ -2,7 +2,7 @@
 
 use super::opened::Held;
 use super::{Call, CallState, Effect, Machine, Moment, Phase, Task};
-use crate::ports::{Record, TaskEnd};
+use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
     CallId, Decision, ErrorCode, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, TaskId,
     ToolResult, Usage,
@@ -81,12 +81,12 @@ impl Machine {
                 self.fold_answer(message, usage, cost_usd);
             }
             Record::Intent { call, summary, actions, proposal, changes, .. } => {
-                let open = |entry: &&mut Call| !entry.announced && entry.call.tool_call_id == call.tool_call_id;
+                let open = |entry: &&mut Call| entry.announced.is_none() && entry.call.tool_call_id == call.tool_call_id;
                 if let Some(entry) = self.calls_mut().iter_mut().find(open) {
-                    entry.announced = true;
-                    entry.summary = summary;
                     entry.touches = actions.iter().filter_map(crate::ports::touched).collect();
-                    entry.ran = super::ran::ran(&actions, &entry.summary, changes);
+                    entry.ran = super::ran::ran(&actions, &summary, changes);
+                    entry.summary.clone_from(&summary);
+                    entry.announced = Some(Edited { summary, actions });
                     entry.proposal = proposal;
                     entry.changes = changes;
                 }

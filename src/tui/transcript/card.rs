@@ -116,8 +116,7 @@ impl Card {
         if let Some(meant) = self.meant.take() {
             self.summary = meant;
         }
-        let line = line.map(text::clean_line).filter(|line| *line != self.summary);
-        self.meant = line.map(|line| std::mem::replace(&mut self.summary, line));
+        self.meant = line.map(|line| std::mem::replace(&mut self.summary, text::clean_line(line)));
     }
 
     pub fn started(&mut self, rule: &str, now: u64) {
