@@ -1,4 +1,5 @@
 mod always;
+mod approval;
 mod artifacts;
 mod asking;
 mod attach;
@@ -16,15 +17,18 @@ mod older;
 mod onboarding;
 mod palette;
 mod parts;
+mod queue;
 mod recovery;
 mod resize;
 mod retry;
 mod rewind;
 mod saving;
+mod scrolling;
 mod servers;
 mod sessions;
 mod spending;
 mod terminal;
+mod told;
 mod typeahead;
 mod vim;
 mod waiting;
@@ -136,6 +140,29 @@ fn check(script: &str, sent: &[&str], draft: &str) {
     assert_eq!(model.composer.text(), draft, "{script}");
 }
 
+fn asked(approvals: Vec<Approval>) -> Model {
+    let mut model = model(100, 40);
+    for approval in approvals {
+        tell(&mut model, EventKind::ApprovalRequested(approval), 5000);
+    }
+    draw(&mut model, 5000);
+    draw(&mut model, 5600);
+    model
+}
+
+fn long_edit(lines: usize) -> Approval {
+    let mut long = edit_approval("a");
+    let added = (1..=lines).map(|n| format!("+line {n}.")).collect::<Vec<_>>().join("\n");
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,{lines} @@\n{added}\n");
+    long
+}
+
+fn queued(texts: &[&str]) -> EventKind {
+    let waiting =
+        |(at, text): (usize, &&str)| crate::protocol::Waiting { id: at as u64 + 1, text: (*text).to_owned(), steer: false };
+    EventKind::QueueChanged { waiting: texts.iter().enumerate().map(waiting).collect() }
+}
+
 #[test]
 fn what_is_typed_is_sent_by_enter_and_broken_by_the_other_enters() {
     check("fix it<enter>", &["prompt \"fix it\""], "");
@@ -214,264 +241,6 @@ fn the_draft_is_saved_once_after_a_pause() {
     assert_eq!(model.deadline(1400), None, "nothing wakes an idle screen");
 }
 
-fn asked(approvals: Vec<Approval>) -> Model {
-    let mut model = model(100, 40);
-    for approval in approvals {
-        tell(&mut model, EventKind::ApprovalRequested(approval), 5000);
-    }
-    draw(&mut model, 5000);
-    draw(&mut model, 5600);
-    model
-}
-
-#[test]
-fn a_letter_decides_after_its_pause() {
-    for (letter, expected) in [("y", "a Approved"), ("n", "a Denied { reason: None }")] {
-        let mut model = asked(vec![edit_approval("a")]);
-        assert_eq!(play(&mut model, 6000, letter), Vec::<String>::new());
-        assert_eq!(model.deadline(6000), Some(6350));
-        assert_eq!(wait(&mut model, 6350), [expected]);
-        assert!(!model.panels.is_open());
-    }
-}
-
-#[test]
-fn always_takes_two_keys() {
-    let mut model = asked(vec![edit_approval("a")]);
-    play(&mut model, 6000, "a");
-    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
-    assert!(draw(&mut model, 6400).contains("nothing is saved before enter"));
-    assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new(), "nothing is preselected");
-    for (letter, scope, until) in [('1', "Session", "None"), ('2', "Project", "None"), ('3', "Everywhere", "None")] {
-        let mut model = asked(vec![edit_approval("a")]);
-        play(&mut model, 6000, "a");
-        wait(&mut model, 6400);
-        assert_eq!(play(&mut model, 7500, &letter.to_string()), Vec::<String>::new());
-        assert_eq!(wait(&mut model, 7900), Vec::<String>::new(), "a digit only moves the highlight");
-        let sent = format!("a ApprovedAlways {{ remember: Remember {{ scope: {scope}, offer: 0, until: {until} }} }}");
-        assert_eq!(play(&mut model, 8000, "<enter>"), [sent]);
-        assert!(!model.panels.is_open());
-    }
-}
-
-#[test]
-fn an_end_and_a_look_at_the_file_change_what_is_shown_and_decide_nothing() {
-    let mut model = asked(vec![edit_approval("a")]);
-    play(&mut model, 6000, "a");
-    wait(&mut model, 6400);
-    for (at, letter, shown) in [
-        (7500, "x", "until 2026-11-21"),
-        (9500, "x", "for 7 days"),
-        (11_500, "d", "+expires_at = 2026-11-27T"),
-        (13_500, "d", "expires_at = 2026-11-27T"),
-    ] {
-        assert_eq!(play(&mut model, at, letter), Vec::<String>::new());
-        wait(&mut model, at + 400);
-        let drawn = draw(&mut model, at + 1500);
-        assert!(drawn.contains(shown), "{letter}: {drawn}");
-    }
-    play(&mut model, 15_500, "2");
-    wait(&mut model, 15_900);
-    let sent = play(&mut model, 16_000, "<enter>");
-    assert!(sent[0].contains("scope: Project") && sent[0].contains("until: Some(2026-11-27T"), "{sent:?}");
-}
-
-#[test]
-fn escape_goes_back_to_the_question_and_typing_to_the_draft() {
-    let mut model = asked(vec![edit_approval("a")]);
-    play(&mut model, 6000, "a");
-    wait(&mut model, 6400);
-    play(&mut model, 7500, "<esc>");
-    assert!(draw(&mut model, 7600).contains("apply it, once"));
-    wait(&mut model, 9000);
-    play(&mut model, 9100, "a");
-    wait(&mut model, 9500);
-    assert_eq!(play(&mut model, 11_000, "2 of them"), Vec::<String>::new());
-    assert_eq!(model.composer.text(), "2 of them");
-    assert!(!model.panels.is_open());
-}
-
-#[test]
-fn a_critical_command_takes_two_keys() {
-    let mut model = asked(vec![command_approval("a")]);
-    play(&mut model, 6000, "y");
-    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
-    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
-}
-
-#[test]
-fn a_denial_with_words_carries_them() {
-    let mut model = asked(vec![edit_approval("a")]);
-    play(&mut model, 6000, "N");
-    wait(&mut model, 6350);
-    assert_eq!(play(&mut model, 6400, "wrong file, y<enter>"), ["a Denied { reason: Some(\"wrong file, y\") }"]);
-    for (typed, reason) in [("2", "too broad"), ("2 1", "too broad 1"), ("9", "9"), ("4!", "do it without the network!")] {
-        let mut model = asked(vec![edit_approval("a")]);
-        play(&mut model, 6000, "N");
-        wait(&mut model, 6350);
-        assert!(draw(&mut model, 6390).contains("1  wrong file   2  too broad"));
-        let sent = format!("a Denied {{ reason: Some({reason:?}) }}");
-        assert_eq!(play(&mut model, 6400, &format!("{typed}<enter>")), [sent]);
-    }
-}
-
-#[test]
-fn typing_over_a_panel_goes_to_the_draft_in_order() {
-    let mut model = asked(vec![edit_approval("a")]);
-    assert_eq!(play(&mut model, 6000, "yes please"), Vec::<String>::new());
-    assert_eq!(model.composer.text(), "yes please");
-    assert!(!model.panels.is_open());
-    assert_eq!(wait(&mut model, 9000), ["draft \"yes please\""]);
-    assert!(!model.panels.is_open(), "a draft keeps the keyboard");
-}
-
-#[test]
-fn a_paste_never_decides() {
-    let mut model = asked(vec![edit_approval("a")]);
-    update(&mut model, Msg::Input(Input::Paste("y".to_owned())), 6000);
-    assert!(wait(&mut model, 7000).iter().all(|sent| sent == "draft \"y\""));
-    assert_eq!(model.composer.text(), "y");
-}
-
-#[test]
-fn a_panel_that_came_while_typing_waits_for_tab() {
-    let mut model = model(100, 40);
-    play(&mut model, 4000, "also fix the");
-    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5500);
-    assert!(draw(&mut model, 7400).contains("tab to review"));
-    assert_eq!(play(&mut model, 7500, " bug in case 1 y"), Vec::<String>::new());
-    assert_eq!(model.composer.text(), "also fix the bug in case 1 y");
-    play(&mut model, 12_000, "<tab>");
-    assert!(draw(&mut model, 12_100).contains("draft: also fix the bug in case 1 y"));
-    play(&mut model, 13_000, "y");
-    assert_eq!(wait(&mut model, 13_350)[0], "a Approved");
-    assert_eq!(model.composer.text(), "also fix the bug in case 1 y");
-}
-
-#[test]
-fn a_panel_opens_by_itself_once_the_hands_are_idle() {
-    let mut model = model(100, 40);
-    play(&mut model, 4000, "go<enter>");
-    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
-    assert!(!model.panels.is_open());
-    let at = model.deadline(4300).unwrap();
-    assert_eq!(at, 5200);
-    wait(&mut model, at);
-    assert!(model.panels.is_open());
-    play(&mut model, 6000, "<esc>");
-    wait(&mut model, 60_000);
-    assert!(!model.panels.is_open(), "put off is put off");
-}
-
-#[test]
-fn each_decision_touches_its_own_question_only() {
-    let mut model = asked(vec![edit_approval("a"), edit_approval("b"), edit_approval("c")]);
-    play(&mut model, 6000, "<tab>");
-    draw(&mut model, 6800);
-    play(&mut model, 7000, "n");
-    assert_eq!(wait(&mut model, 7350), ["b Denied { reason: None }"]);
-    assert_eq!(model.panels.len(), 2);
-    // The next one is armed anew: a key that comes at once is text.
-    assert_eq!(play(&mut model, 7400, "y"), Vec::<String>::new());
-    assert_eq!(model.composer.text(), "y");
-}
-
-#[test]
-fn nothing_is_approved_before_all_of_it_was_shown() {
-    let mut long = edit_approval("a");
-    let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
-    let mut model = asked(vec![long]);
-    let (mut at, mut screens) = (6000, String::new());
-    for _ in 0..20 {
-        screens.push_str(&draw(&mut model, at));
-        play(&mut model, at, "y");
-        if !wait(&mut model, at + 350).is_empty() {
-            assert!((1..=100).all(|n| screens.contains(&format!("line {n}"))), "something was never on the screen");
-            return;
-        }
-        at += 1000;
-    }
-    panic!("never approved");
-}
-
-#[test]
-fn the_end_of_a_diff_does_not_count_for_its_middle() {
-    let mut long = edit_approval("a");
-    let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
-    let mut model = asked(vec![long]);
-    play(&mut model, 6000, "<end>");
-    assert!(draw(&mut model, 6100).contains("line 100"));
-    play(&mut model, 7000, "y");
-    assert_eq!(wait(&mut model, 7350), Vec::<String>::new());
-}
-
-fn long_edit(lines: usize) -> Approval {
-    let mut long = edit_approval("a");
-    let added = (1..=lines).map(|n| format!("+line {n}.")).collect::<Vec<_>>().join("\n");
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,{lines} @@\n{added}\n");
-    long
-}
-
-#[test]
-fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
-    let mut model = asked(vec![long_edit(500)]);
-    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
-    let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
-    draw(&mut model, 6000);
-    let part = draw(&mut model, 6700);
-    assert!(part.contains("ctrl+f full screen") && part.contains("show the next of 55 screens"), "{part}");
-    play(&mut model, 7000, "<ctrl+f>");
-    let full = draw(&mut model, 7100);
-    assert!(lines(&full) >= 14 && full.contains("ctrl+f smaller"), "{full}");
-    let mut presses = 0;
-    let mut at = 8000;
-    while model.panels.is_open() {
-        play(&mut model, at, "y");
-        wait(&mut model, at + 350);
-        (at, presses) = (at + 1000, presses + 1);
-    }
-    assert!(presses < 38, "{presses}");
-    let mut model = asked(vec![long_edit(500)]);
-    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
-    play(&mut model, 7000, "<ctrl+f><ctrl+f>");
-    assert_eq!(lines(&draw(&mut model, 8000)), lines(&part));
-}
-
-#[test]
-fn a_page_is_as_high_as_what_is_shown() {
-    let mut model = asked(vec![long_edit(500)]);
-    let shown = model.panels.open().unwrap().shown;
-    play(&mut model, 6000, "<pgdn>");
-    assert!(draw(&mut model, 6100).lines().any(|row| row.ends_with(' ') && row.contains(&format!("+line {}.", shown + 1))));
-    assert_eq!(model.panels.open().unwrap().scroll, shown);
-}
-
-#[test]
-fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
-    let mut model = asked(vec![long_edit(10_000)]);
-    let screen = draw(&mut model, 5700);
-    assert!(screen.contains("10000 lines in 1 file") && screen.contains("src/main.rs  +10000 −0"), "{screen}");
-    assert!(screen.contains("y  apply it: not all of it was shown   (then enter)"), "{screen}");
-    play(&mut model, 6000, "y");
-    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
-    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
-    let mut model = asked(vec![long_edit(10_000)]);
-    play(&mut model, 6000, "a");
-    wait(&mut model, 6400);
-    assert_eq!(play(&mut model, 6700, "<enter>"), Vec::<String>::new(), "what was not read is not allowed for good");
-    assert!(model.panels.is_open());
-}
-
-#[test]
-fn a_call_that_ends_takes_its_question_along() {
-    let mut model = asked(vec![edit_approval("a")]);
-    let error = ToolError::new(ErrorCode::Cancelled, "stopped");
-    tell(&mut model, crate::tui::samples::completed("call-a", ToolStatus::Failed, "", Some(error)), 6000);
-    assert!(model.panels.is_empty());
-}
-
 #[test]
 fn an_interrupted_call_is_resolved_by_a_choice() {
     for (script, expected) in [("s", "9 Skip"), ("t", "9 TellModel")] {
@@ -489,41 +258,6 @@ fn an_interrupted_call_is_resolved_by_a_choice() {
         draw(&mut model, 5000);
         play(&mut model, 6000, script);
         assert_eq!(wait(&mut model, 6350), [expected]);
-    }
-}
-
-#[test]
-fn scrolled_up_new_text_does_not_move_the_view() {
-    let mut model = model(80, 24);
-    tell(&mut model, started("x"), 0);
-    for n in 0..100 {
-        tell(&mut model, text(&format!("line {n}\n\n")), 10);
-    }
-    draw(&mut model, 20);
-    play(&mut model, 100, "<pgup>");
-    let top = |screen: &str| screen.lines().next().unwrap().to_owned();
-    let before = draw(&mut model, 300);
-    tell(&mut model, text("one more\n\nand one\n\n"), 400);
-    let after = draw(&mut model, 500);
-    assert_eq!(top(&before), top(&after));
-    assert!(after.contains("4 new lines · end"), "{after}");
-    play(&mut model, 600, "<end>");
-    assert!(draw(&mut model, 700).contains("and one"));
-}
-
-#[test]
-fn a_resize_keeps_the_entry_at_the_top_of_the_view() {
-    let mut model = model(120, 30);
-    for n in 0..60 {
-        tell(&mut model, requested(&n.to_string(), "ReadFile", &format!("Read file-{n}")), 10);
-    }
-    draw(&mut model, 20);
-    play(&mut model, 100, "<pgup>");
-    let top = |screen: String| screen.lines().next().unwrap().split_whitespace().nth(2).unwrap().to_owned();
-    let before = top(draw(&mut model, 300));
-    for width in [60, 160, 80] {
-        update(&mut model, Msg::Resize(Size::new(width, 30)), 400);
-        assert_eq!(top(draw(&mut model, 500)), before);
     }
 }
 
@@ -546,15 +280,6 @@ fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
 }
 
 #[test]
-fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
-    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
-    assert_eq!(play(&mut model, 10, "early<enter>"), Vec::<String>::new());
-    let sent: Vec<_> =
-        update(&mut model, Msg::Start(Box::new(crate::tui::samples::start())), 900).iter().filter_map(words).collect();
-    assert_eq!(sent, ["showbudget", "prompt \"early\""]);
-}
-
-#[test]
 fn trust_is_asked_under_guard_and_takes_two_keys() {
     let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
     let (trust, _answered) = crate::tui::samples::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
@@ -564,39 +289,6 @@ fn trust_is_asked_under_guard_and_takes_two_keys() {
     play(&mut model, 2000, "y");
     assert_eq!(wait(&mut model, 2400), Vec::<String>::new());
     assert_eq!(play(&mut model, 2500, "<enter>"), ["trust Yes"]);
-}
-
-#[test]
-fn a_prompt_typed_over_an_open_question_is_a_prompt() {
-    for sentence in ["also fix the README", "a yes please also 1 2 p", "1 yes", "no, the other one"] {
-        let mut model = asked(vec![edit_approval("a")]);
-        let sent = play(&mut model, 6000, &format!("{sentence}<enter>"));
-        assert_eq!(sent, [format!("prompt {sentence:?}")]);
-        assert_eq!(model.panels.len(), 1, "undecided");
-    }
-}
-
-#[test]
-fn a_question_that_opens_in_the_middle_of_typing_gets_none_of_it() {
-    let sentence = "a yes please also 1 2 p";
-    for at in 0..sentence.len() {
-        let mut model = model(100, 40);
-        let mut sent = play(&mut model, 3000, &sentence[..at]);
-        tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 3000 + at as u64 * 100);
-        sent.extend(play(&mut model, 3050 + at as u64 * 100, &sentence[at..]));
-        assert!(sent.is_empty(), "{sent:?}");
-        assert_eq!(model.composer.text(), sentence);
-    }
-}
-
-#[test]
-fn a_window_too_small_to_read_a_question_answers_none() {
-    let mut model = asked(vec![edit_approval("a")]);
-    update(&mut model, Msg::Resize(Size::new(30, 8)), 7000);
-    play(&mut model, 8000, "<tab>");
-    play(&mut model, 9000, "y");
-    assert!(wait(&mut model, 9400).iter().all(|sent| sent == "draft \"y\""));
-    assert_eq!(model.panels.len(), 1);
 }
 
 #[test]
@@ -611,19 +303,6 @@ fn prompts_sent_before_are_found_by_their_words() {
     check("Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>alpha<ctrl+r><ctrl+r><tab>", &sent, "Alpha one");
     check("Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>bet<esc>", &sent, "x");
     check("Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>none such<ctrl+c>", &sent, "x");
-}
-
-#[test]
-fn no_question_takes_the_keyboard_from_a_search() {
-    let mut model = model(80, 24);
-    play(&mut model, 1000, "<ctrl+r>");
-    tell(&mut model, started("x"), 9000);
-    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
-    wait(&mut model, 12_000);
-    assert!(!model.panels.is_open());
-    play(&mut model, 13_000, "<esc>");
-    wait(&mut model, 15_000);
-    assert!(model.panels.is_open());
 }
 
 #[test]
@@ -691,36 +370,6 @@ fn while_only_the_person_is_waited_for_nothing_ticks() {
 }
 
 #[test]
-fn calls_at_the_same_time_are_counted() {
-    let mut model = model(80, 24);
-    tell(&mut model, started("x"), 1000);
-    for id in ["1", "2"] {
-        tell(&mut model, requested(id, "RunCommand", "$ make"), 1000);
-        tell(&mut model, EventKind::ToolStarted { tool_call_id: call(id), rule: String::new(), summary: None }, 1000);
-    }
-    assert!(draw(&mut model, 2000).contains("Running make · 1 more · 1 s"));
-    for id in ["2", "1"] {
-        tell(&mut model, crate::tui::samples::completed(id, ToolStatus::Succeeded, "", None), 3000);
-    }
-    assert!(draw(&mut model, 3000).contains("Waiting for the model · 0 s"));
-}
-
-#[test]
-fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
-    let mut model = model(80, 24);
-    for n in 0..60 {
-        tell(&mut model, requested(&n.to_string(), "ReadFile", &format!("Read file-{n}")), 10);
-    }
-    draw(&mut model, 20);
-    assert_eq!(play(&mut model, 100, "<ctrl+u><ctrl+u><ctrl+d>"), Vec::<String>::new());
-    assert!(!model.transcript.is_following());
-    assert_eq!(play(&mut model, 1000, "<ctrl+d><ctrl+d>"), Vec::<String>::new());
-    draw(&mut model, 1500);
-    assert!(model.transcript.is_following());
-    assert_eq!(play(&mut model, 2000, "<ctrl+d>"), ["quit", "exit Quit"]);
-}
-
-#[test]
 fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
     let running = |model: &mut Model| tell(model, started("x"), 500);
     let asked = |model: &mut Model| {
@@ -766,160 +415,6 @@ fn a_laxer_mode_that_is_not_answered_is_not_asked_about_any_more() {
 }
 
 #[test]
-fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
-    let said = |script: &str, words: &str| {
-        let mut model = model(80, 24);
-        play(&mut model, 1000, script);
-        assert!(draw(&mut model, 3000).contains(words), "{script}");
-        model
-    };
-    let cases = [("x<ctrl+c>", "draft cleared"), ("/foo<enter>", "there is no `/foo`"), ("<ctrl+c>", "ctrl+c again to quit")];
-    for (script, words) in cases {
-        for next in ["b", "<up>", "<pgup>"] {
-            let mut model = said(script, words);
-            play(&mut model, 3100, next);
-            assert!(!draw(&mut model, 3200).contains(words), "{script} {next}");
-        }
-        let mut model = said(script, words);
-        tell(&mut model, started("x"), 3100);
-        assert!(!draw(&mut model, 3200).contains(words), "{script}");
-        let mut model = said(script, words);
-        update(&mut model, Msg::Input(Input::Paste("z".to_owned())), 3100);
-        assert!(!draw(&mut model, 3200).contains(words), "{script}");
-    }
-}
-
-#[test]
-fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
-    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
-    let (trust, _answered) = crate::tui::samples::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
-    let trust = Some(trust);
-    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
-    draw(&mut model, 0);
-    assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);
-    let screen = draw(&mut model, 5000);
-    assert!(screen.contains("sent after your answer: explain it"), "{screen}");
-    tell(&mut model, started("explain it"), 6000);
-    assert!(!draw(&mut model, 6000).contains("sent after"));
-}
-
-fn queued(texts: &[&str]) -> EventKind {
-    let waiting =
-        |(at, text): (usize, &&str)| crate::protocol::Waiting { id: at as u64 + 1, text: (*text).to_owned(), steer: false };
-    EventKind::QueueChanged { waiting: texts.iter().enumerate().map(waiting).collect() }
-}
-
-#[test]
-fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
-    let mut model = model(80, 24);
-    tell(&mut model, started("x"), 1000);
-    tell(&mut model, queued(&["second thing", "third thing"]), 1000);
-    assert!(draw(&mut model, 1100).contains("2 queued: second thing │ third thing"));
-    play(&mut model, 2000, "typed");
-    wait(&mut model, 3000);
-    tell(&mut model, EventKind::DraftRestored { text: "second thing\n\nthird thing".to_owned() }, 4000);
-    tell(&mut model, EventKind::TaskCancelled { step_count: 1 }, 4000);
-    assert_eq!(model.composer.text(), "typed\n\nsecond thing\n\nthird thing");
-    assert!(!draw(&mut model, 4000).contains("queued:"));
-    assert_eq!(wait(&mut model, 5000), ["draft \"typed\\n\\nsecond thing\\n\\nthird thing\""]);
-}
-
-#[test]
-fn a_queue_that_a_failure_left_says_what_sends_it() {
-    let mut model = model(80, 24);
-    tell(&mut model, started("x"), 1000);
-    tell(&mut model, queued(&["second thing", "third thing"]), 1000);
-    let failure = Failure::new(FailureKind::Network, "offline", "try later");
-    tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
-    assert!(draw(&mut model, 2000).contains("2 queued · /continue sends them: second thing"));
-}
-
-#[test]
-fn while_the_choices_do_not_work_yet_the_hints_say_so() {
-    let mut model = model(80, 24);
-    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
-    draw(&mut model, 5000);
-    assert!(draw(&mut model, 5100).contains("a moment …"));
-    assert!(!draw(&mut model, 5600).contains("a moment …"));
-}
-
-#[test]
-fn the_frame_after_which_the_choices_work_is_due_to_the_millisecond() {
-    let mut model = model(80, 24);
-    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
-    draw(&mut model, 5000);
-    let due = model.deadline(5000).unwrap();
-    // Seen from a frame right before it too, however long that frame took.
-    assert!(draw(&mut model, due - 1).contains("a moment …"));
-    assert_eq!(model.deadline(due - 1), Some(due));
-    assert!(!draw(&mut model, due).contains("a moment …"));
-}
-
-#[test]
-fn a_call_that_was_stopped_is_not_said_to_have_failed() {
-    let mut model = model(80, 24);
-    tell(&mut model, started("x"), 1000);
-    tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
-    let error = ToolError::new(ErrorCode::Cancelled, "the task was stopped before this call ran");
-    tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Failed, "", Some(error)), 2000);
-    let screen = draw(&mut model, 2000);
-    assert!(screen.contains("⊘ $ make  stopped") && !screen.contains("failed"), "{screen}");
-}
-
-#[test]
-fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
-    let mut model = model(80, 24);
-    let long = (1..=200).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
-    update(&mut model, Msg::Input(Input::Paste(long.clone())), 1000);
-    draw(&mut model, 1000);
-    let screen = draw(&mut model, 1100);
-    assert!(screen.contains("⋯ 190 lines above") && screen.contains("row 200."), "{screen}");
-    tell(&mut model, started(&long), 2000);
-    play(&mut model, 2000, "<ctrl+c>");
-    let screen = draw(&mut model, 2500);
-    assert!(
-        screen.contains("row 6.") && screen.contains("⋯ 194 lines · ctrl+o unfolds") && !screen.contains("row 7."),
-        "{screen}"
-    );
-    play(&mut model, 3000, "<ctrl+o><ctrl+o>");
-    assert!(draw(&mut model, 3500).contains("row 200."));
-    let ten: Vec<_> = (1..=10).map(|n| format!("ten {n}.")).collect();
-    tell(&mut model, started(&ten.join("\n")), 4000);
-    assert!(draw(&mut model, 4500).contains("ten 10."));
-}
-
-#[test]
-fn how_to_go_on_is_said_once_and_never_beside_a_question() {
-    let resumed = || {
-        let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
-        let history = vec![event(started("fix it")), event(requested("9", "RunCommand", "$ x"))];
-        update(&mut model, Msg::Start(Box::new(Start { history, ..crate::tui::samples::start() })), 0);
-        model
-    };
-    let said = |screen: &str| screen.matches("/continue").count();
-    let mut model = resumed();
-    assert_eq!(said(&draw(&mut model, 100)), 1);
-    let failure =
-        Failure::new(FailureKind::Internal, "aye ended in the middle of this task", "/continue goes on, or say something else");
-    tell(&mut model, EventKind::SessionPaused { failure }, 200);
-    assert_eq!(said(&draw(&mut model, 300)), 1);
-    let mut model = resumed();
-    let kind = EventKind::ToolInterrupted {
-        tool_call_id: call("9"),
-        tool_name: "RunCommand".to_owned(),
-        summary: "$ x".to_owned(),
-        known: "it ran".to_owned(),
-        last_output: None,
-        ran_ms: None,
-    };
-    tell(&mut model, kind, 5000);
-    assert_eq!(said(&draw(&mut model, 5000)), 0);
-    tell(&mut model, EventKind::StepStarted { step_count: 2 }, 6000);
-    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
-    assert_eq!(said(&draw(&mut model, 7000)), 0);
-}
-
-#[test]
 fn the_environment_tells_the_background_until_the_terminal_does() {
     use crate::tui::front::Ground;
     for (value, ground) in [
@@ -938,17 +433,4 @@ fn the_environment_tells_the_background_until_the_terminal_does() {
     assert_eq!(model.theme.name, "light");
     update(&mut model, Msg::Input(Input::Background(0, 0, 0)), 10);
     assert_eq!(model.theme.name, "dark");
-}
-
-#[test]
-fn what_waits_is_said_beside_what_runs() {
-    let mut model = model(100, 24);
-    tell(&mut model, started("x"), 1000);
-    tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
-    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new(), summary: None }, 1000);
-    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1000);
-    assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waits for you"));
-    tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Succeeded, "", None), 2000);
-    let screen = draw(&mut model, 3000);
-    assert!(screen.contains("▲ Edit src/main.rs") && !screen.contains("Running make"), "{screen}");
 }

@@ -1,0 +1,322 @@
+use super::*;
+
+#[test]
+fn a_letter_decides_after_its_pause() {
+    for (letter, expected) in [("y", "a Approved"), ("n", "a Denied { reason: None }")] {
+        let mut model = asked(vec![edit_approval("a")]);
+        assert_eq!(play(&mut model, 6000, letter), Vec::<String>::new());
+        assert_eq!(model.deadline(6000), Some(6350));
+        assert_eq!(wait(&mut model, 6350), [expected]);
+        assert!(!model.panels.is_open());
+    }
+}
+
+#[test]
+fn always_takes_two_keys() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "a");
+    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+    assert!(draw(&mut model, 6400).contains("nothing is saved before enter"));
+    assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new(), "nothing is preselected");
+    for (letter, scope, until) in [('1', "Session", "None"), ('2', "Project", "None"), ('3', "Everywhere", "None")] {
+        let mut model = asked(vec![edit_approval("a")]);
+        play(&mut model, 6000, "a");
+        wait(&mut model, 6400);
+        assert_eq!(play(&mut model, 7500, &letter.to_string()), Vec::<String>::new());
+        assert_eq!(wait(&mut model, 7900), Vec::<String>::new(), "a digit only moves the highlight");
+        let sent = format!("a ApprovedAlways {{ remember: Remember {{ scope: {scope}, offer: 0, until: {until} }} }}");
+        assert_eq!(play(&mut model, 8000, "<enter>"), [sent]);
+        assert!(!model.panels.is_open());
+    }
+}
+
+#[test]
+fn an_end_and_a_look_at_the_file_change_what_is_shown_and_decide_nothing() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "a");
+    wait(&mut model, 6400);
+    for (at, letter, shown) in [
+        (7500, "x", "until 2026-11-21"),
+        (9500, "x", "for 7 days"),
+        (11_500, "d", "+expires_at = 2026-11-27T"),
+        (13_500, "d", "expires_at = 2026-11-27T"),
+    ] {
+        assert_eq!(play(&mut model, at, letter), Vec::<String>::new());
+        wait(&mut model, at + 400);
+        let drawn = draw(&mut model, at + 1500);
+        assert!(drawn.contains(shown), "{letter}: {drawn}");
+    }
+    play(&mut model, 15_500, "2");
+    wait(&mut model, 15_900);
+    let sent = play(&mut model, 16_000, "<enter>");
+    assert!(sent[0].contains("scope: Project") && sent[0].contains("until: Some(2026-11-27T"), "{sent:?}");
+}
+
+#[test]
+fn escape_goes_back_to_the_question_and_typing_to_the_draft() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "a");
+    wait(&mut model, 6400);
+    play(&mut model, 7500, "<esc>");
+    assert!(draw(&mut model, 7600).contains("apply it, once"));
+    wait(&mut model, 9000);
+    play(&mut model, 9100, "a");
+    wait(&mut model, 9500);
+    assert_eq!(play(&mut model, 11_000, "2 of them"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "2 of them");
+    assert!(!model.panels.is_open());
+}
+
+#[test]
+fn a_critical_command_takes_two_keys() {
+    let mut model = asked(vec![command_approval("a")]);
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
+}
+
+#[test]
+fn a_denial_with_words_carries_them() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "N");
+    wait(&mut model, 6350);
+    assert_eq!(play(&mut model, 6400, "wrong file, y<enter>"), ["a Denied { reason: Some(\"wrong file, y\") }"]);
+    for (typed, reason) in [("2", "too broad"), ("2 1", "too broad 1"), ("9", "9"), ("4!", "do it without the network!")] {
+        let mut model = asked(vec![edit_approval("a")]);
+        play(&mut model, 6000, "N");
+        wait(&mut model, 6350);
+        assert!(draw(&mut model, 6390).contains("1  wrong file   2  too broad"));
+        let sent = format!("a Denied {{ reason: Some({reason:?}) }}");
+        assert_eq!(play(&mut model, 6400, &format!("{typed}<enter>")), [sent]);
+    }
+}
+
+#[test]
+fn typing_over_a_panel_goes_to_the_draft_in_order() {
+    let mut model = asked(vec![edit_approval("a")]);
+    assert_eq!(play(&mut model, 6000, "yes please"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "yes please");
+    assert!(!model.panels.is_open());
+    assert_eq!(wait(&mut model, 9000), ["draft \"yes please\""]);
+    assert!(!model.panels.is_open(), "a draft keeps the keyboard");
+}
+
+#[test]
+fn a_paste_never_decides() {
+    let mut model = asked(vec![edit_approval("a")]);
+    update(&mut model, Msg::Input(Input::Paste("y".to_owned())), 6000);
+    assert!(wait(&mut model, 7000).iter().all(|sent| sent == "draft \"y\""));
+    assert_eq!(model.composer.text(), "y");
+}
+
+#[test]
+fn a_panel_that_came_while_typing_waits_for_tab() {
+    let mut model = model(100, 40);
+    play(&mut model, 4000, "also fix the");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5500);
+    assert!(draw(&mut model, 7400).contains("tab to review"));
+    assert_eq!(play(&mut model, 7500, " bug in case 1 y"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "also fix the bug in case 1 y");
+    play(&mut model, 12_000, "<tab>");
+    assert!(draw(&mut model, 12_100).contains("draft: also fix the bug in case 1 y"));
+    play(&mut model, 13_000, "y");
+    assert_eq!(wait(&mut model, 13_350)[0], "a Approved");
+    assert_eq!(model.composer.text(), "also fix the bug in case 1 y");
+}
+
+#[test]
+fn a_panel_opens_by_itself_once_the_hands_are_idle() {
+    let mut model = model(100, 40);
+    play(&mut model, 4000, "go<enter>");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
+    assert!(!model.panels.is_open());
+    let at = model.deadline(4300).unwrap();
+    assert_eq!(at, 5200);
+    wait(&mut model, at);
+    assert!(model.panels.is_open());
+    play(&mut model, 6000, "<esc>");
+    wait(&mut model, 60_000);
+    assert!(!model.panels.is_open(), "put off is put off");
+}
+
+#[test]
+fn each_decision_touches_its_own_question_only() {
+    let mut model = asked(vec![edit_approval("a"), edit_approval("b"), edit_approval("c")]);
+    play(&mut model, 6000, "<tab>");
+    draw(&mut model, 6800);
+    play(&mut model, 7000, "n");
+    assert_eq!(wait(&mut model, 7350), ["b Denied { reason: None }"]);
+    assert_eq!(model.panels.len(), 2);
+    // The next one is armed anew: a key that comes at once is text.
+    assert_eq!(play(&mut model, 7400, "y"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "y");
+}
+
+#[test]
+fn nothing_is_approved_before_all_of_it_was_shown() {
+    let mut long = edit_approval("a");
+    let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
+    let mut model = asked(vec![long]);
+    let (mut at, mut screens) = (6000, String::new());
+    for _ in 0..20 {
+        screens.push_str(&draw(&mut model, at));
+        play(&mut model, at, "y");
+        if !wait(&mut model, at + 350).is_empty() {
+            assert!((1..=100).all(|n| screens.contains(&format!("line {n}"))), "something was never on the screen");
+            return;
+        }
+        at += 1000;
+    }
+    panic!("never approved");
+}
+
+#[test]
+fn the_end_of_a_diff_does_not_count_for_its_middle() {
+    let mut long = edit_approval("a");
+    let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
+    let mut model = asked(vec![long]);
+    play(&mut model, 6000, "<end>");
+    assert!(draw(&mut model, 6100).contains("line 100"));
+    play(&mut model, 7000, "y");
+    assert_eq!(wait(&mut model, 7350), Vec::<String>::new());
+}
+
+#[test]
+fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
+    let mut model = asked(vec![long_edit(500)]);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
+    draw(&mut model, 6000);
+    let part = draw(&mut model, 6700);
+    assert!(part.contains("ctrl+f full screen") && part.contains("show the next of 55 screens"), "{part}");
+    play(&mut model, 7000, "<ctrl+f>");
+    let full = draw(&mut model, 7100);
+    assert!(lines(&full) >= 14 && full.contains("ctrl+f smaller"), "{full}");
+    let mut presses = 0;
+    let mut at = 8000;
+    while model.panels.is_open() {
+        play(&mut model, at, "y");
+        wait(&mut model, at + 350);
+        (at, presses) = (at + 1000, presses + 1);
+    }
+    assert!(presses < 38, "{presses}");
+    let mut model = asked(vec![long_edit(500)]);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    play(&mut model, 7000, "<ctrl+f><ctrl+f>");
+    assert_eq!(lines(&draw(&mut model, 8000)), lines(&part));
+}
+
+#[test]
+fn a_page_is_as_high_as_what_is_shown() {
+    let mut model = asked(vec![long_edit(500)]);
+    let shown = model.panels.open().unwrap().shown;
+    play(&mut model, 6000, "<pgdn>");
+    assert!(draw(&mut model, 6100).lines().any(|row| row.ends_with(' ') && row.contains(&format!("+line {}.", shown + 1))));
+    assert_eq!(model.panels.open().unwrap().scroll, shown);
+}
+
+#[test]
+fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
+    let mut model = asked(vec![long_edit(10_000)]);
+    let screen = draw(&mut model, 5700);
+    assert!(screen.contains("10000 lines in 1 file") && screen.contains("src/main.rs  +10000 −0"), "{screen}");
+    assert!(screen.contains("y  apply it: not all of it was shown   (then enter)"), "{screen}");
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
+    let mut model = asked(vec![long_edit(10_000)]);
+    play(&mut model, 6000, "a");
+    wait(&mut model, 6400);
+    assert_eq!(play(&mut model, 6700, "<enter>"), Vec::<String>::new(), "what was not read is not allowed for good");
+    assert!(model.panels.is_open());
+}
+
+#[test]
+fn a_call_that_ends_takes_its_question_along() {
+    let mut model = asked(vec![edit_approval("a")]);
+    let error = ToolError::new(ErrorCode::Cancelled, "stopped");
+    tell(&mut model, crate::tui::samples::completed("call-a", ToolStatus::Failed, "", Some(error)), 6000);
+    assert!(model.panels.is_empty());
+}
+
+#[test]
+fn a_prompt_typed_over_an_open_question_is_a_prompt() {
+    for sentence in ["also fix the README", "a yes please also 1 2 p", "1 yes", "no, the other one"] {
+        let mut model = asked(vec![edit_approval("a")]);
+        let sent = play(&mut model, 6000, &format!("{sentence}<enter>"));
+        assert_eq!(sent, [format!("prompt {sentence:?}")]);
+        assert_eq!(model.panels.len(), 1, "undecided");
+    }
+}
+
+#[test]
+fn a_question_that_opens_in_the_middle_of_typing_gets_none_of_it() {
+    let sentence = "a yes please also 1 2 p";
+    for at in 0..sentence.len() {
+        let mut model = model(100, 40);
+        let mut sent = play(&mut model, 3000, &sentence[..at]);
+        tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 3000 + at as u64 * 100);
+        sent.extend(play(&mut model, 3050 + at as u64 * 100, &sentence[at..]));
+        assert!(sent.is_empty(), "{sent:?}");
+        assert_eq!(model.composer.text(), sentence);
+    }
+}
+
+#[test]
+fn a_window_too_small_to_read_a_question_answers_none() {
+    let mut model = asked(vec![edit_approval("a")]);
+    update(&mut model, Msg::Resize(Size::new(30, 8)), 7000);
+    play(&mut model, 8000, "<tab>");
+    play(&mut model, 9000, "y");
+    assert!(wait(&mut model, 9400).iter().all(|sent| sent == "draft \"y\""));
+    assert_eq!(model.panels.len(), 1);
+}
+
+#[test]
+fn no_question_takes_the_keyboard_from_a_search() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "<ctrl+r>");
+    tell(&mut model, started("x"), 9000);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
+    wait(&mut model, 12_000);
+    assert!(!model.panels.is_open());
+    play(&mut model, 13_000, "<esc>");
+    wait(&mut model, 15_000);
+    assert!(model.panels.is_open());
+}
+
+#[test]
+fn while_the_choices_do_not_work_yet_the_hints_say_so() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    draw(&mut model, 5000);
+    assert!(draw(&mut model, 5100).contains("a moment …"));
+    assert!(!draw(&mut model, 5600).contains("a moment …"));
+}
+
+#[test]
+fn the_frame_after_which_the_choices_work_is_due_to_the_millisecond() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    draw(&mut model, 5000);
+    let due = model.deadline(5000).unwrap();
+    // Seen from a frame right before it too, however long that frame took.
+    assert!(draw(&mut model, due - 1).contains("a moment …"));
+    assert_eq!(model.deadline(due - 1), Some(due));
+    assert!(!draw(&mut model, due).contains("a moment …"));
+}
+
+#[test]
+fn what_waits_is_said_beside_what_runs() {
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
+    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new(), summary: None }, 1000);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1000);
+    assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waits for you"));
+    tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Succeeded, "", None), 2000);
+    let screen = draw(&mut model, 3000);
+    assert!(screen.contains("▲ Edit src/main.rs") && !screen.contains("Running make"), "{screen}");
+}

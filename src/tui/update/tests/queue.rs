@@ -1,0 +1,49 @@
+use super::*;
+
+#[test]
+fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    assert_eq!(play(&mut model, 10, "early<enter>"), Vec::<String>::new());
+    let sent: Vec<_> =
+        update(&mut model, Msg::Start(Box::new(crate::tui::samples::start())), 900).iter().filter_map(words).collect();
+    assert_eq!(sent, ["showbudget", "prompt \"early\""]);
+}
+
+#[test]
+fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let (trust, _answered) = crate::tui::samples::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
+    let trust = Some(trust);
+    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
+    draw(&mut model, 0);
+    assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);
+    let screen = draw(&mut model, 5000);
+    assert!(screen.contains("sent after your answer: explain it"), "{screen}");
+    tell(&mut model, started("explain it"), 6000);
+    assert!(!draw(&mut model, 6000).contains("sent after"));
+}
+
+#[test]
+fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, queued(&["second thing", "third thing"]), 1000);
+    assert!(draw(&mut model, 1100).contains("2 queued: second thing │ third thing"));
+    play(&mut model, 2000, "typed");
+    wait(&mut model, 3000);
+    tell(&mut model, EventKind::DraftRestored { text: "second thing\n\nthird thing".to_owned() }, 4000);
+    tell(&mut model, EventKind::TaskCancelled { step_count: 1 }, 4000);
+    assert_eq!(model.composer.text(), "typed\n\nsecond thing\n\nthird thing");
+    assert!(!draw(&mut model, 4000).contains("queued:"));
+    assert_eq!(wait(&mut model, 5000), ["draft \"typed\\n\\nsecond thing\\n\\nthird thing\""]);
+}
+
+#[test]
+fn a_queue_that_a_failure_left_says_what_sends_it() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, queued(&["second thing", "third thing"]), 1000);
+    let failure = Failure::new(FailureKind::Network, "offline", "try later");
+    tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
+    assert!(draw(&mut model, 2000).contains("2 queued · /continue sends them: second thing"));
+}

@@ -1,0 +1,73 @@
+use super::*;
+
+#[test]
+fn scrolled_up_new_text_does_not_move_the_view() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 0);
+    for n in 0..100 {
+        tell(&mut model, text(&format!("line {n}\n\n")), 10);
+    }
+    draw(&mut model, 20);
+    play(&mut model, 100, "<pgup>");
+    let top = |screen: &str| screen.lines().next().unwrap().to_owned();
+    let before = draw(&mut model, 300);
+    tell(&mut model, text("one more\n\nand one\n\n"), 400);
+    let after = draw(&mut model, 500);
+    assert_eq!(top(&before), top(&after));
+    assert!(after.contains("4 new lines · end"), "{after}");
+    play(&mut model, 600, "<end>");
+    assert!(draw(&mut model, 700).contains("and one"));
+}
+
+#[test]
+fn a_resize_keeps_the_entry_at_the_top_of_the_view() {
+    let mut model = model(120, 30);
+    for n in 0..60 {
+        tell(&mut model, requested(&n.to_string(), "ReadFile", &format!("Read file-{n}")), 10);
+    }
+    draw(&mut model, 20);
+    play(&mut model, 100, "<pgup>");
+    let top = |screen: String| screen.lines().next().unwrap().split_whitespace().nth(2).unwrap().to_owned();
+    let before = top(draw(&mut model, 300));
+    for width in [60, 160, 80] {
+        update(&mut model, Msg::Resize(Size::new(width, 30)), 400);
+        assert_eq!(top(draw(&mut model, 500)), before);
+    }
+}
+
+#[test]
+fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
+    let mut model = model(80, 24);
+    for n in 0..60 {
+        tell(&mut model, requested(&n.to_string(), "ReadFile", &format!("Read file-{n}")), 10);
+    }
+    draw(&mut model, 20);
+    assert_eq!(play(&mut model, 100, "<ctrl+u><ctrl+u><ctrl+d>"), Vec::<String>::new());
+    assert!(!model.transcript.is_following());
+    assert_eq!(play(&mut model, 1000, "<ctrl+d><ctrl+d>"), Vec::<String>::new());
+    draw(&mut model, 1500);
+    assert!(model.transcript.is_following());
+    assert_eq!(play(&mut model, 2000, "<ctrl+d>"), ["quit", "exit Quit"]);
+}
+
+#[test]
+fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
+    let mut model = model(80, 24);
+    let long = (1..=200).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
+    update(&mut model, Msg::Input(Input::Paste(long.clone())), 1000);
+    draw(&mut model, 1000);
+    let screen = draw(&mut model, 1100);
+    assert!(screen.contains("⋯ 190 lines above") && screen.contains("row 200."), "{screen}");
+    tell(&mut model, started(&long), 2000);
+    play(&mut model, 2000, "<ctrl+c>");
+    let screen = draw(&mut model, 2500);
+    assert!(
+        screen.contains("row 6.") && screen.contains("⋯ 194 lines · ctrl+o unfolds") && !screen.contains("row 7."),
+        "{screen}"
+    );
+    play(&mut model, 3000, "<ctrl+o><ctrl+o>");
+    assert!(draw(&mut model, 3500).contains("row 200."));
+    let ten: Vec<_> = (1..=10).map(|n| format!("ten {n}.")).collect();
+    tell(&mut model, started(&ten.join("\n")), 4000);
+    assert!(draw(&mut model, 4500).contains("ten 10."));
+}

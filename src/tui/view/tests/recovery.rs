@@ -1,0 +1,106 @@
+use super::*;
+
+#[test]
+fn an_interrupted_call() {
+    check("interrupted", |model| {
+        tell(
+            model,
+            EventKind::ToolInterrupted {
+                tool_call_id: call("9"),
+                tool_name: "RunCommand".to_owned(),
+                summary: "$ cargo publish".to_owned(),
+                known: "it had been running for 12 s".to_owned(),
+                last_output: None,
+                ran_ms: None,
+            },
+            100,
+        );
+    });
+}
+
+/// Two tasks were done.
+fn two_tasks(model: &mut Model) {
+    for (task, prompt, answer) in
+        [("task_1", "Explain the parser", "It reads tokens."), ("task_2", "Make greet() reject empty names", "Rejected.")]
+    {
+        tell_of(model, task, started(prompt), 100);
+        tell_of(model, task, text(answer), 110);
+        let usage = Usage::default();
+        tell_of(model, task, EventKind::TaskCompleted { text: answer.to_owned(), usage, cost_usd: None, step_count: 1 }, 120);
+    }
+}
+
+#[test]
+fn the_prompts_to_go_back_to() {
+    check("rewind", |model| {
+        two_tasks(model);
+        type_line(model, "/rewind", 8000);
+        tell(model, EventKind::RewindPointsListed { points: rewind_points(), can_redo: true }, 9000);
+    });
+}
+
+#[test]
+fn what_a_rewind_would_do() {
+    check("rewind-plan", |model| {
+        two_tasks(model);
+        type_line(model, "/rewind", 8000);
+        tell(model, EventKind::RewindPointsListed { points: rewind_points(), can_redo: false }, 9000);
+        picture(model, 9001);
+        feed(model, Msg::Input(Input::Key(KeyCode::Down.into())), 9500);
+        picture(model, 9501);
+        feed(model, Msg::Input(Input::Key(KeyCode::Enter.into())), 9600);
+        tell(model, EventKind::RewindPlanned(rewind_plan()), 9700);
+        picture(model, 9701);
+        model.panels.take_fence(9702);
+    });
+}
+
+#[test]
+fn what_was_undone_is_marked() {
+    check("rewound", |model| {
+        two_tasks(model);
+        let target = RewindTarget::Before { task_id: TaskId::new("task_2"), step_id: None };
+        tell(model, rewound(target, RewindScope::Both, vec![rewind_plan().files[0].clone()]), 13_000);
+    });
+}
+
+#[test]
+fn a_session_that_another_process_has() {
+    for (width, height) in SIZES {
+        let mut model = Model::new(options(), None, Size::new(width, height));
+        let (held, _answered) = held(None, None);
+        feed(&mut model, Msg::Ahead(Box::new(crate::tui::front::Ahead::Held(held))), 1000);
+        picture(&mut model, 1001);
+        model.panels.take_fence(1002);
+        screen::check(&format!("ui-held-{width}x{height}"), &picture(&mut model, 20_000));
+    }
+}
+
+#[test]
+fn what_was_in_flight() {
+    for (width, height) in SIZES {
+        let mut model = Model::new(options(), None, Size::new(width, height));
+        let runs = EventKind::ToolStarted { tool_call_id: call("2"), rule: "user:1".to_owned(), summary: None };
+        let history = vec![
+            started("Make greet() reject empty names"),
+            requested("1", "EditFile", "Edit src/main.rs"),
+            requested("2", "RunCommand", "$ cargo test --workspace"),
+            runs,
+        ];
+        let history = history.into_iter().map(event).collect();
+        feed(&mut model, Msg::Start(Box::new(Start { history, ..start() })), 1000);
+        tell(&mut model, EventKind::ApprovalRequested(Approval { tool_call_id: call("1"), ..edit_approval("a") }), 1200);
+        tell(&mut model, interrupted("2", "$ cargo test --workspace"), 1200);
+        tell(&mut model, EventKind::DraftRestored { text: "and the README".to_owned() }, 1200);
+        model.panels.put_off();
+        screen::check(&format!("ui-recovered-{width}x{height}"), &picture(&mut model, 20_000));
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_saved() {
+    check("unsaved", |model| {
+        tell(model, started("Make greet() reject empty names"), 100);
+        tell(model, not_saved(), 200);
+    });
+}
