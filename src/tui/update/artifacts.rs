@@ -1,5 +1,6 @@
 //! What the session kept whole: listed, opened.
 
+use super::focus::show_called_for;
 use super::keys::take;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Command, size};
 use crate::text;
@@ -39,5 +40,5 @@ pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
         rows.push(format!("{:>3}  {:>10}  {name}", index + 1, size(artifact.bytes)));
     }
     model.artifacts = artifacts;
-    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }

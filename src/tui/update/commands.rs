@@ -1,5 +1,6 @@
 //! Commands that run on while the agent works: put there, listed, ended.
 
+use super::focus::show_called_for;
 use super::keys::take;
 use crate::protocol::{Command, RunningCommand, RunningState};
 use crate::text;
@@ -48,7 +49,7 @@ pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
             rows.push(format!("    {}", text::clean_line(&command.last_line)));
         }
     }
-    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
 
 /// `/stop ID`; without an id, the only one there is.

@@ -2,6 +2,7 @@
 
 use crate::tui::keymap::Focus;
 use crate::tui::model::Model;
+use crate::tui::transcript::Kind;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Whose keys count now.
@@ -32,6 +33,15 @@ pub fn focus(model: &Model) -> Focus {
         None if model.search.is_some() => Focus::Search,
         None if model.menu.is_open() => Focus::Menu,
         None => Focus::Composer,
+    }
+}
+
+/// What the person called for: its end is in sight, and a question that waits does not cover it until they go there.
+pub fn show_called_for(model: &mut Model, what: Kind) {
+    model.transcript.push(what);
+    model.transcript.follow();
+    if model.panels.waits_for_idle() {
+        model.panels.put_off();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages that wait: said with the next step, or after the task; listed, changed, taken back.
 
 use super::draft_changed;
+use super::focus::show_called_for;
 use super::keys::take;
 use crate::protocol::{Command, Waiting};
 use crate::text;
@@ -64,7 +65,7 @@ fn list(model: &mut Model, now: u64) {
         let when = if waiting.steer { "next step" } else { "after the task" };
         rows.push(format!("{:>3}  {when}: {}", waiting.id, text::clean_line(&waiting.text)));
     }
-    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
 
 /// Puts a message into the draft again, in front of what is there: the one with this id, or the one said last.

@@ -1,6 +1,7 @@
 //! The MCP servers of the session: what changes with them is said once, what they offer is within reach, `/mcp` lists them.
 
 use super::events::note;
+use super::focus::show_called_for;
 use super::keys::{is_ready, take};
 use super::sessions::look_up;
 use super::{draft_changed, menu};
@@ -52,7 +53,7 @@ pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) 
 }
 
 fn tell(model: &mut Model, status: &ServerStatus) {
-    model.transcript.push(Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
+    show_called_for(model, Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
 }
 
 fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {

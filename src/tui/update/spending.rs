@@ -1,5 +1,6 @@
 //! What was used up and what may be: `/cost`, `/budget`.
 
+use super::focus::show_called_for;
 use super::keys::{is_ready, take};
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
@@ -67,7 +68,7 @@ pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         words.push("no budget is set; /budget 10 sets one".to_owned());
     }
     words.extend(limits);
-    model.transcript.push(Kind::Note { text: words.join("\n"), tone: Tone::Plain });
+    show_called_for(model, Kind::Note { text: words.join("\n"), tone: Tone::Plain });
 }
 
 /// Whether somebody set it; that there is an end to everything is no budget.
@@ -112,7 +113,7 @@ pub fn told(model: &mut Model, budgets: Vec<Budget>) {
     } else {
         model.tally.budgets.iter().map(budget_line).collect::<Vec<_>>().join("\n")
     };
-    model.transcript.push(Kind::Note { text: words, tone: Tone::Plain });
+    show_called_for(model, Kind::Note { text: words, tone: Tone::Plain });
 }
 
 pub fn approaching(model: &mut Model, budget: Budget) {

@@ -1,5 +1,6 @@
 //! `/status`: what runs where, in one place.
 
+use super::focus::show_called_for;
 use super::keys::take;
 use crate::protocol::{Command, LookUp};
 use crate::text;
@@ -59,6 +60,5 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
     rows.extend(places.iter().cloned());
     let rows: Vec<String> =
         rows.iter().map(|(name, fact)| format!("{:NAMES$}{}", text::reveal_line(name), text::reveal_line(fact))).collect();
-    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
-    model.transcript.follow();
+    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }

@@ -1,5 +1,6 @@
 //! `/stats`: what the tools did.
 
+use super::focus::show_called_for;
 use super::keys::take;
 use crate::protocol::ToolUse;
 use crate::text;
@@ -28,7 +29,7 @@ pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let head = if all { "calls  failed  denied     mean  longest" } else { "calls  failed     mean" };
     let mut rows = vec![format!("{:wide$}  {head}", text::truncate("tool", most))];
     rows.extend(uses.iter().zip(&names).map(|(one, name)| row(one, name, wide, all)));
-    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
 
 fn row(one: &ToolUse, name: &str, wide: usize, all: bool) -> String {

@@ -1,5 +1,6 @@
 //! The window of the model: what fills it, and the summary that makes room in it.
 
+use super::focus::show_called_for;
 use super::keys::{is_ready, take};
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
 use crate::text;
@@ -38,8 +39,7 @@ pub fn shown(model: &mut Model, filled: ContextUse) {
     if filled.used() > 0 {
         model.tally.context_tokens = filled.used();
     }
-    model.transcript.push(Kind::Window(filled));
-    model.transcript.follow();
+    show_called_for(model, Kind::Window(filled));
 }
 
 /// How full it is: in percent where that is much.

@@ -140,6 +140,22 @@ fn a_panel_opens_by_itself_once_the_hands_are_idle() {
 }
 
 #[test]
+fn what_one_called_for_is_not_covered_by_a_question_that_waits() {
+    let mut model = model(100, 40);
+    tell(&mut model, started("go"), 1000);
+    tell(&mut model, queued(&["and then the README"]), 1000);
+    play(&mut model, 4000, "/queue");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
+    play(&mut model, 4400, "<enter>");
+    wait(&mut model, 60_000);
+    assert!(!model.panels.is_open());
+    let screen = draw(&mut model, 60_000);
+    assert!(screen.contains("waits for you") && screen.contains("after the task: and then the README"), "{screen}");
+    play(&mut model, 61_000, "<tab>");
+    assert!(model.panels.is_open(), "the person goes there");
+}
+
+#[test]
 fn each_decision_touches_its_own_question_only() {
     let mut model = asked(vec![edit_approval("a"), edit_approval("b"), edit_approval("c")]);
     play(&mut model, 6000, "<tab>");
