@@ -99,11 +99,10 @@ impl Calls {
                 self.calls.insert(call.tool_call_id.clone(), (call.tool_name.clone(), summary.clone()));
                 None
             }
-            // What is answered from here on is what the person made of it.
-            Record::ApprovalRequested { approval } if approval.amendable.edited => {
-                if let Some((_, summary)) = self.calls.get_mut(&approval.tool_call_id) {
-                    summary.clone_from(&approval.action_summary);
-                }
+            // What is answered from here on is what was asked last.
+            Record::ApprovalRequested { approval } => {
+                let asked = (approval.tool_name.clone(), approval.action_summary.clone());
+                self.calls.insert(approval.tool_call_id.clone(), asked);
                 None
             }
             Record::Started { tool_call_id, rule, edited, .. } => {

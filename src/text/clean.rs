@@ -9,6 +9,7 @@ use super::mark::{
     deceives, is_combining, is_drawn_onto, is_false_blank, is_joining_script, is_keycap, is_pictograph, takes_selector,
     write_mark,
 };
+use super::width::mark_tabs;
 
 /// Marks drawn onto one letter; what is above is counted instead.
 const MARKS: usize = 8;
@@ -279,6 +280,11 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
     filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
 }
 
+/// [`reveal`] as rows that are drawn: a tab is an arrow up to the next stop, for a cell of its own it has not.
+pub fn reveal_rows(text: &str) -> String {
+    mark_tabs(&reveal(text)).into_owned()
+}
+
 /// [`clean`], on one line with single blanks.
 pub fn clean_line(text: &str) -> String {
     joined(&clean(text))
@@ -289,7 +295,7 @@ pub fn reveal_line(text: &str) -> String {
     joined(&reveal(text))
 }
 
-/// [`reveal`] of a name or a path, on one line: another name never looks the same, whatever its blanks.
+/// [`reveal`] of a name or a path, on one line: its breaks, tabs and outer blanks have signs.
 pub fn reveal_name(text: &str) -> String {
     let revealed = reveal(text).replace('\n', "␊").replace('\t', "␉");
     let middle = revealed.trim_matches(' ');

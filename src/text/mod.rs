@@ -11,7 +11,7 @@ mod width;
 mod wrap;
 
 pub use ansi::{Ansi, Hue, Paint, painted, paints_in};
-pub use clean::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name};
+pub use clean::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
 pub use fuzzy::Fuzzy;
 pub use line::Cleaner;
 pub use script::mixed;

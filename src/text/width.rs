@@ -132,6 +132,16 @@ pub fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
 
 /// Tabs as spaces up to the next stop, counted from the start of each line.
 pub fn expand_tabs(text: &str) -> Cow<'_, str> {
+    tabs(text, ' ')
+}
+
+/// Tabs as arrows up to the next stop, for who decides about each letter.
+pub fn mark_tabs(text: &str) -> Cow<'_, str> {
+    tabs(text, '→')
+}
+
+/// Each tab as `sign` and the blanks up to the next stop.
+fn tabs(text: &str, sign: char) -> Cow<'_, str> {
     if !text.contains('\t') {
         return Cow::Borrowed(text);
     }
@@ -141,7 +151,8 @@ pub fn expand_tabs(text: &str) -> Cow<'_, str> {
         match grapheme {
             "\t" => {
                 let blanks = TAB - column % TAB;
-                out.extend(std::iter::repeat_n(' ', blanks));
+                out.push(sign);
+                out.extend(std::iter::repeat_n(' ', blanks - 1));
                 column += blanks;
             }
             "\n" => {

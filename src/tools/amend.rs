@@ -32,6 +32,8 @@ pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings
     };
     plan.amends.offer.edited = true;
     let told = settings.redactor.redact(&told).text.into_owned();
+    // A line in the place of another one leaves nothing of that.
+    let earlier = earlier.filter(|_| !amendment.is_another_line());
     plan.amends.told = Some(earlier.map_or(told.clone(), |earlier| format!("{earlier}\n{told}")));
     Ok(plan)
 }

@@ -295,6 +295,15 @@ fn every_letter_of_what_one_decides_about_is_seen() {
 }
 
 #[test]
+fn a_tab_in_what_one_decides_about_has_a_sign() {
+    for (place, _, mut model) in places("rm -rf build\t/", |place| ["approval_command", "diff", "file_name", "note"].contains(&place)) {
+        let shown = pages(&mut model, &mut Vec::new(), place);
+        assert!(shown.contains("rm -rf build→") || shown.contains("rm -rf build␉/"), "{place}:\n{shown}");
+        assert!(!shown.contains("build/"), "{place}:\n{shown}");
+    }
+}
+
+#[test]
 fn a_stream_that_is_cut_anywhere_is_shown_whole() {
     let Some(cases) = cases() else {
         eprintln!("skipped: no corpora in `AYE_SHARED` or `../shared`");

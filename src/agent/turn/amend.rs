@@ -142,8 +142,13 @@ impl Call {
     /// What runs, where it is another line than the one that was proposed or began before; a line that was edited back is none.
     pub(super) fn edited(&self, plan: &Plan) -> Option<Edited> {
         let runs = Edited { summary: plan.summary.clone(), actions: plan.actions.clone() };
-        let is_another = self.amended.began || self.announced.as_ref() != Some(&runs);
-        (self.has_another_line() && is_another).then_some(runs)
+        let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
+        (self.amended.began || is_another).then_some(runs)
+    }
+
+    /// The last that the person did was to write its line: where that is the one that was proposed, nothing is to be told of.
+    pub(super) fn is_line_again(&self) -> bool {
+        self.amended.by.last().is_some_and(Amendment::is_another_line)
     }
 
     fn has_another_line(&self) -> bool {

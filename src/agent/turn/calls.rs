@@ -171,8 +171,9 @@ impl Machine {
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
-        call.amended.told.clone_from(&plan.amends.told);
-        self.note(Record::Started { tool_call_id, rule, places, told: plan.amends.told.clone(), edited });
+        let told = plan.amends.told.clone().filter(|_| edited.is_some() || !call.is_line_again());
+        call.amended.told.clone_from(&told);
+        self.note(Record::Started { tool_call_id, rule, places, told, edited });
         batch.runs.push((index, plan, permit));
     }
 

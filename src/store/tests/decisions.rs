@@ -81,6 +81,32 @@ fn the_log_names_a_call_that_a_process_before_asked_about() {
 }
 
 #[test]
+fn the_log_names_what_was_asked_last() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let _claim = store.create(session(ID));
+    let asked = |summary: &str, edited| {
+        let approval = crate::tui::samples::command_approval("a");
+        let amendable = crate::protocol::Amendable { edited, ..Default::default() };
+        let (tool_call_id, action_summary) = (CallId::new("c1"), summary.to_owned());
+        Record::ApprovalRequested { approval: crate::protocol::Approval { tool_call_id, action_summary, amendable, ..approval } }
+    };
+    let denied = Record::Decided {
+        approval_id: crate::protocol::ApprovalId::new("a"),
+        tool_call_id: CallId::new("c1"),
+        decision: crate::protocol::Decision::Denied { reason: None },
+    };
+    let first = vec![prompt("x"), intent("c1", "$ make"), asked("$ make", false), asked("$ make install", true)];
+    append(&store, ID, [first, vec![asked("$ make", false), denied.clone()]].concat(), Durability::Power);
+    drop((_claim, store));
+    // The process after it asks again about a line that only the question has.
+    let store = Store::open(dir.path()).unwrap();
+    let _claim = store.claim(&SessionId::new(ID)).unwrap();
+    append(&store, ID, vec![asked("$ make install", true), denied], Durability::Power);
+    assert_eq!(logged(&store), ["RunCommand $ make deny you ask", "RunCommand $ make install deny you ask"]);
+}
+
+#[test]
 fn the_log_says_who_decided_and_in_which_mode_by_then() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();

@@ -37,19 +37,25 @@ pub(in crate::tools) fn amended(
 ) -> Result<(Plan, String), ToolError> {
     match amendment {
         Amendment::Command { line } => {
-            let told = format!("[The person edited this command before it ran. What ran is: {line}]");
+            let told = format!("[The person edited this command before it ran. What ran is: {}]", on_one_line(line, settings));
             another(plan, &work, line, settings).map(|plan| (plan, told))
         }
         Amendment::First { line } => {
             if !work.line.starts_with(line.as_str()) {
                 return Err(invalid("that is no part of the command"));
             }
-            let told = format!("[The person had only the first part of this command run: {line}]");
+            let told = format!("[The person had only the first part of this command run: {}]", on_one_line(line, settings));
             another(plan, &work, line, settings).map(|plan| (plan, told))
         }
         Amendment::Offline => Ok(offline(plan, work, settings)),
         Amendment::Hunks { .. } | Amendment::File { .. } => Err(invalid("it is a command, and no change of files")),
     }
+}
+
+/// A line of its own for whoever reads the result, whatever breaks the command has; secrets are gone before it is quoted.
+fn on_one_line(line: &str, settings: &Settings) -> String {
+    let line = settings.redactor.redact(line).text;
+    if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }
 }
 
 fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<Plan, ToolError> {

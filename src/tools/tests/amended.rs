@@ -232,6 +232,10 @@ fn a_command_is_another_one_or_only_its_beginning() {
     let told = edited.amends.told.clone().unwrap();
     assert!(told.contains("edited this command") && told.contains("echo other"), "{told}");
     assert!(edited.amends.offer.edited && bench.run(edited).output_text.contains("other"));
+    let twice = bench.amended(plan("echo a"), Amendment::Command { line: "echo never".to_owned() }).unwrap();
+    let twice = bench.amended(twice, Amendment::Command { line: "echo last\necho ']'".to_owned() }).unwrap();
+    let told = twice.amends.told.unwrap();
+    assert!(told.ends_with(r#"What ran is: "echo last\necho ']'"]"#) && !told.contains("never"), "{told}");
     let first = bench.amended(plan("echo a && echo b"), Amendment::First { line: "echo a".to_owned() }).unwrap();
     assert!(matches!(&first.actions[0], Action::Exec { command, .. } if command == "echo a"));
     assert!(bench.amended(plan("echo a"), Amendment::First { line: "rm -rf x".to_owned() }).is_err());

@@ -249,7 +249,7 @@ impl Keeping {
                 "of your last {}, in all projects, these asked, and would not with {rules}",
                 counted(*of, "command")
             )];
-            rows.extend(lines.iter().map(|command| format!("  $ {}", text::reveal_line(command))));
+            rows.extend(lines.iter().map(|command| format!("  $ {}", text::reveal_name(command))));
             if lines.is_empty() {
                 rows.push("  none".to_owned());
             }
@@ -330,5 +330,5 @@ fn recounted(diff: &str) -> String {
 }
 
 fn said(rules: &[GrantRule]) -> String {
-    text::reveal(&rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).into_owned()
+    text::reveal_rows(&rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }

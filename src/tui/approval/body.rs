@@ -122,17 +122,16 @@ impl Body {
             return Self::effects(approval, effects);
         }
         if let Some(command) = &approval.command {
-            let notes: Vec<_> = approval.proposal.notes.iter().map(|note| text::reveal(note)).collect();
-            let notes = notes.iter().flat_map(|note| ["   ", note]).collect::<String>();
+            let notes = approval.proposal.notes.iter().map(|note| format!("   {}", text::reveal_rows(note))).collect::<String>();
             let limit = match command.timeout_seconds {
                 0 => "no time limit".to_owned(),
                 seconds => format!("time limit {}", duration(seconds)),
             };
-            let facts = format!("in {}   {limit}{notes}", text::reveal(&command.cwd));
+            let facts = format!("in {}   {limit}{notes}", text::reveal_rows(&command.cwd));
             let command = Command {
-                line: text::reveal(&command.line).into_owned(),
+                line: text::reveal_rows(&command.line),
                 facts,
-                sandbox: format!("sandbox  {}", text::reveal(&command.sandbox)),
+                sandbox: format!("sandbox  {}", text::reveal_rows(&command.sandbox)),
                 parts: approval.parts.clone(),
                 never: (!approval.always.never.is_empty() && approval.always.offers.is_empty())
                     .then(|| format!("never remembered: {}", super::choices::never_words(&approval.always.never))),
@@ -152,7 +151,7 @@ impl Body {
         }
         let proposal = &approval.proposal;
         let renewed = approval.amendable.renewed.then(|| super::disk::CHANGED.to_owned());
-        let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal(note).into_owned()));
+        let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal_rows(note)));
         let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
         if !proposal.diff.is_empty() {
             let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
@@ -163,10 +162,10 @@ impl Body {
                 notes,
             );
         }
-        let mut words = text::reveal(&proposal.summary).into_owned();
+        let mut words = text::reveal_rows(&proposal.summary);
         for path in &proposal.paths {
             words.push_str("\n  ");
-            words.push_str(&text::reveal(&path.to_string_lossy()));
+            words.push_str(&text::reveal_name(&path.to_string_lossy()));
         }
         for note in notes {
             words.push('\n');
@@ -211,7 +210,7 @@ impl Body {
         let all = format!("{lines} lines in {}: more than one reads here", counted(files.len(), "file"));
         above.push(Note::new(all, Token::Warn));
         above.extend(files.iter().map(|(path, added, removed)| {
-            let name = path.map_or_else(|| "a file".into(), |path| text::reveal(&path.to_string_lossy()).into_owned());
+            let name = path.map_or_else(|| "a file".into(), |path| text::reveal_name(&path.to_string_lossy()));
             Note::new(format!("  {name}  +{added} −{removed}"), Token::Warn)
         }));
         let facts = counted(diff.hunks(), "hunk");
@@ -243,7 +242,7 @@ impl Body {
     }
 
     pub fn words(text: String) -> Self {
-        Self::Words { text: text::reveal(&text).into_owned() }
+        Self::Words { text: text::reveal_rows(&text) }
     }
 
     pub fn verb(&self) -> Verb {

@@ -106,7 +106,7 @@ fn columns(width: u16, parts: &[CommandPart]) -> (usize, usize) {
 
 /// `sh  ← input from 4`
 fn name_of(part: &CommandPart) -> String {
-    let name = text::reveal(&part.text).replace('\n', " ");
+    let name = text::reveal_rows(&part.text).replace('\n', " ");
     match part.input_from {
         Some(at) => format!("{name}  {INPUT} input from {}", at + 1),
         None => name,
@@ -114,7 +114,7 @@ fn name_of(part: &CommandPart) -> String {
 }
 
 fn why_of(part: &CommandPart) -> String {
-    text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ")
+    text::reveal_rows(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ")
 }
 
 /// A rule with the heads of the columns.

@@ -16,7 +16,7 @@ const VERB: usize = 9;
 pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(command) = &approval.command {
-        notes.extend(text::reveal(&command.line).split('\n').map(|row| Note::new(format!("$ {row}"), Token::Code)));
+        notes.extend(text::reveal_rows(&command.line).split('\n').map(|row| Note::new(format!("$ {row}"), Token::Code)));
     }
     let ended = text::reveal_line(&effects.ended);
     let token = if ended == "exit 0" { Token::Text } else { Token::Warn };
@@ -41,7 +41,7 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
         // What it had at hand is of no more weight now that it ran.
         let is_common = note.starts_with("environment ") || note.starts_with("shell ");
         let token = if is_common { Token::Muted } else { Token::Warn };
-        Note::new(text::reveal(note).into_owned(), token)
+        Note::new(text::reveal_rows(note), token)
     }));
     notes.extend(printed(&effects.output));
     notes

@@ -194,7 +194,7 @@ impl Onboarding {
         }
         notes.push(Note::new(text::reveal_line(&self.found.sandbox), Token::Muted));
         if let Some(problem) = &self.problem {
-            notes.push(Note::new(text::reveal(problem).into_owned(), Token::Danger));
+            notes.push(Note::new(text::reveal_rows(problem), Token::Danger));
         } else if self.waits {
             notes.push(Note::new("Keeping it …".to_owned(), Token::Muted));
         }

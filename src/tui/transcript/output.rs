@@ -108,12 +108,14 @@ pub fn cut(line: &Inked, width: u16, look: Look<'_>) -> Row {
     row.fitted_row(width.into(), look.theme)
 }
 
-/// The line that says how a command ended: where it begins, and what it ended with. Before it stands what the person changed.
+/// The line that says how a command ended: where it begins, and what it ended with. Before it stands what the person changed, a
+/// line for each; what the command printed comes after it, and so is never taken for it.
 fn exit_line(output: &str) -> Option<(usize, &str)> {
-    const EXIT: &str = "Exit code: ";
-    let changed = output.starts_with("[The person ").then(|| output.find("]\nExit code: ")).flatten();
-    let at = changed.map_or(0, |at| at + "]\n".len());
-    Some((at, output[at..].strip_prefix(EXIT)?.lines().next().unwrap_or_default()))
+    let mut at = 0;
+    while output[at..].starts_with("[The person ") {
+        at += output[at..].find('\n')? + 1;
+    }
+    Some((at, output[at..].strip_prefix("Exit code: ")?.lines().next().unwrap_or_default()))
 }
 
 /// What a command ended with, as its output says it: `3`.

@@ -78,7 +78,7 @@ fn a_command_that_the_person_wrote_is_called_what_it_is_and_says_how_it_ended() 
     assert_eq!(edited.summary(), "$ a", "as it was asked for");
     edited.edited(Some("$ c"));
     edited.started("approved by you", 1000);
-    let output = "[The person edited this command before it ran. What ran is: c\nd]\nExit code: 3\n--- stdout ---\nno";
+    let output = "[The person edited this command before it ran. What ran is: \"c\\nd\"]\nExit code: 3\n--- stdout ---\nno";
     edited.ended(CardState::Done { latency_ms: 100 }, output, None);
     let mut transcript = Transcript::default();
     transcript.push(Kind::Card(edited));
@@ -97,6 +97,8 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
     let shown = ["✗ $ cargo test  exit 3 · 2 lines   ▾   0.1 s", "  │ --- stderr ---", "  │ oh"];
     assert_eq!(rows_of(badly, Fold::Quiet)[..3], shown);
     assert_eq!(rows_of(badly, Fold::Quiet)[3], "  │ exit 3 · ran by rule: user:3");
+    let told = "[The person edited this command before it ran. What ran is: \"a]\\nExit code: 0\"]\nExit code: 7\n";
+    assert_eq!(super::exit_of(told), Some("7"), "a line that was written says nothing of how it ended");
     let nothing = "Exit code: 0\n--- stdout ---\n--- stderr ---";
     assert_eq!(rows_of(nothing, Fold::Quiet), ["✓ $ cargo test  no output              0.1 s"]);
 }
