@@ -38,6 +38,8 @@ pub struct Inbox {
     /// Rows of the list, and of the two choices, in the last frame.
     list: Rect,
     choices: Rect,
+    /// The commands of which the last frame could not show all.
+    cut: Vec<u64>,
 }
 
 impl Inbox {
@@ -53,6 +55,7 @@ impl Inbox {
             page: 1,
             list: Rect::ZERO,
             choices: Rect::ZERO,
+            cut: Vec::new(),
         }
     }
 
@@ -102,7 +105,7 @@ impl Inbox {
     pub fn turn_mark(&mut self, panels: &[Panel]) {
         self.said = None;
         let Some(panel) = panels.iter().find(|panel| Some(panel.number) == self.at) else { return };
-        if let Some(why) = panel.alone() {
+        if let Some(why) = self.alone(panel) {
             self.said = Some(why);
         } else if let Some(at) = self.marked.iter().position(|marked| *marked == panel.number) {
             self.marked.remove(at);
@@ -111,9 +114,16 @@ impl Inbox {
         }
     }
 
+    /// Why it is not decided together with others: also a command of which the list does not show all, and that was not opened.
+    fn alone(&self, panel: &Panel) -> Option<String> {
+        let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
+        let hidden = is_hidden.then(|| "not all of this command is seen here: enter opens it".to_owned());
+        panel.alone().or(hidden)
+    }
+
     /// Those that are marked and still wait, in the order of the list. Where there are none it is said.
     pub fn marked(&mut self, panels: &[Panel]) -> Vec<u64> {
-        let marked = |panel: &&Panel| self.marked.contains(&panel.number) && panel.alone().is_none();
+        let marked = |panel: &&Panel| self.marked.contains(&panel.number) && self.alone(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
         if marked.is_empty() {
             self.said = Some("nothing is marked: space marks, enter opens one".to_owned());
@@ -155,6 +165,15 @@ impl Inbox {
             buffer.set_stringn(area.x + GUTTER, y, words, inner.into(), theme.style(token));
         };
         let is_roomy = area.height >= ROOMY;
+        let row = usize::from(inner).max(1);
+        let shows = |at: usize, panel: &Panel| match panel.name() {
+            // So long a name is not wrapped in each frame to see that it does not fit.
+            name if name.len() > 16 * row => false,
+            name if is_roomy => text::wrap(&name, row).len() <= DETAIL_ROWS,
+            name => text::width(&name) <= cells(at, panel, inner, &waits(panel, frame.now)).0,
+        };
+        let cut = panels.iter().enumerate().filter(|(at, panel)| panel.is_command() && !shows(*at, panel));
+        self.cut = cut.map(|(_, panel)| panel.number).collect();
         let draft = u16::from(!frame.draft.is_empty());
         let below = 1 + 2 + if is_roomy { DETAIL_ROWS as u16 } else { 0 };
         let room = area.height.saturating_sub(1 + below + draft).max(1);
@@ -197,16 +216,15 @@ impl Inbox {
 
     fn row(&self, at: usize, panel: &Panel, width: u16, is_at: bool, frame: Frame<'_>) -> Line<'static> {
         let Frame { theme, .. } = frame;
-        let mark = match (panel.alone(), self.marked.contains(&panel.number)) {
+        let mark = match (self.alone(panel), self.marked.contains(&panel.number)) {
             (Some(_), _) => "   ",
             (None, true) => "[x]",
             (None, false) => "[ ]",
         };
         let lead = format!("{mark} {}  ", at + 1);
-        let waits = panel.came.map_or_else(String::new, |came| waits(frame.now.saturating_sub(came)));
+        let waits = waits(panel, frame.now);
         let risk = panel.risk_words.clone();
-        let right = if usize::from(width) < 2 * NAME + risk.len() + waits.len() + 10 { 0 } else { waits.len() + 2 };
-        let room = usize::from(width).saturating_sub(lead.len() + text::width(&risk) + 2 + right).max(NAME);
+        let (room, right) = cells(at, panel, width, &waits);
         let name = text::truncate(&panel.name(), room).into_owned();
         let gap = room.saturating_sub(text::width(&name));
         let name_token = if is_at { Token::Heading } else { Token::Text };
@@ -258,8 +276,17 @@ pub fn waiting(count: usize) -> String {
     if count == 1 { "1 waits for you".to_owned() } else { format!("{count} wait for you") }
 }
 
-fn waits(for_ms: u64) -> String {
-    match for_ms / MINUTE_MS {
+/// Cells of a name in its row, and of how long it waits.
+fn cells(at: usize, panel: &Panel, width: u16, waits: &str) -> (usize, usize) {
+    let (width, risk) = (usize::from(width), text::width(&panel.risk_words));
+    let right = if width < 2 * NAME + risk + waits.len() + 10 { 0 } else { waits.len() + 2 };
+    let lead = "[x]   ".len() + (at + 1).to_string().len();
+    (width.saturating_sub(lead + risk + 2 + right).max(NAME), right)
+}
+
+fn waits(panel: &Panel, now: u64) -> String {
+    let Some(came) = panel.came else { return String::new() };
+    match now.saturating_sub(came) / MINUTE_MS {
         0 => "just now".to_owned(),
         minutes if minutes < 60 => format!("waits {minutes} min"),
         minutes => format!("waits {} h", minutes / 60),

@@ -128,7 +128,7 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
         }
     });
     let shown = all.filter(|(words, _)| !words.is_empty());
-    shown.map(|(words, token)| (text::clean(&words).replace('·', model.glyphs.dot), token)).collect()
+    shown.map(|(words, token)| (text::clean(&words).replace('\t', " ").replace('·', model.glyphs.dot), token)).collect()
 }
 
 /// Whether all is there but something that answers.

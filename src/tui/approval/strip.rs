@@ -77,7 +77,7 @@ impl Panel {
     pub fn name(&self) -> String {
         match &self.question {
             Question::Approval(approval) => match (&approval.command, self.body.counts()) {
-                (Some(command), _) => format!("$ {}", text::reveal_line(&command.line)),
+                (Some(command), _) => format!("$ {}", text::reveal_name(&command.line)),
                 (None, Some(counts)) => format!("{} {counts}", self.title),
                 (None, None) => self.title.clone(),
             },
@@ -94,10 +94,14 @@ impl Panel {
         }
     }
 
+    pub fn is_command(&self) -> bool {
+        matches!(&self.question, Question::Approval(approval) if approval.command.is_some())
+    }
+
     /// The same with what is to be known before it is answered together with others.
     pub fn whole(&self) -> String {
         match &self.question {
-            Question::Approval(approval) if approval.command.is_none() && self.unseen() > 0 => {
+            Question::Approval(_) if !self.is_command() && self.unseen() > 0 => {
                 format!("{}: not read yet, enter shows it", self.name())
             }
             _ => self.name(),

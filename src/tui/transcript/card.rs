@@ -264,7 +264,7 @@ impl Card {
                 let output = &self.output.text;
                 let amount = match output.lines().count() {
                     0 => "no output".to_owned(),
-                    1 if output.len() <= 40 => output.clone(),
+                    1 if output.len() <= 40 => text::expand_tabs(output).into_owned(),
                     lines => counted(lines, "line"),
                 };
                 match &self.exit {

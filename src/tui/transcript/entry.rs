@@ -348,7 +348,7 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
 /// Every line of a text, wrapped.
 pub fn wrapped(text: &str, width: u16, look: Look<'_>, token: Token) -> Vec<Row> {
     let ink = Ink::of(token);
-    let lines = text.split('\n').flat_map(|line| Inked::new(line, ink).wrap(width.into()));
+    let lines = text.split('\n').flat_map(|line| Inked::new(&text::expand_tabs(line), ink).wrap(width.into()));
     lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
 }
 
@@ -401,6 +401,6 @@ fn thinking(text: &str, live: bool, width: u16, look: Look<'_>) -> Vec<Row> {
     }
     let mut tail: Vec<_> = text.lines().rev().take(THINKING_ROWS).collect();
     tail.reverse();
-    let cut = |line: &str| Row::of(Line::styled(text::truncate(line, width.into()).into_owned(), faint));
+    let cut = |line: &str| Row::of(Line::styled(text::truncate(&text::expand_tabs(line), width.into()).into_owned(), faint));
     tail.into_iter().map(cut).collect()
 }

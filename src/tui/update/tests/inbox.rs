@@ -67,6 +67,23 @@ fn high_and_critical_risk_cannot_be_marked_and_say_why() {
 }
 
 #[test]
+fn a_command_of_which_the_list_shows_a_part_only_is_opened_first() {
+    let long = format!("{} ; echo end", "a-name ".repeat(40));
+    let mut model = asked(vec![edit_approval("x"), touch("a", &long), touch("b", "two\n  three")]);
+    play(&mut model, 6000, "<ctrl+q>");
+    draw(&mut model, 6100);
+    play(&mut model, 7000, "2 ");
+    let screen = draw(&mut model, 7300);
+    assert!(screen.contains("not all of this command is seen here: enter opens it"), "{screen}");
+    play(&mut model, 7500, "3 ");
+    let screen = draw(&mut model, 7800);
+    assert!(screen.contains("[x] 3  $ touch two␊  three"), "its breaks are seen: {screen}");
+    play(&mut model, 8500, "y");
+    wait(&mut model, 8850);
+    assert_eq!(play(&mut model, 9000, "<enter>"), ["b Approved"]);
+}
+
+#[test]
 fn enter_opens_the_one_that_is_pointed_at_and_digits_only_point() {
     let mut model = listed();
     assert_eq!(play(&mut model, 7000, "3"), Vec::<String>::new());
