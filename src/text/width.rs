@@ -75,8 +75,9 @@ pub fn width(text: &str) -> usize {
 
 /// The end of the grapheme that this place is in; the place itself where it is between two.
 pub fn grapheme_end(text: &str, at: usize) -> usize {
-    // Only a letter that is not ASCII goes on with what is before it.
-    if text.as_bytes().get(at).is_none_or(u8::is_ascii) {
+    // Two letters of ASCII are never one.
+    let is_ascii = |at: usize| text.as_bytes().get(at).is_none_or(u8::is_ascii);
+    if is_ascii(at) && is_ascii(at.saturating_sub(1)) {
         return at;
     }
     let mut cursor = GraphemeCursor::new(at, text.len(), true);

@@ -73,8 +73,6 @@ struct Host {
     modes: Option<Modes>,
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
-    /// What nobody had taken when the terminal was lent.
-    typed_ahead: String,
     inlet: Inlet,
     outlet: Outlet,
     beginning: Beginning,
@@ -129,7 +127,6 @@ impl Host {
             modes: Some(modes),
             reader: Some(reader),
             inputs,
-            typed_ahead: String::new(),
             inlet: Inlet::new(front.events, EVENTS_A_FRAME),
             outlet: Outlet::new(front.commands),
             beginning: Beginning::new(front.start, front.ahead),
@@ -288,9 +285,9 @@ impl Host {
                 Effect::Synchronise(synchronised) => self.display.synchronise(synchronised),
                 Effect::Write(bytes) => self.display.write(&bytes)?,
                 Effect::Copy(clip) => self.copy(clip)?,
-                Effect::Show(shown) => self.show(shown).await?,
+                Effect::Show(shown) => effects.extend(self.show(shown).await?),
                 Effect::Mouse(on) => self.mouse(on)?,
-                Effect::Suspend => self.suspend().await?,
+                Effect::Suspend => effects.extend(self.suspend().await?),
                 Effect::EditFile(edit) => effects.extend(self.edit(edit).await?),
                 Effect::Exit(ended) => {
                     self.outlet.send_all().await;
@@ -329,62 +326,50 @@ impl Host {
     }
 
     /// Gives the terminal back and stops, as the shell's ctrl+z does.
-    async fn suspend(&mut self) -> io::Result<()> {
+    async fn suspend(&mut self) -> io::Result<Vec<Effect>> {
         self.give_back();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(0), nix::sys::signal::Signal::SIGTSTP)?;
         // A process group that nobody could wake is not stopped; then this goes on by time.
         let _ = tokio::time::timeout(STOP_GRACE, self.signals.resumed.recv()).await;
         self.come_back()?;
-        let at = self.pace.since_start(Instant::now());
-        let _ = update(&mut self.model, Msg::Resumed, at);
-        Ok(())
+        Ok(self.hear(Msg::Resumed))
     }
 
-    /// Gives the terminal and its keys to the person's editor, until it is left.
+    fn hear(&mut self, msg: Msg) -> Vec<Effect> {
+        let at = self.pace.since_start(Instant::now());
+        update(&mut self.model, msg, at)
+    }
+
+    /// Gives the terminal and its keys to the person's editor, until it is left, and hears what came of it. What was typed before that
+    /// is of the draft, and no answer to what stands there then.
     async fn lend<T: Send + 'static>(
         &mut self,
         editor: impl FnOnce() -> Result<T, String> + Send + 'static,
-    ) -> io::Result<Result<T, String>> {
+        heard: impl FnOnce(Result<T, String>) -> Option<Msg>,
+    ) -> io::Result<Vec<Effect>> {
         // Nobody else reads what is typed there.
         self.reader = None;
         self.give_back();
         let left = tokio::task::spawn_blocking(editor).await;
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
-        self.typed_ahead = unread(std::mem::replace(&mut self.inputs, inputs));
+        let typed = unread(std::mem::replace(&mut self.inputs, inputs));
         // What was pressed to stop the editor was for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.come_back()?;
-        let at = self.pace.since_start(Instant::now());
-        let _ = update(&mut self.model, Msg::Resumed, at);
-        Ok(left.unwrap_or_else(|_| Err("the editor could not be run".to_owned())))
+        let left = left.unwrap_or_else(|_| Err("the editor could not be run".to_owned()));
+        let told = [Some(Msg::Resumed), heard(left), Some(Msg::TypedBefore(typed))];
+        Ok(told.into_iter().flatten().flat_map(|msg| self.hear(msg)).collect())
     }
 
     async fn edit(&mut self, edit: EditFile) -> io::Result<Vec<Effect>> {
         let (editor, name, text) = (self.editor.clone(), edit.name.clone(), edit.text.clone());
-        let outcome = self.lend(move || (editor.0)(&name, &text)).await?;
-        let at = self.pace.since_start(Instant::now());
-        let effects = update(&mut self.model, Msg::Edited(Box::new(edit), outcome), at);
-        self.take_typed_ahead();
-        Ok(effects)
+        self.lend(move || (editor.0)(&name, &text), |outcome| Some(Msg::Edited(Box::new(edit), outcome))).await
     }
 
-    /// What was typed before the terminal was lent is of the draft, and no answer to what stands there now.
-    fn take_typed_ahead(&mut self) {
-        let typed = std::mem::take(&mut self.typed_ahead);
-        if !typed.is_empty() {
-            self.model.composer.insert(&typed);
-            self.model.dirty = true;
-        }
-    }
-
-    async fn show(&mut self, shown: super::front::Shown) -> io::Result<()> {
+    async fn show(&mut self, shown: super::front::Shown) -> io::Result<Vec<Effect>> {
         let shows = self.model.options.shows.clone();
-        if let Err(words) = self.lend(move || (shows.0)(&shown)).await? {
-            let _ = self.told.0.send(Msg::Done(words));
-        }
-        self.take_typed_ahead();
-        Ok(())
+        self.lend(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
     }
 
     /// The terminal's own way at once, the programs beside the loop: a slow one holds up nobody.

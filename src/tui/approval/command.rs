@@ -134,6 +134,7 @@ fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16, columns
         Risk::Medium => Tone::Warn,
         Risk::High => Tone::Danger,
     };
+    let reason = if part.critical { Tone::Danger } else { tone };
     let (name, why) = (name_of(part), why_of(part));
     let (tone, risk) = if part.critical { (Tone::Critical, CRITICAL) } else { (tone, part.risk.as_str()) };
     let verdict = part.verdict.as_str();
@@ -160,7 +161,9 @@ fn part_rows(at: usize, is_marked: bool, part: &CommandPart, width: u16, columns
     let names = exact(&name, inner).into_iter().enumerate();
     let names = names.map(|(nth, piece)| vec![if nth == 0 { head.clone() } else { below() }, (piece, Tone::Code)]);
     let whys = pieces(&format!("{verdict} · {risk} risk · {why}"), inner).into_iter();
-    let whys = whys.map(|piece| [vec![below()], risk_marked(piece, tone)].concat());
+    // The risk stands before the reason, which may have its word too.
+    let whys =
+        whys.enumerate().map(|(nth, piece)| [vec![below()], risk_marked(piece, if nth == 0 { tone } else { reason })].concat());
     names.chain(whys).map(|cells| Row(cells, Some(at))).collect()
 }
 
@@ -170,7 +173,7 @@ fn risk_marked(piece: String, tone: Tone) -> Vec<(String, Tone)> {
         Some((before, after)) if tone == Tone::Critical => {
             vec![(before.to_owned(), Tone::Danger), (CRITICAL.to_owned(), tone), (after.to_owned(), Tone::Danger)]
         }
-        Some(_) | None => vec![(piece, if tone == Tone::Critical { Tone::Danger } else { tone })],
+        Some(_) | None => vec![(piece, tone)],
     }
 }
 

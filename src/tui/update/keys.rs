@@ -260,14 +260,16 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.is_running() && model.task.activity != Activity::Stopping {
         return escape(model, now, effects);
     }
-    if quits_if_asked_again(model, now, effects) {
-        return;
-    }
-    model.say("ctrl+c again to quit", now);
+    ask_to_quit(model, "ctrl+c", now, effects);
 }
 
 /// Ends aye, and where something goes on or waits only when it is asked for again.
 fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if left_open(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
+}
+
+/// What goes on or waits, and ends with aye.
+fn left_open(model: &Model) -> Vec<String> {
     let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
         1 => Some(one.to_owned()),
@@ -285,23 +287,18 @@ fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
             "commands run in the background and end with aye",
         ),
     ];
-    let open: Vec<String> = open.into_iter().flatten().collect();
-    if open.is_empty() {
-        return quit(model, effects);
-    }
-    if !quits_if_asked_again(model, now, effects) {
-        model.say(format!("{}: ctrl+d again to quit", open.join(", ")), now);
-    }
+    open.into_iter().flatten().collect()
 }
 
-/// Whether it was asked for a moment ago, and so is done.
-fn quits_if_asked_again(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+/// Quits where that was asked for a moment ago; else says what it would end.
+fn ask_to_quit(model: &mut Model, key: &str, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.quit_asked.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
-        quit(model, effects);
-        return true;
+        return quit(model, effects);
     }
     model.keys.quit_asked = Some(now);
-    false
+    let open = left_open(model);
+    let open = if open.is_empty() { String::new() } else { format!("{}: ", open.join(", ")) };
+    model.say(format!("{open}{key} again to quit"), now);
 }
 
 /// The transcript; `home` and `end` go to the line first where there is one.

@@ -86,6 +86,8 @@ pub enum Msg {
     /// What came of an editor.
     Edited(Box<EditFile>, Result<String, String>),
     Resumed,
+    /// What nobody had taken when the terminal was lent.
+    TypedBefore(String),
     /// A deadline of the model has come.
     Time,
     /// The process is to end.
@@ -146,6 +148,13 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             model.dirty = true;
             worktree::changed(model, &mut effects);
             unsettled(model, now, &mut effects);
+        }
+        Msg::TypedBefore(words) => {
+            if !words.is_empty() {
+                model.composer.insert(&words);
+                model.dirty = true;
+                draft_changed(model, now);
+            }
         }
         Msg::Time => on_time(model, now, &mut effects),
         Msg::Signal(number) => {

@@ -396,6 +396,18 @@ fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
         play(&mut model, 1000, "<ctrl+d>");
         assert_eq!(play(&mut model, 9000, "<ctrl+d>"), Vec::<String>::new(), "that was long ago: {words}");
     }
+    let mut model = model(100, 24);
+    waits(&mut model);
+    play(&mut model, 1000, "<ctrl+c>");
+    assert!(draw(&mut model, 1100).contains("2 messages wait: ctrl+c again to quit"), "the other key says it too");
+}
+
+#[test]
+fn what_was_typed_before_the_terminal_was_lent_is_kept_with_the_draft() {
+    let mut model = model(80, 24);
+    assert!(update(&mut model, Msg::TypedBefore(String::new()), 1000).is_empty() && model.save_draft_at.is_none());
+    update(&mut model, Msg::TypedBefore("and then".to_owned()), 1000);
+    assert_eq!((model.composer.text().as_str(), model.save_draft_at.is_some()), ("and then", true));
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl Vim {
         if self.mode != Mode::Insert {
             self.mode = Mode::Normal;
         }
+        (self.typed, self.is_change) = (Vec::new(), false);
         self.done(Did::Moved);
     }
 
