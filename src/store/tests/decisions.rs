@@ -84,7 +84,7 @@ fn the_log_names_a_call_that_a_process_before_asked_about() {
 fn the_log_names_what_was_asked_last() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    let _claim = store.create(session(ID));
+    let claim = store.create(session(ID));
     let asked = |summary: &str, edited| {
         let approval = crate::tui::samples::command_approval("a");
         let amendable = crate::protocol::Amendable { edited, ..Default::default() };
@@ -98,7 +98,7 @@ fn the_log_names_what_was_asked_last() {
     };
     let first = vec![prompt("x"), intent("c1", "$ make"), asked("$ make", false), asked("$ make install", true)];
     append(&store, ID, [first, vec![asked("$ make", false), denied.clone()]].concat(), Durability::Power);
-    drop((_claim, store));
+    drop((claim, store));
     // The process after it asks again about a line that only the question has.
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.claim(&SessionId::new(ID)).unwrap();

@@ -122,7 +122,8 @@ impl Body {
             return Self::effects(approval, effects);
         }
         if let Some(command) = &approval.command {
-            let notes = approval.proposal.notes.iter().map(|note| format!("   {}", text::reveal_rows(note))).collect::<String>();
+            let notes: String =
+                approval.proposal.notes.iter().flat_map(|note| ["   ".to_owned(), text::reveal_rows(note)]).collect();
             let limit = match command.timeout_seconds {
                 0 => "no time limit".to_owned(),
                 seconds => format!("time limit {}", duration(seconds)),

@@ -1,7 +1,7 @@
 //! A tool call as the transcript shows it.
 
 use super::entry::{more, wrapped};
-use super::output::{Output, cut, painted};
+use super::output::{Output, behind_changes, cut, painted};
 use super::{Fold, Look};
 use crate::protocol::tool::hidden_words;
 use crate::protocol::{APPROVED_BY_YOU, CallId, Proposal, Redaction};
@@ -261,7 +261,7 @@ impl Card {
             CardState::Waiting => (format!("{} waits for you", glyphs.dash), Token::Warn),
             CardState::Done { .. } if self.diff.is_some() && !self.is_command() => (String::new(), Token::Muted),
             CardState::Done { .. } => {
-                let output = &self.output.text;
+                let output = if self.meant.is_some() { behind_changes(&self.output.text) } else { &self.output.text };
                 let amount = match output.lines().count() {
                     0 => "no output".to_owned(),
                     1 if output.len() <= 40 => text::expand_tabs(output).into_owned(),

@@ -108,14 +108,20 @@ pub fn cut(line: &Inked, width: u16, look: Look<'_>) -> Row {
     row.fitted_row(width.into(), look.theme)
 }
 
-/// The line that says how a command ended: where it begins, and what it ended with. Before it stands what the person changed, a
-/// line for each; what the command printed comes after it, and so is never taken for it.
-fn exit_line(output: &str) -> Option<(usize, &str)> {
-    let mut at = 0;
-    while output[at..].starts_with("[The person ") {
-        at += output[at..].find('\n')? + 1;
+/// What came of a command, behind what the person changed of it: that has a line for each.
+pub fn behind_changes(output: &str) -> &str {
+    let mut rest = output;
+    while rest.starts_with("[The person ") {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
     }
-    Some((at, output[at..].strip_prefix("Exit code: ")?.lines().next().unwrap_or_default()))
+    rest
+}
+
+/// The line that says how a command ended: where it begins, and what it ended with. What was printed comes after it, and so is never
+/// taken for it.
+fn exit_line(output: &str) -> Option<(usize, &str)> {
+    let rest = behind_changes(output);
+    Some((output.len() - rest.len(), rest.strip_prefix("Exit code: ")?.lines().next().unwrap_or_default()))
 }
 
 /// What a command ended with, as its output says it: `3`.

@@ -83,7 +83,7 @@ fn a_command_that_the_person_wrote_is_called_what_it_is_and_says_how_it_ended() 
     let mut transcript = Transcript::default();
     transcript.push(Kind::Card(edited));
     let rows = rows(&mut transcript, Fold::Quiet);
-    assert!(rows[0].starts_with("✗ $ c  edited by you  exit 3"), "{rows:?}");
+    assert!(rows[0].starts_with("✗ $ c  edited by you  exit 3 · no"), "what it printed, and not what was changed: {rows:?}");
     assert!(rows.contains(&"  │ no".to_owned()), "{rows:?}");
 }
 
