@@ -260,7 +260,10 @@ impl Inbox {
                 Look::Ready | Look::Waiting(_) | Look::Highlighted(_) => ("", Token::Text, "   (then enter)"),
             };
             let said = if !is_roomy && at == 1 { self.said.clone() } else { None };
-            let words = said.unwrap_or_else(|| format!("{lead:<2}{key}  {verb} {what}{tail}"));
+            let choice = format!("{lead:<2}{key}  {verb} {what}");
+            // What comes next is said again once the key was pressed.
+            let tail = if text::width(&choice) + tail.len() > area.width.into() { "" } else { tail };
+            let words = said.unwrap_or_else(|| choice + tail);
             let words = text::truncate(&words, area.width.into());
             buffer.set_stringn(area.x, y, &words, area.width.into(), theme.style(token));
             if matches!(look, Look::Waiting(held) | Look::Highlighted(held) if held == at) {
