@@ -71,7 +71,7 @@ impl Asking {
     /// All that is shown, and which of it is about the field that is filled in.
     fn notes(&self) -> (Vec<Note>, std::ops::Range<usize>) {
         let mut notes: Vec<Note> = Vec::new();
-        for row in text::reveal_rows(&self.message).trim().lines() {
+        for row in text::reveal(&self.message).trim().lines() {
             let row = row.trim_end().replace('\t', "    ");
             notes.push(Note::new(if row.is_empty() { " ".to_owned() } else { row }, Token::Text));
         }
