@@ -255,6 +255,9 @@ impl Inbox {
             let (lead, token, tail) = match look {
                 Look::Arming => (glyphs.arming, Token::Faint, ""),
                 Look::Waiting(held) if held == at => ("", Token::Accent, glyphs.cursor),
+                Look::Highlighted(held) if held == at && self.marked.is_empty() => {
+                    (glyphs.user, Token::Faint, "   nothing is marked")
+                }
                 Look::Highlighted(held) if held == at => (glyphs.user, Token::Accent, "   enter confirms"),
                 Look::Ready | Look::Waiting(_) | Look::Highlighted(_) if self.marked.is_empty() => ("", Token::Faint, ""),
                 Look::Ready | Look::Waiting(_) | Look::Highlighted(_) => ("", Token::Text, "   (then enter)"),

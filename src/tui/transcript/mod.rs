@@ -100,6 +100,9 @@ pub struct Transcript {
     touched: Vec<(usize, usize)>,
     /// Where the last frame was drawn.
     height: u16,
+    /// The next frame, and the one before it, have a row that says what is below.
+    tells_below: bool,
+    told_below: bool,
     width: u16,
     /// Entries that keep rows, the one that was laid out longest ago first.
     warm: VecDeque<usize>,
@@ -130,6 +133,8 @@ impl Default for Transcript {
             new: 0,
             touched: Vec::new(),
             height: 0,
+            tells_below: false,
+            told_below: false,
             width: 80,
             warm: VecDeque::new(),
             marks: marks::Marks::default(),

@@ -86,6 +86,10 @@ impl Transcript {
     pub fn scroll_up(&mut self, rows: usize, look: Look<'_>) {
         self.settle_width(look);
         let spot = self.up(self.top, rows, look);
+        // With nothing above there is nothing to scroll.
+        if spot == self.top && matches!(self.anchor, Anchor::End) {
+            return;
+        }
         self.anchor = Anchor::At(spot);
         self.top = spot;
     }
@@ -155,6 +159,7 @@ impl Transcript {
     /// Rows that came since the person scrolled up, and all rows below the view: those that were never looked at are guessed.
     pub fn unread(&mut self, look: Look<'_>) -> Option<(usize, usize)> {
         self.settle_width(look);
+        self.tells_below = matches!(self.anchor, Anchor::At(_));
         let Anchor::At(top) = self.anchor else { return None };
         for (at, before) in std::mem::take(&mut self.touched) {
             let rows = self.height_of(at, look);
@@ -166,7 +171,9 @@ impl Transcript {
             }
         }
         let all = self.heights.total().saturating_sub(self.heights.before(top.entry));
-        let below = all.saturating_sub(top.row).saturating_sub(self.height.into());
+        // The row that says it takes one of the view.
+        let height = self.height.saturating_sub(u16::from(!self.told_below));
+        let below = all.saturating_sub(top.row).saturating_sub(height.into());
         self.new = self.new.min(below);
         Some((self.new, below))
     }
@@ -176,6 +183,7 @@ impl Transcript {
         self.settle_width(look);
         self.marks.begin();
         self.height = area.height;
+        self.told_below = self.tells_below;
         let top = self.find_top(usize::from(area.height), look);
         self.remember(top, look);
         let (mut spot, mut y) = (top, area.top());

@@ -52,6 +52,20 @@ pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
 
+/// What runs by now. How one ended that ran before is said: its card is long done.
+pub fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
+    let before = std::mem::replace(&mut model.commands, commands);
+    let ran = |id: &str| before.iter().any(|one| one.id == id && one.state == RunningState::Running);
+    let ended = model.commands.iter().filter(|one| one.state != RunningState::Running && ran(&one.id));
+    let told = ended.map(|one| {
+        let tone = if state(one) == "exit 0" { Tone::Plain } else { Tone::Warning };
+        (format!("{} ended, {}: {}", one.id, state(one), text::clean_line(&one.line)), tone)
+    });
+    for (text, tone) in told.collect::<Vec<_>>() {
+        model.transcript.push(Kind::Note { text, tone });
+    }
+}
+
 /// `/stop ID`; without an id, the only one there is.
 pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     let running: Vec<&RunningCommand> = model.commands.iter().filter(|one| one.state == RunningState::Running).collect();

@@ -266,7 +266,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             }
             preview_started(model, &tool_call_id, now);
         }
-        EventKind::CommandsRunning { commands } => model.commands = commands,
+        EventKind::CommandsRunning { commands } => super::commands::changed(model, commands),
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
         EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
         EventKind::ProposedShown { approval_id, file, text } => super::hunks::proposed(model, &approval_id, file, &text, now),

@@ -143,3 +143,15 @@ fn stats_show_each_tool_with_its_calls_and_times() {
         assert!(drawn.contains(row), "{drawn}");
     }
 }
+
+#[test]
+fn how_a_command_in_the_background_ended_is_said_once() {
+    let mut model = model(100, 24);
+    tell(&mut model, EventKind::CommandsRunning { commands: vec![running("s1"), running("s2")] }, 1000);
+    let ended = |how: &str| RunningCommand { state: RunningState::Ended { how: how.to_owned() }, ..running("s1") };
+    for _ in 0..2 {
+        tell(&mut model, EventKind::CommandsRunning { commands: vec![ended("exit 4"), running("s2")] }, 2000);
+    }
+    let screen = draw(&mut model, 2100);
+    assert_eq!(screen.matches("s1 ended, exit 4: npm run dev").count(), 1, "{screen}");
+}

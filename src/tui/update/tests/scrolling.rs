@@ -71,3 +71,19 @@ fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
     tell(&mut model, started(&ten.join("\n")), 4000);
     assert!(draw(&mut model, 4500).contains("ten 10."));
 }
+
+#[test]
+fn what_is_below_is_counted_with_the_row_that_says_it() {
+    let mut model = model(80, 20);
+    tell(&mut model, started("go"), 0);
+    tell(&mut model, text("one\n\ntwo\n"), 0);
+    draw(&mut model, 100);
+    play(&mut model, 200, "<pgup>");
+    assert!(!draw(&mut model, 300).contains("below"), "all of it is seen");
+    tell(&mut model, text(&"\nmore\n".repeat(40)), 400);
+    draw(&mut model, 500);
+    play(&mut model, 600, "<pgup>");
+    let below = |screen: String| screen.lines().find(|row| row.contains("below")).map(str::to_owned);
+    let first = below(draw(&mut model, 700));
+    assert!(first.is_some() && first == below(draw(&mut model, 800)), "{first:?}");
+}
