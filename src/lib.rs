@@ -1,5 +1,13 @@
 //! aye: a coding agent for the terminal.
 
+/// A path in the shared test material, which `build.rs` finds. A test that uses it is ignored where `cfg(aye_shared)` is not set.
+#[cfg(test)]
+macro_rules! shared {
+    ($path:literal) => {
+        std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
+    };
+}
+
 mod acp;
 mod agent;
 mod app;
@@ -17,7 +25,7 @@ mod text;
 mod tools;
 mod tui;
 
-pub use app::main;
+pub use app::{Commit, commit_in, main};
 
 /// What the targets in `fuzz/` reach; no part of what the library promises.
 #[cfg(feature = "fuzzing")]
@@ -25,9 +33,11 @@ pub use app::main;
 pub mod fuzzing {
     use crate::tools;
 
+    pub use crate::config::settings_in;
     pub use crate::llm::{Api, events_in, heard_in};
     pub use crate::tools::measure::{Bench, actions};
-    pub use crate::tools::patched;
+    pub use crate::tools::{edited, patched};
+    pub use crate::tui::inputs_in;
 
     pub mod journal {
         pub use crate::store::measure::{Measure, open};
@@ -38,7 +48,7 @@ pub mod fuzzing {
     }
 
     pub mod mcp {
-        pub use crate::mcp::{Reach, Servers, Spec, Wires};
+        pub use crate::mcp::{Reach, Servers, Spec, Wires, messages_in};
         pub use crate::ports::{BoxFuture, Launched, Launcher, RemoteServers, ServerProgram};
     }
 

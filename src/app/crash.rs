@@ -56,7 +56,7 @@ impl Watch {
             return Some(said.clone());
         }
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
-        let report = format!("aye {}, thread {thread}\n{info}\n\n{}\n", env!("CARGO_PKG_VERSION"), Backtrace::force_capture());
+        let report = format!("aye {}, thread {thread}\n{info}\n\n{}\n", super::version::version(), Backtrace::force_capture());
         let words = sentence(&resume, keep(&state.logs, &report));
         state.said = Some(words.clone());
         Some(words)

@@ -57,7 +57,10 @@ mod toolchain;
 mod toolset;
 mod trouble;
 mod unfinished;
+mod version;
 mod worktree;
+
+pub use version::{Commit, commit_in};
 
 use crate::agent::Approver;
 use crate::store::Store;
@@ -73,11 +76,13 @@ const SIGINT: i32 = 2;
 /// Threads that perform effects; the screen has the main one.
 const WORKERS: usize = 2;
 
-pub fn main() -> ExitCode {
+/// Runs the program; `commit` is what it was built from.
+pub fn main(commit: Option<Commit>) -> ExitCode {
     if crate::sys::process::is_helper() {
         crate::sys::process::supervise_main();
     }
     crate::sys::memory::share_heaps();
+    version::set(commit);
     let invocation = match cli::parse(std::env::args_os(), Nesting::of_process()) {
         Ok(invocation) => invocation,
         Err(Stop::Told(help)) => {

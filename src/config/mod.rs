@@ -35,5 +35,19 @@ pub use retention::Retention;
 pub use screen::Notifications;
 pub use settings::{Settings, TextTools, ToolLists};
 
+/// Reads a configuration file, and the same file after aye has written a value into it, for `fuzz/`.
+#[cfg(feature = "fuzzing")]
+pub fn settings_in(text: &str) -> Result<(), String> {
+    let read = |text: &str| {
+        let values = document::parse(text, std::path::Path::new("config.toml"))?;
+        Settings::from_values(values, &[])
+    };
+    read(text).map_err(|error| error.to_string())?;
+    if let Edited::New(edited) = with_default_model(text, "acme/one").map_err(|error| error.to_string())? {
+        read(&edited).map_err(|error| format!("after a change: {error}"))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests;

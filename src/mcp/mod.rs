@@ -24,3 +24,22 @@ pub use connection::Identity;
 pub use servers::Servers;
 pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
 pub use wires::{Approval, Refusal, Tokens, Wires};
+
+/// The messages in the output of a server that comes in these pieces, and what is wrong with each line that is none, for `fuzz/`.
+#[cfg(feature = "fuzzing")]
+pub async fn messages_in(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
+    use rmcp::model::{CallToolResult, ServerJsonRpcMessage};
+    let mut messages = Vec::new();
+    for line in transport::lines_in(pieces).await {
+        let message = serde_json::from_slice::<ServerJsonRpcMessage>(&line).map_err(|error| error.to_string());
+        if let Ok(ServerJsonRpcMessage::Response(response)) = &message
+            && let Ok(result) = serde_json::to_value(&response.result)
+            && let Ok(result) = serde_json::from_value::<CallToolResult>(result)
+            && let Err(error) = content::of_call(result)
+        {
+            messages.push(Err(format!("{error:?}")));
+        }
+        messages.push(message.map(|message| serde_json::to_string(&message).unwrap_or_default()));
+    }
+    messages
+}

@@ -56,3 +56,5 @@ pub use text::TextTools;
 pub use tool::Settings;
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;
+#[cfg(feature = "fuzzing")]
+pub use write::edited;

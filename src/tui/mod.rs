@@ -66,6 +66,8 @@ pub use front::{
 pub use guard::{HELD_MS, Pace};
 pub use highlight::on_let_go;
 pub use host::run;
+#[cfg(feature = "fuzzing")]
+pub use input::inputs_in;
 pub use keymap::problems as key_problems;
 pub use onboarding::provider_of_key;
 pub use plain::run as run_plain;

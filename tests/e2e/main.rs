@@ -77,4 +77,5 @@ mod tools_cli;
 mod trees;
 mod trust;
 mod typeahead;
+mod version;
 mod waiting;

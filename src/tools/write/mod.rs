@@ -20,3 +20,13 @@ mod sequence;
 mod tail;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;
+
+/// A text with a passage replaced as EditFile replaces it, for `fuzz/`.
+#[cfg(feature = "fuzzing")]
+pub fn edited(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
+    use replacement::{Which, put, with_lf};
+    let which = if all { Which::All } else { Which::TheOnly };
+    let found =
+        matching::find(&with_lf(text), &with_lf(old), &with_lf(new), which, &[]).map_err(|missed| format!("{missed:?}"))?;
+    Ok(put(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
+}

@@ -34,3 +34,15 @@ pub enum Input {
     /// Nothing more will come.
     Closed,
 }
+
+/// What a terminal's bytes mean that come in these pieces, for `fuzz/`.
+#[cfg(feature = "fuzzing")]
+pub fn inputs_in(pieces: &[&[u8]]) -> Vec<String> {
+    let mut sequences = Sequences::default();
+    let mut inputs = Vec::new();
+    for piece in pieces {
+        sequences.push(piece, |piece| inputs.extend(decode(piece).map(|input| format!("{input:?}"))));
+    }
+    sequences.flush(|piece| inputs.extend(decode(piece).map(|input| format!("{input:?}"))));
+    inputs
+}

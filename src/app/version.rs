@@ -1,0 +1,101 @@
+//! What this program says that it is: its version, and the commit it was built from.
+
+use std::sync::OnceLock;
+
+/// Digits of a commit that are shown.
+const DIGITS: usize = 12;
+/// Digits of a commit in a record of git, at least.
+const WHOLE: usize = 40;
+
+/// A commit, shortened.
+pub type Commit = [u8; DIGITS];
+
+static VERSION: OnceLock<String> = OnceLock::new();
+
+/// The commit that a record names: one alone, or git's record of HEAD, whose last line has the commit before and the one after. `None`
+/// for any other text.
+pub const fn commit_in(record: &[u8]) -> Option<Commit> {
+    let mut end = record.len();
+    while end > 0 && record[end - 1].is_ascii_whitespace() {
+        end -= 1;
+    }
+    let mut start = end;
+    while start > 0 && record[start - 1] != b'\n' {
+        start -= 1;
+    }
+    let mut digits = digits_at(record, start, end);
+    if digits >= WHOLE && start + digits < end {
+        // The commit before; the one after is as long.
+        let after = start + digits + 1;
+        if record[after - 1] != b' ' || digits_at(record, after, end) != digits {
+            return None;
+        }
+        start = after;
+        digits = WHOLE;
+    }
+    if digits < WHOLE {
+        return None;
+    }
+    let mut commit = [0; DIGITS];
+    let mut at = 0;
+    while at < DIGITS {
+        commit[at] = record[start + at].to_ascii_lowercase();
+        at += 1;
+    }
+    Some(commit)
+}
+
+const fn digits_at(record: &[u8], start: usize, end: usize) -> usize {
+    let mut at = start;
+    while at < end && record[at].is_ascii_hexdigit() {
+        at += 1;
+    }
+    at - start
+}
+
+/// Sets the commit, once and before anything is said.
+pub fn set(commit: Option<Commit>) {
+    let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
+    let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
+    // A second one would be of another program.
+    let _ = VERSION.set(format!("{}{commit}", env!("CARGO_PKG_VERSION")));
+}
+
+/// `0.1.0 (7aad5069da06)`, or the version alone where no commit is known.
+pub fn version() -> &'static str {
+    VERSION.get().map_or(env!("CARGO_PKG_VERSION"), String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commit_is_read_from_every_record_that_names_one() {
+        let (old, new) = ("0".repeat(40), "7AAD5069da0605e0b7230c19e217fe321c835f80");
+        let longer = format!("{new}{}", "1".repeat(24));
+        let line = |old: &str, new: &str| format!("{old} {new} A Name <a@example.org> 1700000000 +0000\tcommit: words\n");
+        for record in [
+            new.to_owned(),
+            format!("{new}\n"),
+            longer.clone(),
+            line(&old, new),
+            line(&old, &old) + &line(&old, new),
+            line(&"0".repeat(64), &longer),
+            format!("{old} {new}\n"),
+        ] {
+            assert_eq!(commit_in(record.as_bytes()), Some(*b"7aad5069da06"), "{record}");
+        }
+        for record in [
+            "",
+            "\n",
+            "ref: refs/heads/main\n",
+            "7aad5069da06\n",
+            "no digits at all",
+            &format!("{old} ref\n"),
+            &format!("{old}x"),
+        ] {
+            assert_eq!(commit_in(record.as_bytes()), None, "{record}");
+        }
+    }
+}
