@@ -1,0 +1,12 @@
+//! Any bytes from a terminal, cut anywhere: the same keys, pastes and reports however they come.
+
+#![no_main]
+
+use aye::fuzzing::inputs_in;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|given: (&[u8], u8)| {
+    let (bytes, size) = given;
+    let pieces: Vec<&[u8]> = bytes.chunks(usize::from(size).max(1)).collect();
+    assert_eq!(inputs_in(&[bytes]), inputs_in(&pieces));
+});

@@ -1,0 +1,21 @@
+//! Any bytes from an MCP server, cut anywhere: the same messages however they come, and a broken line costs itself only.
+
+#![no_main]
+
+use aye::fuzzing::mcp::messages_in;
+use futures_util::FutureExt;
+use libfuzzer_sys::fuzz_target;
+
+fn messages(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
+    // Nothing of it waits for anything.
+    messages_in(pieces).now_or_never().expect("all pieces are there")
+}
+
+fuzz_target!(|given: (&[u8], u8)| {
+    let (bytes, size) = given;
+    let pieces: Vec<&[u8]> = bytes.chunks(usize::from(size).max(1)).collect();
+    assert_eq!(messages(&[bytes]), messages(&pieces));
+    let hello = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let followed = [bytes, b"\n", hello, b"\n"].concat();
+    assert!(messages(&[&followed]).last().is_some_and(Result::is_ok), "a message is read whatever came before it");
+});
