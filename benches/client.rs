@@ -1,6 +1,6 @@
 //! What aye itself costs, measured on the built binary against a scripted model: start, idle, streams, steps.
 //!
-//! `cargo bench` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist` prints one row a figure: the measured value and the limit it is meant to hold.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 

@@ -1,6 +1,6 @@
 //! What a journal costs: a commit early and late in a long session, the database beside the text it holds, and taking such a session up.
 //!
-//! `cargo bench --bench journal --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist --bench journal --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 

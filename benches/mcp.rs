@@ -1,7 +1,7 @@
 //! What a call of a tool costs over the work itself, side by side: a tool of aye, and a tool of an MCP server; and what configured
 //! servers add to the start.
 //!
-//! `cargo bench --bench mcp --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold. A call is
+//! `cargo bench --profile dist --bench mcp --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold. A call is
 //! planned, judged and run as in a session; what the journal adds is measured by `benches/journal.rs`. The server is this program itself,
 //! started again, at the other end of real pipes.
 

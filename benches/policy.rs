@@ -1,8 +1,15 @@
 //! What a verdict costs: ordinary lines, the corpus, and lines made to be slow, at growing lengths.
 //!
-//! `cargo bench --bench policy` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist --bench policy` prints one row a figure: the measured value and the limit it is meant to hold.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot be made ends the run")]
+
+/// A path in the shared test material, as in the library: the modules below use it in their tests.
+macro_rules! shared {
+    ($path:literal) => {
+        std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
+    };
+}
 
 #[allow(dead_code, unused_imports)]
 #[path = "../src/policy/mod.rs"]
@@ -70,12 +77,11 @@ const ORDINARY: &[&str] = &[
 ];
 
 fn main() {
-    let shared = std::env::var("AYE_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
     let enforcer = enforcer();
     println!("{:<44} {:>10} {:>10}", "figure", "measured", "limit");
     let ordinary: Vec<String> = ORDINARY.iter().map(|line| (*line).to_owned()).collect();
     spread("an ordinary line", &enforcer, &ordinary);
-    corpus(&enforcer, &Path::new(&shared).join("corpora/commands.jsonl"));
+    corpus(&enforcer, &shared!("corpora/commands.jsonl"));
     for length in LENGTHS {
         println!();
         for (name, start, again, end) in SLOW {

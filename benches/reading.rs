@@ -1,6 +1,6 @@
 //! What it costs to read 20 lines far within a large file: time, and the most memory the process had.
 //!
-//! `cargo bench --bench reading` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist --bench reading` prints one row a figure: the measured value and the limit it is meant to hold.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 

@@ -1,7 +1,7 @@
 //! What it costs to hold a command, and to show what it did before it happens: a plain spawn, one under aye's helper, one in
 //! each kind of sandbox, ten changes in a large workspace.
 //!
-//! `cargo bench --bench sandbox` prints one row a figure: the median, what 95 of 100 runs stay under, and the limit.
+//! `cargo bench --profile dist --bench sandbox` prints one row a figure: the median, what 95 of 100 runs stay under, and the limit.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 

@@ -1,6 +1,6 @@
 //! How long a frame takes: scrolling through 10,000 entries, an answer of 1 MiB as it streams, a resize, a search.
 //!
-//! `cargo bench --bench screen --features fuzzing` prints the middle and the longest frame of each, and the most that one frame had of the
+//! `cargo bench --profile dist --bench screen --features fuzzing` prints the middle and the longest frame of each, and the most that one frame had of the
 //! processor: where that is less than the longest by the clock, the machine did something else meanwhile. A frame is all that happens
 //! between an input and the bytes for the terminal; the limit of one that scrolls is 8 ms.
 

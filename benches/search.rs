@@ -1,7 +1,7 @@
 //! How long searches take beside the programs that people know for them, in one run and in turn: Grep and ripgrep, Glob and fd,
 //! ListDirectory and ls. Each is measured as the tool alone, and as a whole `aye tool call` with the start of the program.
 //!
-//! `cargo bench --bench search` prints one row a search: the median of each, the ratio of the medians, and the ratio meant.
+//! `cargo bench --profile dist --bench search` prints one row a search: the median of each, the ratio of the medians, and the ratio meant.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 

@@ -1,6 +1,6 @@
 //! How fast answers are read: from the bytes of a body to what is handed on, over recorded streams of each dialect.
 //!
-//! `cargo bench --bench sse --features fuzzing` prints one row a dialect: the measured value, by processor time, and the least it is
+//! `cargo bench --profile dist --bench sse --features fuzzing` prints one row a dialect: the measured value, by processor time, and the least it is
 //! meant to reach.
 //! The recordings lie in `fixtures/llm` under `AYE_SHARED`, by default `../shared`; without them only made ones are read.
 
@@ -22,8 +22,7 @@ const LEAST_MB_PER_S: f64 = 100.0;
 const EVENTS: usize = 4_000;
 
 fn main() {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned();
-    let fixtures = Path::new(&std::env::var("AYE_SHARED").unwrap_or(default)).join("fixtures/llm");
+    let fixtures = Path::new(env!("AYE_SHARED_DIR")).join("fixtures/llm");
     println!("{:<44} {:>10} {:>10}", "figure (median)", "measured", "at least");
     for (dialect, api) in
         [("anthropic_messages", Api::Anthropic), ("openai_chat", Api::OpenAiChat), ("openai_responses", Api::OpenAiResponses)]

@@ -24,18 +24,6 @@ pub(super) fn speaker() -> Speaker {
     }
 }
 
-/// A directory of the corpora, or a visible note that they are not there.
-pub(super) fn corpus(path: &str) -> Option<PathBuf> {
-    let root =
-        std::env::var_os("AYE_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let path = root.join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} is not there", path.display());
-    None
-}
-
 /// What a reader makes of these chunks.
 pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<Delta>, Result<Completion, ModelError>) {
     let body = stream::iter(chunks.into_iter().map(Ok::<_, HttpError>));
@@ -86,16 +74,14 @@ struct Recording {
     expected: Value,
 }
 
-/// Those of the corpora, and those that were written for a dialect that has none there.
-fn recordings() -> Vec<Recording> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/llm");
-    let mut found = recordings_of("gemini", &own);
-    if let Some(root) = corpus("fixtures/llm") {
-        for dialect in ["anthropic_messages", "openai_chat", "openai_responses"] {
-            found.extend(recordings_of(dialect, &root));
-        }
-    }
-    found
+/// Recordings of this project, for the dialect of which the shared material has none.
+fn own_recordings() -> Vec<Recording> {
+    recordings_of("gemini", &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/llm"))
+}
+
+fn shared_recordings() -> Vec<Recording> {
+    let root = shared!("fixtures/llm");
+    ["anthropic_messages", "openai_chat", "openai_responses"].iter().flat_map(|dialect| recordings_of(dialect, &root)).collect()
 }
 
 fn recordings_of(dialect: &'static str, root: &Path) -> Vec<Recording> {
@@ -194,9 +180,8 @@ fn check_calls(name: &str, completion: &Completion, expected: &Value) {
     }
 }
 
-#[tokio::test]
-async fn every_recorded_answer_is_read_as_it_was_meant() {
-    for recording in recordings() {
+async fn every_recorded_answer_is_read_as_it_was_meant(recordings: Vec<Recording>) {
+    for recording in recordings {
         let (deltas, end) = play(reader(recording.dialect), vec![recording.stream.clone().into()]).await;
         check_recording(&recording, &deltas, &end);
     }
@@ -216,9 +201,8 @@ fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
     ]
 }
 
-#[tokio::test]
-async fn the_same_answer_in_other_bytes_is_the_same_answer() {
-    for recording in recordings() {
+async fn the_same_answer_in_other_bytes_is_the_same_answer(recordings: Vec<Recording>) {
+    for recording in recordings {
         // The largest say nothing that the others do not.
         if recording.stream.len() > 200_000 {
             continue;
@@ -230,14 +214,13 @@ async fn the_same_answer_in_other_bytes_is_the_same_answer() {
     }
 }
 
-#[tokio::test]
-async fn where_the_chunks_are_split_makes_no_difference() {
+async fn where_the_chunks_are_split_makes_no_difference(recordings: Vec<Recording>) {
     let mut seed = 1_u64;
     let mut next = |limit: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % limit + 1
     };
-    for recording in recordings() {
+    for recording in recordings {
         for limit in [1, 7, 97, 4096] {
             if recording.stream.len() / limit > 60_000 {
                 continue;
@@ -255,9 +238,8 @@ async fn where_the_chunks_are_split_makes_no_difference() {
     }
 }
 
-#[tokio::test]
-async fn every_place_to_split_a_short_answer_makes_no_difference() {
-    for recording in recordings().into_iter().filter(|recording| recording.stream.len() < 2_500) {
+async fn every_place_to_split_a_short_answer_makes_no_difference(recordings: Vec<Recording>) {
+    for recording in recordings.into_iter().filter(|recording| recording.stream.len() < 2_500) {
         for at in 1..recording.stream.len() {
             let (one, two) = recording.stream.split_at(at);
             let chunks = vec![Bytes::copy_from_slice(one), Bytes::copy_from_slice(two)];
@@ -267,9 +249,8 @@ async fn every_place_to_split_a_short_answer_makes_no_difference() {
     }
 }
 
-#[tokio::test]
-async fn a_stream_cut_between_events_never_looks_whole() {
-    for mut recording in recordings().into_iter().filter(|recording| recording.stream.len() < 20_000) {
+async fn a_stream_cut_between_events_never_looks_whole(recordings: Vec<Recording>) {
+    for mut recording in recordings.into_iter().filter(|recording| recording.stream.len() < 20_000) {
         recording.stream.retain(|byte| *byte != b'\r');
         let ends: Vec<usize> =
             recording.stream.windows(2).enumerate().filter(|(_, pair)| pair == b"\n\n").map(|(at, _)| at + 2).collect();
@@ -283,6 +264,34 @@ async fn a_stream_cut_between_events_never_looks_whole() {
         }
     }
 }
+
+/// The checks above, each over the recordings of this project and over the shared ones.
+macro_rules! over_recordings {
+    ($($check:ident),+ $(,)?) => {
+        mod of_this_project {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$check(super::own_recordings()).await;
+            })+
+        }
+
+        mod of_the_shared_material {
+            $(#[tokio::test]
+            #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
+            async fn $check() {
+                super::$check(super::shared_recordings()).await;
+            })+
+        }
+    };
+}
+
+over_recordings!(
+    every_recorded_answer_is_read_as_it_was_meant,
+    the_same_answer_in_other_bytes_is_the_same_answer,
+    where_the_chunks_are_split_makes_no_difference,
+    every_place_to_split_a_short_answer_makes_no_difference,
+    a_stream_cut_between_events_never_looks_whole,
+);
 
 #[test]
 fn a_secret_is_not_printed() {

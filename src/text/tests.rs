@@ -1,5 +1,3 @@
-use std::path::{Path, PathBuf};
-
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -394,12 +392,6 @@ proptest! {
     }
 }
 
-fn corpus() -> Option<String> {
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let shared = std::env::var_os("AYE_SHARED").map_or(default, PathBuf::from);
-    std::fs::read_to_string(shared.join("corpora/terminal.jsonl")).ok()
-}
-
 /// Strings of a list in a case.
 fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
     let list = case[key].as_array().into_iter().flatten();
@@ -407,11 +399,9 @@ fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn the_terminal_corpus_is_shown_as_it_says() {
-    let Some(corpus) = corpus() else {
-        eprintln!("skipped: no corpora in `AYE_SHARED` or `../shared`");
-        return;
-    };
+    let corpus = std::fs::read_to_string(shared!("corpora/terminal.jsonl")).unwrap();
     let mut faults = Vec::new();
     for line in corpus.lines() {
         let case: serde_json::Value = serde_json::from_str(line).expect("a case a line");

@@ -93,7 +93,7 @@ fn exec_tells_what_changed_in_a_line_and_as_an_event() {
 
 #[test]
 fn what_a_command_changed_until_it_was_killed_with_aye_is_known() {
-    let line = "echo half >> run.txt; echo begun > begun; sleep 61.25";
+    let line = "echo half >> run.txt; echo begun > begun; sleep 6161.25";
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line}))]);
     let project = project(&server);
     let mut terminal = project.open_sized(&[], 100, 30);

@@ -1,17 +1,16 @@
 //! `kill -9` again and again, at moments nobody chose: nothing is lost and nothing is done twice.
 #![cfg(target_os = "linux")]
 
-use crate::support::story::wanted;
+use crate::support::story::{seed, wanted};
 use crate::support::{Answer, PATIENCE, Project, Server, Terminal, processes_running, wait_until};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
-/// The promise: nothing of a command lives longer than this after aye was killed.
-const ORPHANS_END: Duration = Duration::from_millis(500);
+/// Kills of the long run, which is ignored unless it is asked for.
+const MANY_KILLS: usize = 2_000;
 const KILLS: usize = 40;
 const ANSWERS: usize = 150;
 
@@ -115,8 +114,19 @@ fn files(directory: &Path, found: &mut Vec<String>) {
 
 #[test]
 fn a_task_killed_again_and_again_does_everything_at_most_once_and_comes_to_its_end() {
-    let rounds = wanted(KILLS, 10).div_ceil(KILLS);
-    let mut random = Seeded(0x2545_f491_4f6c_dd1d);
+    rounds_of_kills(wanted(KILLS, 10).div_ceil(KILLS));
+}
+
+#[test]
+#[ignore = "takes half an hour or more; run it with `cargo test --test e2e -- --ignored --nocapture two_thousand`"]
+fn two_thousand_seeded_kills_lose_nothing_and_do_nothing_twice() {
+    rounds_of_kills(MANY_KILLS.div_ceil(KILLS));
+}
+
+/// Rounds of kills, each round of one session, at moments that `AYE_CRASH_SEED` chooses.
+fn rounds_of_kills(rounds: usize) {
+    let mut random = Seeded(seed());
+    println!("seed {}", random.0);
     for round in 1..=rounds {
         killed_again_and_again(&mut random, round);
         println!("moments nobody chose: {} of {} kills", round * KILLS, rounds * KILLS);
@@ -124,7 +134,7 @@ fn a_task_killed_again_and_again_does_everything_at_most_once_and_comes_to_its_e
 }
 
 fn killed_again_and_again(random: &mut Seeded, round: usize) {
-    let seconds = format!("61.{}{round:03}", std::process::id());
+    let seconds = format!("6161.{}{round:03}", std::process::id());
     let script = (1..=ANSWERS).map(|number| answer(number, &seconds));
     let server = Server::new(script.chain([Answer::text("All is done.")]));
     let project = Project::with(&server).without_questions();
@@ -138,7 +148,7 @@ fn killed_again_and_again(random: &mut Seeded, round: usize) {
             std::thread::yield_now();
         }
         run.kill();
-        assert!(wait_until(ORPHANS_END, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
+        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
     }
     std::fs::write(project.path("calm"), "").unwrap();
     let (events, code, said) = Run::start(&project, &["-c"]).finish();
@@ -208,7 +218,7 @@ fn go_on(terminal: &mut Terminal) {
 #[test]
 fn on_a_screen_too_it_goes_on_where_it_was_killed() {
     const STEPS: usize = 8;
-    let seconds = format!("62.{}", std::process::id());
+    let seconds = format!("6162.{}", std::process::id());
     let step = |number: usize| {
         let command = json!({"command": format!("echo {number}.0 >> ledger; [ -e calm ] || sleep {seconds}")});
         Answer::text(&format!("Step {number}.")).and_call(&format!("{number}.0"), "RunCommand", command)
@@ -223,7 +233,7 @@ fn on_a_screen_too_it_goes_on_where_it_was_killed() {
             wait_until(PATIENCE, || std::fs::read_to_string(project.path("ledger")).is_ok_and(|ledger| ledger.ends_with(&noted)));
         assert!(reached, "step {number} never came\n{}", terminal.screen());
         terminal.kill();
-        assert!(wait_until(ORPHANS_END, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
+        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
         if number == 4 {
             std::fs::write(project.path("calm"), "").unwrap();
         }
@@ -263,7 +273,7 @@ fn going_on_takes_up_a_task_that_failed() {
 /// A command that was stopped in good order has an outcome: nobody is asked about it.
 #[test]
 fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
-    let seconds = format!("63.{}", std::process::id());
+    let seconds = format!("6163.{}", std::process::id());
     let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();
@@ -280,7 +290,7 @@ fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
 
 #[test]
 fn quitting_the_screen_ends_a_command_and_its_outcome_is_known_afterwards() {
-    let seconds = format!("64.1{}", std::process::id());
+    let seconds = format!("6164.1{}", std::process::id());
     let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();

@@ -24,6 +24,13 @@ fn last_status(editor: &Editor, call: &str) -> String {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
+fn every_message_of_these_tests_is_checked_against_the_schema_of_the_protocol() {
+    let server = Server::new([]);
+    assert!(Editor::silent(&project(&server), &MODEL).checks_messages());
+}
+
+#[test]
 fn an_editor_learns_what_can_be_done_and_a_prompt_streams() {
     let server = Server::new([Answer::text("Hello ").and("there.")]);
     let project = project(&server);

@@ -94,7 +94,7 @@ fn a_cut_stream_has_no_end() {
 #[test]
 fn processes_are_counted_by_their_whole_command_line() {
     use crate::support::{PATIENCE, processes_running, wait_until};
-    let seconds = format!("64.{}", std::process::id());
+    let seconds = format!("6164.{}", std::process::id());
     let mut child = std::process::Command::new("sleep").arg(&seconds).spawn().unwrap();
     assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 1));
     child.kill().unwrap();

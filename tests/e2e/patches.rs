@@ -1,10 +1,10 @@
 //! ApplyPatch through the built binary: the scenarios that are handed out, and what a disk can do to it.
 
-use crate::support::Project;
+use crate::support::{Project, shared};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -25,14 +25,10 @@ fn files(root: &Path) -> Files {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn every_scenario_ends_as_expected() {
-    let shared =
-        std::env::var("AYE_SHARED").map_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let scenarios = shared.join("fixtures/apply_patch/scenarios");
-    let Ok(index) = fs::read_to_string(scenarios.join("index.jsonl")) else {
-        println!("skipped: there is no {}", scenarios.display());
-        return;
-    };
+    let scenarios = shared!("fixtures/apply_patch/scenarios");
+    let index = fs::read_to_string(scenarios.join("index.jsonl")).unwrap();
     for line in index.lines() {
         let scenario: Value = serde_json::from_str(line).unwrap();
         let directory = scenarios.join(scenario["name"].as_str().unwrap());

@@ -50,7 +50,7 @@ fn what_a_crash_left_of_a_file_is_told_by_the_file() {
 
 #[test]
 fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
-    let line = json!({"command": "echo half-$((40+2)); touch began; sleep 61.7"});
+    let line = json!({"command": "echo half-$((40+2)); touch began; sleep 6161.7"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();
     let mut child = aye(&project, &["exec", "--trust", "run it"]);
@@ -66,7 +66,7 @@ fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
 
 #[test]
 fn a_session_that_is_held_is_taken_over_by_having_its_process_save_and_end() {
-    let line = json!({"command": "touch began; sleep 61.8"});
+    let line = json!({"command": "touch began; sleep 6161.8"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();
     let holder = project.start(&["exec", "--trust", "run it"]);
@@ -110,7 +110,7 @@ fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
 
 #[test]
 fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
-    let line = json!({"command": "touch began; sleep 61.9"});
+    let line = json!({"command": "touch began; sleep 6161.9"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();
     let holder = project.start(&["exec", "--trust", "run it for me"]);
@@ -177,7 +177,7 @@ impl Window {
 
 #[test]
 fn a_terminal_that_vanishes_ends_the_screen_and_what_it_ran_also_where_the_signal_is_ignored() {
-    let seconds = format!("62.{}", std::process::id());
+    let seconds = format!("6162.{}", std::process::id());
     for ignores in ["", "trap '' HUP; "] {
         let line = json!({"command": format!("touch began; sleep {seconds}")});
         let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);

@@ -3,15 +3,11 @@
 use crate::support::{Answer, Gate, PATIENCE, Project, Server, Terminal, wait_until};
 use serde_json::json;
 
-/// The promise: nothing of a command lives longer than this after aye was killed.
-#[cfg(target_os = "linux")]
-const ORPHANS_END: std::time::Duration = std::time::Duration::from_millis(500);
-
 /// A command line that no other process of this machine has.
 fn unique_sleep() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    format!("60.{}{:03}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+    format!("6160.{}{:03}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(target_os = "linux")]
@@ -53,7 +49,7 @@ fn killed_while_running(project: &Project, seconds: &str) {
     terminal.decide('y');
     assert!(wait_until(PATIENCE, || sleeping(seconds) > 0), "it never ran\n{}", terminal.screen());
     terminal.kill();
-    let gone = wait_until(ORPHANS_END, || sleeping(seconds) == 0);
+    let gone = wait_until(PATIENCE, || sleeping(seconds) == 0);
     assert!(gone, "the command outlives aye");
 }
 
@@ -128,7 +124,7 @@ fn headless_an_unknown_outcome_is_told_and_never_run_again() {
     let running = project.start(&["exec", "--trust", "run it"]);
     assert!(wait_until(PATIENCE, || sleeping(&seconds) > 0), "it never ran");
     running.kill();
-    assert!(wait_until(ORPHANS_END, || sleeping(&seconds) == 0), "the command outlives aye");
+    assert!(wait_until(PATIENCE, || sleeping(&seconds) == 0), "the command outlives aye");
     project.aye(&["exec", "--trust", "-c"]).exits(0);
     assert!(server.request(1).tool_results()[0].1.contains("OUTCOME_UNKNOWN"), "{:?}", server.request(1).tool_results());
     assert_eq!(project.read("ran"), "once\n");

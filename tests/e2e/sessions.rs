@@ -42,7 +42,9 @@ fn a_background_command_is_read_and_ends_with_aye() {
     project.aye(&["exec", "--json", "serve"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(1).contains("in the background as s1") && result(1).contains("serving"), "{}", result(1));
-    assert!(result(2).contains("s1 runs") && result(2).contains("nothing new"), "{}", result(2));
+    // Whether the first result has its output already is a matter of speed; it is told once.
+    let late = result(2).contains("--- output ---\nserving");
+    assert!(result(2).contains("s1 runs") && result(2).contains("nothing new") != late, "{}", result(2));
     assert_eq!(processes_running(&["sleep", "987002"]), 0);
 }
 

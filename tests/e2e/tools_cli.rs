@@ -164,7 +164,7 @@ mod commands {
     #[test]
     fn a_command_that_takes_too_long_dies_with_all_it_started() {
         let project = Project::empty();
-        let (first, second) = (format!("61.{}", std::process::id()), format!("62.{}", std::process::id()));
+        let (first, second) = (format!("6161.{}", std::process::id()), format!("6162.{}", std::process::id()));
         let command = json!({"command": format!("echo begun; sleep {first} & sleep {second}; wait"), "timeout": 1});
         let result = call(&project, "RunCommand", &command, &["--yes"]).exits(1).json();
         assert_eq!(result["error"]["code"], "TOOL_EXECUTION_TIMEOUT", "{result}");
@@ -177,7 +177,7 @@ mod commands {
     #[test]
     fn what_a_command_leaves_behind_is_killed_not_waited_for() {
         let project = Project::empty();
-        let seconds = format!("63.{}", std::process::id());
+        let seconds = format!("6163.{}", std::process::id());
         let command = json!({"command": format!("sleep {seconds} & echo done")});
         let result = call(&project, "RunCommand", &command, &["--yes"]).exits(0).json();
         assert!(result["outputText"].as_str().unwrap().contains("done"), "{result}");

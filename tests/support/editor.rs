@@ -6,7 +6,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -262,6 +262,11 @@ impl Editor {
         (self.child.wait().unwrap().code().unwrap_or(-1), stderr)
     }
 
+    /// Whether the schema of the protocol is there, so that messages are checked against it.
+    pub fn checks_messages(&self) -> bool {
+        self.schema.is_some()
+    }
+
     /// As a crash would end it.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
@@ -284,12 +289,10 @@ struct Schema {
 
 impl Schema {
     fn read() -> Option<Self> {
-        let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-        let shared = std::env::var_os("AYE_SHARED").map_or(default, PathBuf::from);
-        let Ok(text) = std::fs::read_to_string(shared.join("fixtures/acp/schema.v1.json")) else {
-            eprintln!("skipped: messages are not held to the schema, which is not in `AYE_SHARED` or `../shared`");
+        if !cfg!(aye_shared) {
             return None;
-        };
+        }
+        let text = std::fs::read_to_string(shared!("fixtures/acp/schema.v1.json")).unwrap();
         let whole: Value = serde_json::from_str(&text).unwrap();
         let mut compiler = Compiler::new();
         compiler.add_resource(SCHEMA, whole.clone()).unwrap();

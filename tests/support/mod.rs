@@ -1,5 +1,13 @@
 //! The world around the built binary: a model that follows a script, a terminal, a project on disk.
 
+/// A path in the shared test material, which `build.rs` finds. A test that uses it is ignored where `cfg(aye_shared)` is not set.
+macro_rules! shared {
+    ($path:literal) => {
+        std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
+    };
+}
+pub(crate) use shared;
+
 mod editor;
 mod process;
 mod project;
@@ -21,5 +29,6 @@ pub use terminal::Terminal;
 
 use std::time::Duration;
 
-/// How long a test waits for something that should come soon; generous, because a busy machine is not a failure.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for something that should come soon; generous, because a busy machine is not a failure. Nothing waits so long
+/// where all is well.
+pub const PATIENCE: Duration = Duration::from_secs(180);

@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -30,7 +30,9 @@ pub struct Output {
 
 impl Running {
     pub(super) fn start(invocation: &Invocation<'_>, input: Option<&str>) -> Self {
-        let mut child = Command::new(invocation.program)
+        let mut command = Command::new(invocation.program);
+        hears_hang_ups(&mut command);
+        let mut child = command
             .args(&invocation.arguments)
             .current_dir(&invocation.directory)
             .env_clear()
@@ -75,6 +77,18 @@ impl Running {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
+}
+
+/// Starts a command with `SIGHUP` as a shell would leave it, also where the tests were started with `nohup`.
+#[expect(unsafe_code, reason = "no safe call changes what a child does on a signal")]
+pub(super) fn hears_hang_ups(command: &mut Command) {
+    let reset = || {
+        // SAFETY: `signal` may be called between fork and exec, and the default is no handler that could run here.
+        unsafe { nix::sys::signal::signal(Signal::SIGHUP, nix::sys::signal::SigHandler::SigDfl) }?;
+        Ok(())
+    };
+    // SAFETY: the closure allocates nothing and takes no lock.
+    unsafe { command.pre_exec(reset) };
 }
 
 fn collect(mut from: impl Read + Send + 'static) -> Receiver<String> {

@@ -152,6 +152,7 @@ impl Project {
     /// The binary in its surroundings, to be started by other means.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(AYE);
+        super::process::hears_hang_ups(&mut command);
         command.args(arguments).current_dir(self.path("")).env_clear().envs(self.environment.iter().cloned());
         command
     }

@@ -7,7 +7,7 @@ mod files;
 #[path = "story/tally.rs"]
 mod tally;
 
-pub use tally::{Tally, wanted};
+pub use tally::{Tally, seed, wanted};
 
 use super::server::Request;
 use super::trace::{Point, Traced, trace};

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A process that does nothing for so long is stuck.
-const STUCK: Duration = Duration::from_secs(60);
+const STUCK: Duration = Duration::from_secs(180);
 
 /// What happens at an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

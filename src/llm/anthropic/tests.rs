@@ -1,7 +1,7 @@
 use super::*;
 use crate::llm::quirks::Quirks;
 use crate::llm::tests::said::{call, found, message, picture, request, text};
-use crate::llm::tests::{corpus, play, speaker};
+use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelRequest};
 use crate::protocol::*;
@@ -201,8 +201,9 @@ fn plain(block: &Value) -> Value {
 }
 
 #[tokio::test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 async fn every_recorded_answer_goes_back_block_by_block_as_it_came() {
-    let Some(root) = corpus("fixtures/llm/anthropic_messages") else { return };
+    let root = shared!("fixtures/llm/anthropic_messages");
     for entry in std::fs::read_dir(root).unwrap() {
         let directory = entry.unwrap().path();
         let expected: Value = serde_json::from_slice(&std::fs::read(directory.join("expected.json")).unwrap()).unwrap();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::llm::tests::{corpus, speaker};
+use crate::llm::tests::speaker;
 
 #[derive(serde::Deserialize)]
 struct Recorded {
@@ -23,9 +23,9 @@ fn check(status: u16, body: &str, kind: FailureKind) {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn every_recorded_refusal_is_taken_for_what_it_is() {
-    let Some(path) = corpus("fixtures/llm_errors/errors.jsonl") else { return };
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(shared!("fixtures/llm_errors/errors.jsonl")).unwrap();
     for line in text.lines() {
         let recorded: Recorded = serde_json::from_str(line).unwrap();
         let error = speaker().refused(recorded.http_status, "status", recorded.body.as_bytes(), Asked::default());

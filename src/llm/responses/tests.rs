@@ -1,7 +1,7 @@
 use super::server::Extra;
 use super::*;
 use crate::llm::tests::said::{call, found, message, request, text};
-use crate::llm::tests::{corpus, play, speaker};
+use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, Delta, ModelError, ModelRequest};
 use crate::protocol::*;
@@ -247,8 +247,9 @@ fn recorded_items(stream: &[u8], expected: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 async fn every_recorded_answer_goes_back_item_by_item_as_it_came() {
-    let Some(root) = corpus("fixtures/llm/openai_responses") else { return };
+    let root = shared!("fixtures/llm/openai_responses");
     for entry in std::fs::read_dir(root).unwrap() {
         let directory = entry.unwrap().path();
         let expected: Value = serde_json::from_slice(&std::fs::read(directory.join("expected.json")).unwrap()).unwrap();

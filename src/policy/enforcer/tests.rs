@@ -14,11 +14,6 @@ mod tools;
 
 const ROOT: &str = "/home/user/project";
 
-fn shared() -> PathBuf {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
-    PathBuf::from(std::env::var("AYE_SHARED").unwrap_or_else(|_| default.to_owned()))
-}
-
 fn cases(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/policy").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

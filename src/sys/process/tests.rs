@@ -178,7 +178,7 @@ async fn a_timeout_ends_the_whole_tree() {
     let ended = KINDS.map(|kind| async move {
         let word = word();
         let line = format!("{} echo started; sleep {word}", stubborn(&word));
-        let finished = execute_spec(Spec { timeout: Duration::from_millis(300), ..kind(&line) }).await.unwrap();
+        let finished = execute_spec(Spec { timeout: Duration::from_secs(3), ..kind(&line) }).await.unwrap();
         assert_eq!(finished.end, End::TimedOut);
         assert_eq!(finished.stdout.text(100), "started\n");
         assert_eq!(running(&word), Vec::<i32>::new());
@@ -190,7 +190,7 @@ async fn a_timeout_ends_the_whole_tree() {
 async fn a_program_may_clean_up_after_the_timeout() {
     let (_directory, mark) = mark();
     let line = format!("bash -c 'trap \"sleep 0.3; echo clean > {}; exit\" TERM; sleep 60 & wait'", mark.display());
-    let finished = execute_spec(Spec { timeout: Duration::from_millis(500), ..spec(&line) }).await.unwrap();
+    let finished = execute_spec(Spec { timeout: Duration::from_secs(3), ..spec(&line) }).await.unwrap();
     assert_eq!(finished.end, End::TimedOut);
     assert_eq!(std::fs::read_to_string(&mark).unwrap(), "clean\n");
 }
@@ -218,7 +218,7 @@ async fn dropping_the_future_ends_the_whole_tree() {
         received.recv().await.unwrap();
         running_command.abort();
         assert!(running_command.await.is_err());
-        until("nothing of it lives", Duration::from_secs(5), || running(&word).is_empty());
+        until("nothing of it lives", Duration::from_secs(60), || running(&word).is_empty());
     }
 }
 
@@ -230,11 +230,11 @@ fn nothing_outlives_a_killed_aye() {
         let line = format!("{} sleep 0.1; echo > {}; sleep {word}", stubborn(&word), mark.display());
         let mut parent =
             std::process::Command::new(std::env::current_exe().unwrap()).args(["__parent", kind, &line]).spawn().unwrap();
-        until("the command runs", Duration::from_secs(10), || mark.exists());
+        until("the command runs", Duration::from_secs(60), || mark.exists());
         assert!(running(&word).len() >= 3, "the sleepers run");
         kill(Pid::from_raw(parent.id().cast_signed()), Signal::SIGKILL).unwrap();
         parent.wait().unwrap();
-        until("nothing of it lives", Duration::from_secs(5), || running(&word).is_empty());
+        until("nothing of it lives", Duration::from_secs(60), || running(&word).is_empty());
     }
 }
 

@@ -53,14 +53,9 @@ fn judge(case: &Value, count: &mut Count) {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn the_shared_edits_are_made_or_refused_as_they_should_be() {
-    let shared =
-        std::env::var("AYE_SHARED").map_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let folder = shared.join("fixtures/search_replace");
-    if !folder.is_dir() {
-        eprintln!("skipped: no `{}`; set AYE_SHARED to have it tested", folder.display());
-        return;
-    }
+    let folder = shared!("fixtures/search_replace");
     for (file, tier, may_refuse) in
         [("handmade", "must", 0), ("handmade", "tolerant", 0), ("commits", "must", 0), ("commits", "tolerant", 0)]
     {

@@ -6,17 +6,6 @@ use std::collections::BTreeMap;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn fixtures() -> Option<PathBuf> {
-    let shared =
-        std::env::var("AYE_SHARED").map_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let fixtures = shared.join("fixtures/apply_patch");
-    if fixtures.is_dir() {
-        return Some(fixtures);
-    }
-    eprintln!("skipped: there is no {}; set AYE_SHARED to have the cases run", fixtures.display());
-    None
-}
-
 /// All files below a directory.
 fn files(root: &Path) -> Files {
     fn below(directory: &Path, root: &Path, found: &mut Files) {
@@ -68,13 +57,14 @@ struct Reference {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn every_case_comes_to_what_was_intended_or_changes_nothing() {
-    let Some(fixtures) = fixtures() else { return };
+    let cases = fs::read_to_string(shared!("fixtures/apply_patch/cases.jsonl")).unwrap();
     let bytes =
         |files: &BTreeMap<String, String>| files.iter().map(|(name, text)| (name.clone(), text.clone().into_bytes())).collect();
     let mut table: BTreeMap<String, BTreeMap<&str, usize>> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for line in fs::read_to_string(fixtures.join("cases.jsonl")).unwrap().lines() {
+    for line in cases.lines() {
         let case: Case = serde_json::from_str(line).unwrap();
         let (before, intended): (Files, Files) = (bytes(&case.before), bytes(&case.intended_after));
         let bench = filled(&before);
@@ -98,9 +88,9 @@ fn every_case_comes_to_what_was_intended_or_changes_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn every_scenario_ends_as_expected() {
-    let Some(fixtures) = fixtures() else { return };
-    let scenarios = fixtures.join("scenarios");
+    let scenarios = shared!("fixtures/apply_patch/scenarios");
     for line in fs::read_to_string(scenarios.join("index.jsonl")).unwrap().lines() {
         let scenario: Value = serde_json::from_str(line).unwrap();
         let directory = scenarios.join(scenario["name"].as_str().unwrap());

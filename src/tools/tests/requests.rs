@@ -394,13 +394,9 @@ fn plain(url: &str, port: u16) -> String {
 }
 
 #[test]
+#[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn the_corpus_of_urls_that_need_a_resolver_comes_out_as_labelled() {
-    let shared = std::env::var("AYE_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
-    let path = PathBuf::from(shared).join("corpora/urls.jsonl");
-    let Ok(text) = fs::read_to_string(&path) else {
-        eprintln!("skipped: there is no {}; set AYE_SHARED to have the corpus judged", path.display());
-        return;
-    };
+    let text = fs::read_to_string(shared!("corpora/urls.jsonl")).unwrap();
     let mut wrong = Vec::new();
     for case in text.lines().map(|line| serde_json::from_str::<Case>(line).unwrap()).filter(|case| case.needs_resolver) {
         let mut answers: Vec<_> = case.redirects.iter().map(|to| redirect(302, &to.replacen("https://", "http://", 1))).collect();

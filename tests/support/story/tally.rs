@@ -16,6 +16,12 @@ pub fn wanted(short: usize, percent: usize) -> usize {
     all.map_or(short, |all| (all * percent).div_ceil(100))
 }
 
+/// Chooses the moments: the same for all tests of one run. Zero would choose the same one each time.
+pub fn seed() -> u64 {
+    let named = std::env::var("AYE_CRASH_SEED").ok().and_then(|seed| seed.parse().ok());
+    named.filter(|seed| *seed != 0).unwrap_or(0x2545_f491_4f6c_dd1d)
+}
+
 /// The count of one test.
 pub struct Tally {
     name: String,
@@ -33,7 +39,6 @@ impl Tally {
     /// `short` faults, or in a long run `percent` of all.
     pub fn new(name: &str, short: usize, percent: usize) -> Self {
         let wanted = wanted(short, percent);
-        let seed = std::env::var("AYE_CRASH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x2545_f491_4f6c_dd1d);
         Self {
             name: name.to_owned(),
             wanted,
@@ -42,7 +47,7 @@ impl Tally {
             began: Instant::now(),
             orphans: Duration::ZERO,
             failures: Vec::new(),
-            random: seed,
+            random: seed(),
         }
     }
 

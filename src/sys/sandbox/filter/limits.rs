@@ -6,7 +6,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 
 /// How much less important than what the person does.
-const NICER: i32 = 10;
+pub(super) const NICER: i32 = 10;
 /// The kernel ends a command before the person's programs when memory is short.
 const OOM_SCORE: &str = "500";
 /// After `SIGXCPU` a process has this long to end by itself.
