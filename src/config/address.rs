@@ -65,6 +65,12 @@ pub(super) fn is_local(address: &str) -> bool {
     reqwest::Url::parse(address).is_ok_and(|url| is_this_machine(&url))
 }
 
+/// Whether an address is OpenAI's own, in any region.
+pub(super) fn is_openai(address: &str) -> bool {
+    let is_own = |host: &str| host == "api.openai.com" || host.ends_with(".api.openai.com");
+    reqwest::Url::parse(address).is_ok_and(|url| is_own(host(&url)))
+}
+
 fn is_this_machine(url: &reqwest::Url) -> bool {
     is_loopback(host(url))
 }

@@ -94,6 +94,10 @@ const fn built_in(
     BuiltIn { name, api, home, url_variable, key_variables, default_model }
 }
 
+/// OpenAI through Chat Completions.
+const CHAT: &str = "openai-chat";
+/// OpenAI through the Responses API; keys are saved under this name.
+const RESPONSES: &str = "openai";
 const OPENAI: &str = "https://api.openai.com/v1";
 const LOCAL: &str = "http://localhost:11434/v1";
 
@@ -107,9 +111,9 @@ const BUILT_IN: &[BuiltIn] = &[
         &["ANTHROPIC_API_KEY"],
         "claude-sonnet-5",
     ),
-    built_in("openai-chat", Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
+    built_in(CHAT, Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
     built_in("gateway", Api::OpenAiChat, "", "LLM_GATEWAY_ENDPOINT", &["LLM_GATEWAY_AUTH_TOKEN"], "claude-sonnet-5"),
-    built_in("openai", Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
+    built_in(RESPONSES, Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
     built_in(
         "gemini",
         Api::Gemini,
@@ -152,6 +156,7 @@ impl Settings {
         let with_key = BUILT_IN.iter().find(|known| known.key_variables.iter().any(is_set));
         let with_address = || BUILT_IN.iter().find(|known| is_set(&known.url_variable));
         if let Some(known) = with_key.or_else(with_address) {
+            let known = self.preferred(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
         let kept = credentials.names()?;
@@ -159,6 +164,7 @@ impl Settings {
         let usable =
             |known: &&BuiltIn| is_kept(kept_as(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
         if let Some(known) = BUILT_IN.iter().find(usable) {
+            let known = self.preferred(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
         let configured = kept.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
@@ -223,6 +229,20 @@ impl Settings {
             Some(Value::List(models)) => models,
             Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => &[],
         }
+    }
+
+    /// The dialect that a provider with two of them is asked in by default. OpenAI's own server takes tools of current models through
+    /// the Responses API only; another server at `OPENAI_BASE_URL` is expected to know Chat Completions. Settings of
+    /// `[providers.openai-chat]` choose that dialect.
+    fn preferred<'a>(&self, known: &'a BuiltIn, environment: &Environment) -> &'a BuiltIn {
+        let is_set_up =
+            self.values.keys().any(|path| matches!(path.as_slice(), [table, name, _] if table == "providers" && name == CHAT));
+        if known.name != CHAT || is_set_up {
+            return known;
+        }
+        let is_own = self.base_url(CHAT, Some(known), environment).is_ok_and(|url| address::is_openai(&url));
+        let responses = BUILT_IN.iter().find(|other| is_own && other.name == RESPONSES);
+        responses.unwrap_or(known)
     }
 
     fn default_model<'a>(&'a self, known: &'a BuiltIn) -> &'a str {
@@ -317,7 +337,7 @@ fn api_named(name: &str) -> Option<Api> {
 
 /// `openai` and `openai-chat` are two languages of one provider.
 fn kept_as(provider: &str) -> &str {
-    if provider == "openai-chat" { "openai" } else { provider }
+    if provider == CHAT { RESPONSES } else { provider }
 }
 
 const OTHERWISE: &str = "or OPENAI_BASE_URL=http://localhost:11434/v1 for a local server, or see it work without one: `aye demo`";

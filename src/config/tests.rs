@@ -193,12 +193,12 @@ fn a_model_is_chosen_by_flag_then_configuration_then_environment() {
     for (toml, flag, pairs, expected) in [
         ("", None, &[anthropic][..], ("anthropic/claude-sonnet-5", Api::Anthropic, home, Some("ka"))),
         ("", None, &[openai, anthropic], ("anthropic/claude-sonnet-5", Api::Anthropic, home, Some("ka"))),
-        ("", None, &[openai], ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://api.openai.com/v1", Some("ko"))),
+        ("", None, &[openai], ("openai/gpt-5.5", Api::OpenAiResponses, "https://api.openai.com/v1", Some("ko"))),
         (
             "",
             None,
             &[openai, ("ANTHROPIC_BASE_URL", "https://left.over")],
-            ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://api.openai.com/v1", Some("ko")),
+            ("openai/gpt-5.5", Api::OpenAiResponses, "https://api.openai.com/v1", Some("ko")),
         ),
         (
             "",
@@ -244,6 +244,56 @@ fn a_model_is_chosen_by_flag_then_configuration_then_environment() {
 }
 
 #[test]
+fn openai_itself_is_asked_through_responses_and_other_servers_through_chat() {
+    let own = "https://api.openai.com/v1";
+    let key = ("OPENAI_API_KEY", "ko");
+    let mine = "[providers.openai]\nmodels = ['mine']\n";
+    let chat = "[providers.openai-chat]\napi = 'openai-chat'\n";
+    let elsewhere = "[providers.openai-chat]\nbase_url = 'https://models.example.com/v1'\n";
+    for (toml, flag, address, expected) in [
+        ("", None, None, ("openai/gpt-5.5", Api::OpenAiResponses, own)),
+        (mine, None, None, ("openai/mine", Api::OpenAiResponses, own)),
+        (chat, None, None, ("openai-chat/gpt-5.5", Api::OpenAiChat, own)),
+        (elsewhere, None, None, ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://models.example.com/v1")),
+        ("", Some("openai/x"), None, ("openai/x", Api::OpenAiResponses, own)),
+        ("", Some("openai-chat/x"), None, ("openai-chat/x", Api::OpenAiChat, own)),
+        ("", None, Some("https://api.openai.com/v1/"), ("openai/gpt-5.5", Api::OpenAiResponses, own)),
+        (
+            "",
+            None,
+            Some("https://API.OpenAI.com:443/v1"),
+            ("openai/gpt-5.5", Api::OpenAiResponses, "https://API.OpenAI.com:443/v1"),
+        ),
+        (
+            "",
+            None,
+            Some("https://eu.api.openai.com/v1"),
+            ("openai/gpt-5.5", Api::OpenAiResponses, "https://eu.api.openai.com/v1"),
+        ),
+        (
+            "",
+            None,
+            Some("https://api.openai.com.example.org/v1"),
+            ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://api.openai.com.example.org/v1"),
+        ),
+        (
+            "",
+            None,
+            Some("https://notapi.openai.com/v1"),
+            ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://notapi.openai.com/v1"),
+        ),
+        ("", None, Some("http://localhost:8080/v1"), ("openai-chat/gpt-5.5", Api::OpenAiChat, "http://localhost:8080/v1")),
+        ("", Some("openai/x"), Some("http://localhost:8080/v1"), ("openai/x", Api::OpenAiResponses, "http://localhost:8080/v1")),
+        (mine, None, Some("http://localhost:8080/v1"), ("openai-chat/gpt-5.5", Api::OpenAiChat, "http://localhost:8080/v1")),
+    ] {
+        let pairs: Vec<_> = [key].into_iter().chain(address.map(|url| ("OPENAI_BASE_URL", url))).collect();
+        let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(&pairs), &Credentials::none()).unwrap();
+        assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str()), expected, "{toml} {flag:?} {address:?}");
+        assert_eq!(choice.key.as_ref().map(Secret::reveal), Some("ko"));
+    }
+}
+
+#[test]
 fn providers_that_are_known_need_nothing_but_their_key() {
     for (flag, variable, api, address) in [
         ("openrouter/anthropic/claude-sonnet-5", "OPENROUTER_API_KEY", Api::OpenAiChat, "https://openrouter.ai/api/v1"),
@@ -283,7 +333,7 @@ fn a_key_that_is_kept_counts_where_the_environment_has_none() {
     let environment = [("OPENAI_API_KEY", "ko")];
     assert_eq!(choose("", Some("openai/x"), &environment), found("openai/x", KeyPlace::Environment, "ko"));
     assert_eq!(choose("", Some("openai-chat/x"), &[]), found("openai-chat/x", KeyPlace::File, "kept-key"));
-    assert_eq!(choose("", None, &[]), found("openai-chat/gpt-5.5", KeyPlace::File, "kept-key"));
+    assert_eq!(choose("", None, &[]), found("openai/gpt-5.5", KeyPlace::File, "kept-key"));
     assert_eq!(choose("", None, &[("ANTHROPIC_API_KEY", "ka")]).1, KeyPlace::Environment, "what is set goes first");
     assert_eq!(choose(MINE, Some("mine/m"), &[]), found("mine/m", KeyPlace::File, "mine-key"));
 }

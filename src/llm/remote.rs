@@ -208,6 +208,12 @@ impl Inner {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
         let complaint = Speaker::complaint(body);
+        if self.api == Api::OpenAiChat && of_request && chat::wants_responses(&complaint) {
+            // Leaving the tools out would make an agent that can do nothing.
+            error.failure.retryable = false;
+            error.failure.hint = chat::through_responses(&self.speaker);
+            return;
+        }
         let of_template = complaint.to_lowercase().contains(quirks::ROLES_MUST_ALTERNATE);
         if !(of_request || of_template) || (300..400).contains(&status) {
             return;

@@ -5,6 +5,8 @@ mod calls;
 mod request;
 mod wire;
 
+use super::fault::Speaker;
+
 pub(super) use answer::Reader;
 pub(super) use request::body;
 
@@ -12,6 +14,20 @@ pub(super) const PATH: &str = "/chat/completions";
 
 pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+}
+
+/// Whether a refusal says that the model is to be asked through the Responses API.
+pub(super) fn wants_responses(refusal: &str) -> bool {
+    refusal.contains("v1/responses")
+}
+
+/// What to do then.
+pub(super) fn through_responses(speaker: &Speaker) -> String {
+    let Speaker { provider, model, .. } = speaker;
+    if provider == "openai-chat" {
+        return format!("choose the model `openai/{model}`, which is asked through the Responses API");
+    }
+    format!("set `providers.{provider}.api = \"openai-responses\"` in config.toml")
 }
 
 #[cfg(test)]

@@ -253,3 +253,26 @@ async fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_of_al
     let sent: Vec<bool> = server.await.unwrap().iter().map(|request| request.contains("stream_options")).collect();
     assert_eq!(sent, [true, false, false, false]);
 }
+
+#[tokio::test]
+async fn a_model_that_wants_the_responses_api_is_not_asked_again_without_tools() {
+    let refusals = [
+        "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. Please use /v1/responses instead.",
+        "This model is only supported in v1/responses and not in v1/chat/completions.",
+    ];
+    let hints =
+        [("openai-chat", "choose the model `openai/m`"), ("gateway", "set `providers.gateway.api = \"openai-responses\"`")];
+    for refusal in refusals {
+        for (provider, hint) in hints {
+            for status in ["400 Bad Request", "404 Not Found"] {
+                let body = json!({"error": {"message": refusal, "type": "invalid_request_error"}}).to_string();
+                let reply = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                let (address, _server) = serve_all(vec![reply]).await;
+                let spec = ProviderSpec { name: provider.to_owned(), ..spec(Api::OpenAiChat, address, LONG) };
+                let error = connect(spec, "m").unwrap().stream(request()).next().await.unwrap().unwrap_err();
+                assert!(!error.failure.retryable && error.failure.hint.contains(hint), "{error:?}");
+                assert_eq!(error.failure.message, refusal);
+            }
+        }
+    }
+}
