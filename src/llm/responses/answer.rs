@@ -73,13 +73,22 @@ impl Reader {
         }
     }
 
-    /// The item that a piece belongs to. Their ids may change between events, their indexes do not.
+    /// The item that a piece belongs to. Their ids may change between events; a server that changes their indexes is told by the id,
+    /// or by the one item that was announced and has nothing yet.
     fn find(&self, told: &Told<'_>, slot: Slot) -> Option<usize> {
-        if let Some(index) = number(told.output_index) {
-            return self.items.iter().rposition(|item| item.index == index && item.takes(slot));
-        }
         let id = told.item_id.and_then(text_of).unwrap_or_default();
-        let named = self.items.iter().rposition(|item| !id.is_empty() && item.id() == id && item.takes(slot));
+        let named = |item: &Item| !id.is_empty() && item.id() == id && item.takes(slot);
+        if let Some(index) = number(told.output_index) {
+            let numbered = self.items.iter().rposition(|item| item.index == index && item.takes(slot));
+            return numbered.or_else(|| self.items.iter().rposition(|item| !item.done && named(item))).or_else(|| {
+                let mut empty = (0..self.items.len()).filter(|&at| {
+                    let item = &self.items[at];
+                    !item.done && item.takes(slot) && !item.has_text()
+                });
+                empty.next().filter(|_| empty.next().is_none())
+            });
+        }
+        let named = self.items.iter().rposition(named);
         named.or_else(|| self.items.iter().rposition(|item| !item.done && item.takes(slot)))
     }
 
@@ -96,27 +105,39 @@ impl Reader {
     /// An item is whole.
     fn finish(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
         let Some(map) = told.item.and_then(map_of) else { return };
-        let kind = Kind::of(&map);
-        let told_as = |field: &str| map.get(field).and_then(Value::as_str).unwrap_or_default();
-        // Even the id of a call may change until it is whole; then another one is another call.
-        let same = |item: &Item| {
-            let alike = item.kind == kind || (!item.done && item.is_call() && kind.is_call());
-            let ids = [item.call_id(), told_as("call_id")];
-            alike && (!item.done || ids[0] == ids[1] || ids.contains(&""))
-        };
-        let open = if let Some(index) = number(told.output_index) {
-            self.items.iter().rposition(|item| item.index == index && same(item))
-        } else {
-            let id = told_as("id");
-            let named = self.items.iter().rposition(|item| !id.is_empty() && item.id() == id && same(item));
-            named.or_else(|| self.items.iter().position(|item| !item.done && same(item)))
-        };
-        let at = open.unwrap_or_else(|| {
-            let index = number(told.output_index).unwrap_or_else(|| self.next_index());
-            self.items.push(Item::new(index, Map::new()));
+        let index = number(told.output_index);
+        let at = self.place_of(&map, index).unwrap_or_else(|| {
+            self.items.push(Item::new(index.unwrap_or_else(|| self.next_index()), Map::new()));
             self.items.len() - 1
         });
         self.items[at].finish(map, &mut self.said, deltas);
+    }
+
+    /// The item that came in pieces and is whole now. Its index, its id and the id of a call may all have changed until then, but not
+    /// all of them and the text.
+    fn place_of(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
+        let last = |wanted: &dyn Fn(&Item) -> bool| self.items.iter().rposition(wanted);
+        let kind = Kind::of(whole);
+        let told_as = |field: &str| whole.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (id, call_id) = (told_as("id"), told_as("call_id"));
+        let alike = |item: &Item| item.kind == kind || (!item.done && item.is_call() && kind.is_call());
+        // Even the id of a call may change until it is whole; then another one is another call.
+        let same = |item: &Item| {
+            let ids = [item.call_id(), call_id];
+            alike(item) && (!item.done || ids[0] == ids[1] || ids.contains(&""))
+        };
+        let numbered = |item: &Item| index == Some(item.index) && same(item);
+        let named = |item: &Item| {
+            let is_id = |known: &str, told: &str| !told.is_empty() && known == told;
+            same(item) && if call_id.is_empty() { is_id(item.id(), id) } else { is_id(item.call_id(), call_id) }
+        };
+        let open = |item: &Item| !item.done && alike(item);
+        last(&|item| numbered(item) && named(item) && (!item.done || item.begins(whole)))
+            .or_else(|| last(&|item| named(item) && (!item.done || index.is_none())))
+            .or_else(|| last(&|item| numbered(item) && item.begins(whole)))
+            .or_else(|| last(&|item| open(item) && item.has_text() && item.begins(whole)))
+            .or_else(|| last(&numbered))
+            .or_else(|| self.items.iter().position(|item| open(item) && (index.is_none() || !item.has_text())))
     }
 
     fn next_index(&self) -> u64 {
@@ -173,22 +194,38 @@ impl Reader {
     /// Items that never came whole, or never came, from the list at the end; those that did are as they came.
     fn complete_items(&mut self, output: &[&RawValue], deltas: &mut Deltas) {
         let more = output.len() > self.items.len();
+        let mut taken = vec![false; self.items.len()];
         for (index, raw) in (0..).zip(output) {
-            let at = self.items.iter().position(|item| item.index == index);
-            if at.is_some_and(|at| self.items[at].done) || (at.is_none() && !more) {
-                continue;
-            }
             let Some(map) = map_of(raw) else { continue };
-            match at {
-                Some(at) if self.items[at].kind == Kind::of(&map) => self.items[at].finish(map, &mut self.said, deltas),
-                Some(_) => {}
-                None => {
-                    let mut item = Item::new(index, Map::new());
-                    item.finish(map, &mut self.said, deltas);
-                    self.items.push(item);
+            let at = self.listed(&map, index, &taken);
+            if let Some(at) = at {
+                taken[at] = true;
+                if !self.items[at].done {
+                    self.items[at].finish(map, &mut self.said, deltas);
                 }
+            } else if more {
+                let mut item = Item::new(index, Map::new());
+                item.finish(map, &mut self.said, deltas);
+                self.items.push(item);
+                taken.push(true);
             }
         }
+    }
+
+    /// The item that an entry of the list at the end is: by its id, its place, or its text, whichever the server did not change.
+    fn listed(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
+        let kind = Kind::of(whole);
+        let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));
+        let told_as = |field: &str| whole.get(field).and_then(Value::as_str).filter(|told| !told.is_empty());
+        let (id, call_id) = (told_as("id"), told_as("call_id"));
+        let alike = |item: &Item| item.kind == kind || (item.is_call() && kind.is_call());
+        let named = |item: &Item| if call_id.is_some() { call_id == Some(item.call_id()) } else { id == Some(item.id()) };
+        let numbered = |item: &Item| item.index == index && alike(item);
+        first(&|item| numbered(item) && named(item))
+            .or_else(|| first(&|item| alike(item) && named(item)))
+            .or_else(|| first(&|item| numbered(item) && item.begins(whole)))
+            .or_else(|| first(&|item| alike(item) && item.has_text() && item.begins(whole)))
+            .or_else(|| first(&numbered))
     }
 }
 

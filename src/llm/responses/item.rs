@@ -45,6 +45,22 @@ pub enum Slot {
     Progress,
 }
 
+impl Slot {
+    /// Whether both hold text of one kind, whatever their numbers.
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// Logs that a whole text differs from the pieces before it; neither is written into the log.
+fn note_replaced(pieces: &str, whole: &str) {
+    tracing::warn!(
+        pieces = pieces.len(),
+        whole = whole.len(),
+        "the provider's final item differs from the text that it streamed: the final item replaces it"
+    );
+}
+
 pub struct Item {
     pub index: u64,
     pub kind: Kind,
@@ -53,11 +69,13 @@ pub struct Item {
     pub done: bool,
     /// In the order of arrival.
     pieces: Vec<(Slot, String)>,
+    /// The pieces whose whole text has come.
+    settled: Vec<Slot>,
 }
 
 impl Item {
     pub fn new(index: u64, map: Map<String, Value>) -> Self {
-        Self { index, kind: Kind::of(&map), map, done: false, pieces: Vec::new() }
+        Self { index, kind: Kind::of(&map), map, done: false, pieces: Vec::new(), settled: Vec::new() }
     }
 
     /// One that begins with a piece of it: its own beginning never came.
@@ -112,41 +130,80 @@ impl Item {
         });
         let begins = self.pieces[at].1.is_empty();
         self.pieces[at].1.push_str(piece);
-        match slot {
-            Slot::Text(_) => deltas.text(piece),
-            Slot::Summary(_) | Slot::Thought(_) if self.is_shown(slot) => said.think(piece, begins, deltas),
-            Slot::Summary(_) | Slot::Thought(_) => {}
-            Slot::Input | Slot::Progress => deltas.call(self.tool(), self.pieces[at].1.len()),
-        }
+        self.hand_on(slot, piece, begins, self.pieces[at].1.len(), said, deltas);
     }
 
-    /// The whole of what came in pieces. It counts where it differs, and what of it was not handed on yet is now.
+    /// Takes the whole text of one part. Text that was not handed on yet is handed on now; where the two differ, the whole text
+    /// replaces the pieces. A part may be numbered differently here than in its pieces.
     pub fn settle(&mut self, slot: Slot, whole: &str, said: &mut Said, deltas: &mut Deltas) {
         if self.done || whole.is_empty() {
             return;
         }
         let known = self.pieces.iter().rposition(|(known, _)| *known == slot);
-        let so_far = known.map_or("", |at| self.pieces[at].1.as_str());
-        if let Some(rest) = whole.strip_prefix(so_far) {
-            if !rest.is_empty() {
-                self.extend(slot, rest, said, deltas);
-            }
-        } else if let Some(at) = known {
+        let begins_whole = |at: &usize| whole.starts_with(&self.pieces[*at].1);
+        let is_open = |known: Slot| known.is_like(slot) && !self.settled.contains(&known);
+        let at = known.filter(begins_whole).or_else(|| {
+            let renumbered = self
+                .pieces
+                .iter()
+                .rposition(|(known, text)| is_open(*known) && !text.is_empty() && whole.starts_with(text.as_str()));
+            renumbered.or(known)
+        });
+        let like = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).count();
+        if like > 1 && whole.starts_with(&self.text_like(slot)) {
+            // One text for all parts until now.
+            let rest = whole[self.text_like(slot).len()..].to_owned();
+            let last = self.pieces.iter().rposition(|(known, _)| known.is_like(slot));
+            let last = last.map_or(slot, |at| self.pieces[at].0);
+            self.settled.push(slot);
+            return self.extend(last, &rest, said, deltas);
+        }
+        let Some(at) = at else {
+            self.settled.push(slot);
+            return self.extend(slot, whole, said, deltas);
+        };
+        let (slot, so_far) = &self.pieces[at];
+        let slot = *slot;
+        self.settled.push(slot);
+        if let Some(rest) = whole.strip_prefix(so_far.as_str()) {
+            let rest = rest.to_owned();
+            self.extend(slot, &rest, said, deltas);
+        } else {
+            note_replaced(so_far, whole);
             whole.clone_into(&mut self.pieces[at].1);
         }
     }
 
-    /// The whole item.
+    /// The text of all parts like this one, in their order.
+    fn text_like(&self, slot: Slot) -> String {
+        let mut like: Vec<_> = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).collect();
+        like.sort_by_key(|(slot, _)| *slot);
+        like.into_iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// Whether any text of it has come in pieces.
+    pub fn has_text(&self) -> bool {
+        self.pieces.iter().any(|(slot, text)| *slot != Slot::Progress && !text.is_empty())
+    }
+
+    /// Whether a whole item begins with what came of this one in pieces.
+    pub fn begins(&self, whole: &Map<String, Value>) -> bool {
+        let told = parts_of(Kind::of(whole), whole);
+        let pieces = self.pieces.iter().filter(|(slot, text)| *slot != Slot::Progress && !text.is_empty());
+        pieces.map(|(slot, _)| *slot).all(|slot| {
+            let whole: String = told.iter().filter(|(part, _)| part.is_like(slot)).map(|(_, text)| text.as_str()).collect();
+            whole.starts_with(&self.text_like(slot))
+        })
+    }
+
+    /// The whole item. Its parts may be numbered and divided differently than its pieces: their texts are compared as one.
     pub fn finish(&mut self, map: Map<String, Value>, said: &mut Said, deltas: &mut Deltas) {
         self.kind = Kind::of(&map);
         self.done = false;
         let mut told = parts_of(self.kind, &map);
         told.retain(|(_, whole)| !whole.is_empty());
-        for (slot, whole) in &told {
-            self.settle(*slot, whole, said, deltas);
-        }
         if !told.is_empty() {
-            self.pieces.retain(|(slot, _)| *slot == Slot::Progress || told.iter().any(|(known, _)| known == slot));
+            self.replace(told, said, deltas);
         }
         let had = std::mem::replace(&mut self.map, map);
         // A name that came at the start only is a name.
@@ -158,6 +215,54 @@ impl Item {
             }
         }
         self.done = true;
+    }
+
+    /// Puts the parts of the whole item in the place of the pieces, and hands on what these lack.
+    fn replace(&mut self, told: Vec<(Slot, String)>, said: &mut Said, deltas: &mut Deltas) {
+        let mut order: Vec<Slot> = Vec::new();
+        for slot in self.pieces.iter().chain(&told).map(|(slot, _)| *slot) {
+            if !order.iter().any(|known| known.is_like(slot)) {
+                order.push(slot);
+            }
+        }
+        // What came first is what is shown, here too.
+        let thinks = |slot: &Slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_));
+        if !self.pieces.iter().any(|(slot, _)| thinks(slot)) {
+            self.pieces.extend(order.iter().find(|slot| thinks(slot)).map(|first| (*first, String::new())));
+        }
+        for like in &order {
+            let parts: Vec<_> = told.iter().filter(|(slot, _)| slot.is_like(*like)).collect();
+            let whole: String = parts.iter().map(|(_, text)| text.as_str()).collect();
+            let so_far = self.text_like(*like);
+            if whole.starts_with(&so_far) {
+                let mut known = so_far.len();
+                for (slot, text) in parts {
+                    let start = known.min(text.len());
+                    known -= start;
+                    self.hand_on(*slot, &text[start..], start == 0, text.len(), said, deltas);
+                }
+            } else if !whole.is_empty() {
+                note_replaced(&so_far, &whole);
+            }
+        }
+        let mut pieces: Vec<_> = self.pieces.iter().filter(|(slot, _)| *slot == Slot::Progress).cloned().collect();
+        for like in order {
+            pieces.extend(told.iter().filter(|(slot, _)| slot.is_like(like)).cloned());
+        }
+        self.pieces = pieces;
+    }
+
+    /// A piece of a part that has `size` bytes with it.
+    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, size: usize, said: &mut Said, deltas: &mut Deltas) {
+        if piece.is_empty() {
+            return;
+        }
+        match slot {
+            Slot::Text(_) => deltas.text(piece),
+            Slot::Summary(_) | Slot::Thought(_) if self.is_shown(slot) => said.think(piece, begins, deltas),
+            Slot::Summary(_) | Slot::Thought(_) => {}
+            Slot::Input | Slot::Progress => deltas.call(self.tool(), size),
+        }
     }
 
     /// Of an item that tells its thinking twice, in summaries and in full, what came first is what is shown.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 mod answers;
+mod numbering;
 mod servers;
 
 /// An item as the reader keeps it.

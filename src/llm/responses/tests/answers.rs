@@ -2,40 +2,40 @@
 
 use super::*;
 
-async fn hear(events: &[Value]) -> (Vec<Delta>, Result<Completion, ModelError>) {
+pub(super) async fn hear(events: &[Value]) -> (Vec<Delta>, Result<Completion, ModelError>) {
     let stream: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     play(Reader::new(speaker()), vec![Bytes::from(stream.concat())]).await
 }
 
-async fn read(events: &[Value]) -> Completion {
+pub(super) async fn read(events: &[Value]) -> Completion {
     hear(events).await.1.unwrap()
 }
 
-fn added(index: u64, item: Value) -> Value {
+pub(super) fn added(index: u64, item: Value) -> Value {
     json!({"type": "response.output_item.added", "output_index": index, "item": item})
 }
 
-fn done(index: u64, item: Value) -> Value {
+pub(super) fn done(index: u64, item: Value) -> Value {
     json!({"type": "response.output_item.done", "output_index": index, "item": item})
 }
 
-fn delta(kind: &str, index: u64, delta: &str) -> Value {
+pub(super) fn delta(kind: &str, index: u64, delta: &str) -> Value {
     json!({"type": format!("response.{kind}.delta"), "output_index": index, "content_index": 0, "delta": delta})
 }
 
-fn completed(output: Value) -> Value {
+pub(super) fn completed(output: Value) -> Value {
     json!({"type": "response.completed", "response": {"status": "completed", "output": output}})
 }
 
-fn words(text: &str) -> Value {
+pub(super) fn words(text: &str) -> Value {
     json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
 }
 
-fn function(id: &str, arguments: &str) -> Value {
+pub(super) fn function(id: &str, arguments: &str) -> Value {
     json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": "Grep", "arguments": arguments})
 }
 
-fn calls(completion: &Completion) -> Vec<&ToolCall> {
+pub(super) fn calls(completion: &Completion) -> Vec<&ToolCall> {
     completion.content.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None }).collect()
 }
 
