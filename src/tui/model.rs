@@ -98,6 +98,8 @@ pub struct Policy {
     pub over: bool,
 }
 
+/// How long the strip shows a sentence.
+pub const SAID_MS: u64 = 6000;
 /// So long before its end a policy says so.
 const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
 /// And so long before it in the colour of a warning.
@@ -281,8 +283,8 @@ pub struct Keys {
     pub escaped: bool,
     /// The first of two Escapes that open the list of prompts to go back to.
     pub rested_escape: Option<u64>,
-    /// An empty draft met ctrl+c then.
-    pub quit_asked: Option<u64>,
+    /// The key that asked to quit, when, and whether that would have ended anything.
+    pub quit_asked: Option<(&'static str, u64, bool)>,
     /// When the `r` in the draft counts as a wish to ask again, unless more is typed.
     pub retry_at: Option<u64>,
     /// The same of the `r` or `c` while nothing can be saved.
@@ -411,7 +413,7 @@ impl Model {
     pub fn say(&mut self, words: impl Into<String>, now: u64) {
         let words = words.into();
         let named = self.keymap.sentence(Focus::Composer, &words).into_owned();
-        self.said = Some((named, now + 6000));
+        self.said = Some((named, now + SAID_MS));
         self.dirty = true;
     }
 

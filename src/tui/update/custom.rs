@@ -1,6 +1,6 @@
 //! Commands of one's own: Markdown files whose text becomes a prompt. Two come with aye.
 
-use super::keys::{is_ready, take};
+use super::keys::{is_ready, take, wait_for_session};
 use super::{menu, queue, servers, slash};
 use crate::protocol::CustomCommand;
 use crate::text;
@@ -46,7 +46,11 @@ pub fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &m
         model.say(format!("say what for: `/{} {hint}`", text::reveal_line(&command.name)), now);
         return true;
     }
-    if is_ready(model, now) {
+    if model.access.is_none() && !model.options.sets_up {
+        let prompt = command.expand(arguments);
+        take(model, now, effects);
+        wait_for_session(model, &prompt, now);
+    } else if is_ready(model, now) {
         let prompt = command.expand(arguments);
         // The history keeps what was typed.
         take(model, now, effects);

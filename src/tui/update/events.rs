@@ -8,9 +8,12 @@ use super::{
 use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
 use crate::tui::approval::{Left, Panel};
-use crate::tui::model::{Activity, Model, Policy};
+use crate::tui::model::{Activity, Model, Policy, SAID_MS};
 use crate::tui::reading::Reading;
 use crate::tui::transcript::{Card, CardState, Kind, Tone};
+
+/// How long a sentence of the strip can be read before an event may remove it.
+const READ_MS: u64 = 2000;
 
 /// A live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
@@ -352,6 +355,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.task.step = 0;
     model.task.goes_on = true;
     model.set_activity(Activity::Thinking, now);
+    super::keys::repeat_how_to_quit(model, now);
 }
 
 /// Nobody answered: the question is gone, and it counts as a no.
@@ -456,7 +460,17 @@ fn ended(model: &mut Model, now: u64) {
     model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);
     model.keys.last_escape = None;
-    model.said = None;
+    outdate_said(model, now);
+    super::keys::repeat_how_to_quit(model, now);
+}
+
+/// Removes what the strip says about a task that has ended. A sentence that has just appeared, such as the response to a key, stays
+/// until it can be read.
+fn outdate_said(model: &mut Model, now: u64) {
+    if let Some((_, until)) = &mut model.said {
+        *until = (*until).min((*until + READ_MS).saturating_sub(SAID_MS));
+    }
+    model.said.take_if(|(_, until)| *until <= now);
 }
 
 pub fn note(model: &mut Model, words: &str, tone: Tone) {

@@ -152,9 +152,7 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
         }
         None => {
             let text = take(model, now, effects);
-            let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
-            model.waiting_prompt = Some(before.unwrap_or_default() + &text);
-            model.say("starting: this is sent as soon as everything is loaded", now);
+            wait_for_session(model, &text, now);
         }
         Some(ModelAccess::ReadOnly { .. }) => {
             is_ready(model, now);
@@ -180,6 +178,13 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
             queue::send(model, text, steer, effects);
         }
     }
+}
+
+/// Keeps a prompt until there is a session, behind those that wait already.
+pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
+    let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
+    model.waiting_prompt = Some(before.unwrap_or_default() + text);
+    model.say("starting: this is sent as soon as everything is loaded", now);
 }
 
 /// Whether there is a session that hears, with a model or without.
@@ -291,11 +296,24 @@ fn left_open(model: &Model) -> Vec<String> {
 }
 
 /// Quits where that was asked for a moment ago; else says what it would end.
-fn ask_to_quit(model: &mut Model, key: &str, now: u64, effects: &mut Vec<Effect>) {
-    if model.keys.quit_asked.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
+fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
+    if model.keys.quit_asked.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
     }
-    model.keys.quit_asked = Some(now);
+    model.keys.quit_asked = Some((key, now, !left_open(model).is_empty()));
+    say_how_to_quit(model, key, now);
+}
+
+/// Shows how to quit once more, with what is open now: what was open changed right after the key that asked to quit.
+pub fn repeat_how_to_quit(model: &mut Model, now: u64) {
+    if let Some((key, at, true)) = model.keys.quit_asked
+        && now.saturating_sub(at) <= QUIT_MS
+    {
+        say_how_to_quit(model, key, now);
+    }
+}
+
+fn say_how_to_quit(model: &mut Model, key: &str, now: u64) {
     let open = left_open(model);
     let open = if open.is_empty() { String::new() } else { format!("{}: ", open.join(", ")) };
     model.say(format!("{open}{key} again to quit"), now);

@@ -403,6 +403,38 @@ fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
 }
 
 #[test]
+fn a_key_right_before_the_task_ends_is_still_acknowledged() {
+    let completed = || EventKind::TaskCompleted { text: String::new(), usage: Usage::default(), cost_usd: None, step_count: 1 };
+    // The first ctrl+c stops the task.
+    for (first, key) in [("<ctrl+d>", "ctrl+d"), ("<ctrl+c><ctrl+c>", "ctrl+c")] {
+        let words = format!("{key} again to quit");
+        let mut model = model(100, 24);
+        tell(&mut model, started("x"), 500);
+        play(&mut model, 1000, first);
+        tell(&mut model, completed(), 1010);
+        let screen = draw(&mut model, 1020);
+        assert!(screen.contains(&words) && !screen.contains("a task runs"), "{key}\n{screen}");
+        tell(&mut model, started("y"), 1030);
+        let screen = draw(&mut model, 1040);
+        assert!(screen.contains(&format!("a task runs: {words}")), "{key}\n{screen}");
+        tell(&mut model, completed(), 1050);
+        assert_eq!(play(&mut model, 1500, &format!("<{key}>")), ["quit", "exit Quit"], "{key}");
+    }
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 500);
+    play(&mut model, 1000, "/foo<enter>");
+    tell(&mut model, completed(), 1010);
+    assert!(draw(&mut model, 2900).contains("there is no `/foo`"), "it can be read");
+    update(&mut model, Msg::Time, 4000);
+    assert!(!draw(&mut model, 4000).contains("there is no `/foo`"), "it is about a task that has ended");
+    let mut model = self::model(100, 24);
+    tell(&mut model, started("x"), 500);
+    play(&mut model, 1000, "/foo<enter>");
+    tell(&mut model, completed(), 5000);
+    assert!(!draw(&mut model, 5010).contains("there is no `/foo`"), "it was there long enough");
+}
+
+#[test]
 fn what_was_typed_before_the_terminal_was_lent_is_kept_with_the_draft() {
     let mut model = model(80, 24);
     assert!(update(&mut model, Msg::TypedBefore(String::new()), 1000).is_empty() && model.save_draft_at.is_none());

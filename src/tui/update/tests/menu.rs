@@ -207,3 +207,14 @@ fn below_the_draft_stands_how_large_the_files_are_that_it_names() {
     play(&mut model, 5000, "<ctrl+u>");
     assert!(!draw(&mut model, 5100).contains("tokens ─"));
 }
+
+#[test]
+fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
+    let mut model = model(80, 24);
+    model.access = None;
+    let fix = CustomCommand::parse("fix".to_owned(), "fix.md".to_owned(), "Fix issue $1.").0;
+    crate::tui::update::custom::told(&mut model, vec![fix], Vec::new());
+    play(&mut model, 1000, "/fix 12<enter>");
+    assert_eq!(model.waiting_prompt.as_deref(), Some("Fix issue 12."));
+    assert!(model.composer.is_empty() && draw(&mut model, 1100).contains("starting: this is sent"));
+}
