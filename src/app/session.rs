@@ -399,7 +399,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         })
     };
     let (web, addresses, places, entries) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
-    let offers = policy.clone();
+    let (offers, seen) = (policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -422,6 +422,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         may_write: may(|target| Action::Write { target }),
         may_delete: may(|target| Action::Delete { target }),
         may_open: Arc::new(move |path| places.may_be_opened(path)),
+        may_show: Arc::new(move |path| seen.may_be_shown(path)),
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         text: text_tools(&place.settings.tools.text),

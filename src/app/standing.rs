@@ -6,7 +6,7 @@ use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{Probe, Tier, probe};
-use crate::tools::{Caches, GitOutside, Ground, Holding};
+use crate::tools::{Caches, GitOutside, Ground, Holding, Machine, Visible};
 use std::path::{Path, PathBuf};
 
 /// Where systems keep home directories.
@@ -45,9 +45,19 @@ impl Standing {
         let layers = upper_base.ok_or_else(why);
         let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
         never.extend(place.roots.iter().map(PathBuf::as_path));
-        let caches = Caches::find(&place.home, |name| place.environment.get(name).map(str::to_owned), &never);
+        let variable = |name: &str| place.environment.get(name).map(str::to_owned);
+        let caches = Caches::find(&place.home, variable, &never);
         let git = if trusted { GitOutside::find(&place.workspace) } else { GitOutside::default() };
-        Self { ground: Ground { tier, layers, caches, git }, missing, homes: other_homes(&place.home), home: place.home.clone() }
+        let homes = other_homes(&place.home);
+        // Where nothing holds a command nothing is hidden from it.
+        let visible = if tier == SandboxTier::Bare {
+            Visible::default()
+        } else {
+            let own = [data.as_path(), place.directories.config.as_path()];
+            Visible::find(&Machine { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
+        };
+        let ground = Ground { tier, layers, caches, git, visible };
+        Self { ground, missing, homes, home: place.home.clone() }
     }
 
     /// What a verdict may rely on.

@@ -163,7 +163,7 @@ impl Ready {
     fn new(layer: Layer, context: &Context) -> Self {
         let Layer { scope, mut bundle, file } = layer;
         if !scope.grants() {
-            restrain(&mut bundle);
+            restrain(&mut bundle, scope);
         }
         let compiled = |files: &Option<Files>| files.clone().map(|files| FileRules::new(files, scope, context));
         Self {
@@ -201,6 +201,11 @@ impl Ready {
         self.commands.append(&mut mine.commands);
         self.tools.append(&mut mine.tools);
         self.custom.append(&mut mine.custom);
+        // What one's own layer makes readable, and what it makes readable in this project.
+        let added = mine.bundle.shell.as_mut().and_then(|shell| shell.terms.readable_paths.take());
+        if let (Some(shell), Some(added)) = (&mut self.bundle.shell, added) {
+            shell.terms.readable_paths.get_or_insert_default().extend(added);
+        }
         for (files, added) in
             [(&mut self.read, &mut mine.read), (&mut self.write, &mut mine.write), (&mut self.delete, &mut mine.delete)]
         {
@@ -217,7 +222,7 @@ impl Ready {
 }
 
 /// Takes away what only a layer that grants may say.
-fn restrain(bundle: &mut Bundle) {
+fn restrain(bundle: &mut Bundle, scope: Scope) {
     bundle.session_id = None;
     // A question is headed by who may be believed.
     bundle.approval_rules.clear();
@@ -235,6 +240,9 @@ fn restrain(bundle: &mut Bundle) {
     if let Some(shell) = &mut bundle.shell {
         shell.approval_rule = None;
         shell.terms.writable_paths = None;
+        if scope != Scope::Mine {
+            shell.terms.readable_paths = None;
+        }
         for rule in &mut shell.rules {
             rule.any_args = rule.exact;
         }

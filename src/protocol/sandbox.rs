@@ -45,6 +45,8 @@ pub enum Outside {
     Network,
     /// Writing at this place and below it.
     Write { path: String },
+    /// Reading this place and what is below it.
+    Read { path: String },
 }
 
 impl fmt::Display for Outside {
@@ -53,6 +55,7 @@ impl fmt::Display for Outside {
             Self::Host { host, port } => write!(f, "{host}:{port}"),
             Self::Network => f.write_str("the network"),
             Self::Write { path } => write!(f, "writing `{path}`"),
+            Self::Read { path } => write!(f, "reading `{path}`"),
         }
     }
 }

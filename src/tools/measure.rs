@@ -26,6 +26,7 @@ fn settings(workspace: &Path) -> Settings {
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
         may_open: Arc::new(|_| true),
+        may_show: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
         text: TextTools::default(),

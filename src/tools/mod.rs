@@ -52,6 +52,7 @@ pub use shell::confine::{Ground, Holding};
 pub use shell::git_places::GitOutside;
 pub use shell::launch::ServerLauncher;
 pub use shell::preview::Recovered;
+pub use shell::visible::{Machine, Visible};
 pub use text::TextTools;
 pub use tool::Settings;
 #[cfg(feature = "fuzzing")]

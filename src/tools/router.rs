@@ -405,6 +405,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
 fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
         Outside::Write { path } => (settings.may_open)(Path::new(path)),
+        Outside::Read { path } => (settings.may_show)(Path::new(path)),
         Outside::Host { .. } | Outside::Network => true,
     });
     if opens.is_empty() {
@@ -416,7 +417,7 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     };
     let fetch = |opened: &Outside| match opened {
         Outside::Host { host, port } => Some(Action::Fetch { url: network::address(host, *port), method: "CONNECT".to_owned() }),
-        Outside::Network | Outside::Write { .. } => None,
+        Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
     };
     actions.extend(opens.iter().filter_map(fetch));
     let words = opens.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -64,6 +64,8 @@ pub struct Settings {
     pub may_delete: MayTouch,
     /// Whether the person may be asked to let one command write at this real path outside the workspace.
     pub may_open: MayTouch,
+    /// Whether the user may be asked to let a command read this real path outside the workspace.
+    pub may_show: MayTouch,
     /// Whether a path may be relative to the workspace.
     pub relative_paths: bool,
     /// Whether a path may lead through links; where it leads is judged either way.

@@ -117,6 +117,7 @@ impl Bundle {
         let bundle = Self::parse(text, name)?;
         let rules = |stated: &&Stated| match stated.section.as_str() {
             "" => matches!(stated.key.as_str(), "schema_version" | "bundle_version"),
+            "capabilities.\"Shell.Exec\"" if stated.key == "readable_paths" => true,
             section => section.starts_with("capabilities.") && stated.key == "rules",
         };
         match bundle.stated.iter().find(|stated| !rules(stated)) {

@@ -71,6 +71,8 @@ pub struct Terms {
     pub max_output_bytes: Option<u64>,
     /// More places that a command in the sandbox may write.
     pub writable_paths: Option<Vec<Pattern>>,
+    /// More places that a command in the sandbox may read.
+    pub readable_paths: Option<Vec<Pattern>>,
 }
 
 /// What holds where no layer says anything.
@@ -78,8 +80,17 @@ const LIMITS: Limits = Limits { processes: Some(512), memory_mb: Some(8192), fil
 const OUTPUT_BYTES: u64 = 102_400;
 
 impl Terms {
-    pub const KEYS: [&str; 8] =
-        ["sandbox", "network", "preview", "writable_paths", "cache", "limits", "max_output_bytes", "environment"];
+    pub const KEYS: [&str; 9] = [
+        "sandbox",
+        "network",
+        "preview",
+        "writable_paths",
+        "readable_paths",
+        "cache",
+        "limits",
+        "max_output_bytes",
+        "environment",
+    ];
 
     pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
         let sandboxes = [
@@ -97,6 +108,7 @@ impl Terms {
             limits: section.section("limits")?.map_or(Ok(Limits::default()), |limits| Limits::read(&limits))?,
             max_output_bytes: section.number("max_output_bytes")?,
             writable_paths: patterns(section, "writable_paths")?,
+            readable_paths: patterns(section, "readable_paths")?,
         })
     }
 
@@ -107,13 +119,6 @@ impl Terms {
             (Some(one), Some(other)) => Some(one.and(other)),
             (one, other) => one.or_else(|| other.clone()),
         };
-        let writable_paths = match (self.writable_paths, &other.writable_paths) {
-            (Some(one), Some(other)) => {
-                let both = |pattern: &Pattern| other.iter().any(|other| other.text == pattern.text);
-                Some(one.into_iter().filter(both).collect())
-            }
-            (one, other) => one.or_else(|| other.clone()),
-        };
         Self {
             sandbox: least(self.sandbox, other.sandbox),
             network: least(self.network, other.network),
@@ -122,7 +127,8 @@ impl Terms {
             environment,
             limits: self.limits.and(other.limits),
             max_output_bytes: least(self.max_output_bytes, other.max_output_bytes),
-            writable_paths,
+            writable_paths: both(self.writable_paths, other.writable_paths.as_ref()),
+            readable_paths: both(self.readable_paths, other.readable_paths.as_ref()),
         }
     }
 
@@ -138,7 +144,19 @@ impl Terms {
             limits: self.limits.or(LIMITS),
             max_output_bytes: self.max_output_bytes.or(Some(OUTPUT_BYTES)),
             writable_paths: Some(self.writable_paths.unwrap_or_default()),
+            readable_paths: Some(self.readable_paths.unwrap_or_default()),
         }
+    }
+}
+
+/// The patterns that both lists have.
+fn both(one: Option<Vec<Pattern>>, other: Option<&Vec<Pattern>>) -> Option<Vec<Pattern>> {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            let in_other = |pattern: &Pattern| other.iter().any(|other| other.text == pattern.text);
+            Some(one.into_iter().filter(in_other).collect())
+        }
+        (one, other) => one.or_else(|| other.cloned()),
     }
 }
 

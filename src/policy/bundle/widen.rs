@@ -16,6 +16,7 @@ const OPENING: &[(&str, &str)] = &[
     ("File.Write", "unprotected_paths"),
     ("File.Delete", "unprotected_paths"),
     ("Shell.Exec", "writable_paths"),
+    ("Shell.Exec", "readable_paths"),
     ("Network.Http", "allowed_private_hosts"),
 ];
 

@@ -29,6 +29,8 @@ pub struct Held {
     pub read_only: Vec<PathBuf>,
     /// Read only where it exists.
     pub read_only_if_there: Vec<PathBuf>,
+    /// More places that are seen, outside the workspace: what the policy names for commands or for reading.
+    pub readable: Vec<PathBuf>,
     /// What no command sees.
     pub hidden: Vec<PathBuf>,
     /// What exists and has a protected name or is meant by a glob.
@@ -121,6 +123,7 @@ impl Enforcer {
                 ));
             }
         }
+        let readable = self.readable(&mut unheld);
         unique(&mut unheld);
         unique(&mut hidden);
         unique(&mut read_only);
@@ -138,6 +141,7 @@ impl Enforcer {
             written,
             writable,
             reopened,
+            readable,
             read_only,
             hidden,
             marks,
@@ -169,6 +173,22 @@ impl Enforcer {
         let all = places.clone();
         places.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
         places
+    }
+
+    /// What is seen outside the workspace because `readable_paths`, or every `allowed_paths` of File.Read, names it.
+    fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
+        let context = &self.context;
+        let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
+        for (_, glob) in named.globs() {
+            unheld.push(format!("`readable_paths`: a sandbox shows places, not globs; `{glob}` shows nothing"));
+        }
+        let lists = || self.layers.iter().filter_map(|layer| layer.read.as_ref()?.allowed.as_ref());
+        let starts = lists().flat_map(|list| list.literal().chain(list.globs().map(|(start, _)| start)));
+        let by_reading = starts.filter(|place| lists().all(|list| list.covers(place)));
+        let mut readable: Vec<PathBuf> = named.literal().chain(by_reading).map(Path::to_owned).collect();
+        readable.retain(|place| !context.in_workspace(place) && !context.is_own(place));
+        unique(&mut readable);
+        readable
     }
 
     /// What layers block or deny, for one capability.

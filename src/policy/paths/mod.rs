@@ -1,5 +1,6 @@
 //! Which paths a pattern reaches and which places are protected from every bundle.
 
+mod credentials;
 mod macos;
 mod names;
 mod protected;
@@ -8,8 +9,8 @@ mod tests;
 mod windows;
 
 pub use protected::{
-    PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_protected_name, of_the_machine, protected,
-    start_up_places,
+    PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_in_other_home, is_protected_name, of_the_machine,
+    protected, start_up_places,
 };
 
 use super::bundle::Pattern;

@@ -1,6 +1,7 @@
 //! Places that decide what other programs run, and places that hold credentials: shut whatever a bundle allows.
 
 use super::Context;
+use super::credentials::CREDENTIALS;
 use super::names::{fold_name, is_short_for};
 use std::path::{Component, Path, PathBuf};
 
@@ -69,52 +70,6 @@ const START_UP: &[&str] = &[
     ".config/systemd",
     ".config/powershell",
     "library/launchagents",
-];
-
-/// What lets its holder in, in a home directory.
-const CREDENTIALS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/doctl",
-    ".config/rclone",
-    ".config/op",
-    ".config/containers/auth.json",
-    ".config/git/credentials",
-    ".kube",
-    ".docker/config.json",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".my.cnf",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".m2/settings.xml",
-    ".gradle/gradle.properties",
-    ".terraform.d/credentials.tfrc.json",
-    ".terraformrc",
-    ".vault-token",
-    ".s3cfg",
-    ".boto",
-    ".oci",
-    ".aliyun",
-    ".password-store",
-    ".local/share/keyrings",
-    ".cache/huggingface/token",
-    ".huggingface/token",
-    ".claude/.credentials.json",
-    ".claude.json",
-    ".codex/auth.json",
-    ".gemini/oauth_creds.json",
-    "library/keychains",
 ];
 
 /// A place that is not written, deleted or moved, and whether a bundle may open it.
@@ -249,6 +204,12 @@ fn home_of(path: &Path) -> Option<PathBuf> {
     Some(path.components().take(Path::new(above).components().count() + names).collect())
 }
 
+/// Whether a path lies in the home directory of somebody else, in which nobody works.
+pub fn is_in_other_home(path: &Path, context: &Context) -> bool {
+    let works_in = |home: &Path| context.home == home || context.roots.iter().any(|root| root.starts_with(home));
+    home_of(path).is_some_and(|home| !works_in(&home))
+}
+
 /// Where systems keep home directories, and how many names below that one is.
 const ABOVE_HOMES: [(&str, usize); 4] = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
 
@@ -259,7 +220,7 @@ fn place(path: &Path, skipped: usize, name: &str) -> PathBuf {
 
 fn starts_with(folded: &[String], entry: &str) -> bool {
     let mut names = folded.iter();
-    entry.split('/').all(|wanted| names.next().is_some_and(|name| name == wanted))
+    entry.split('/').all(|wanted| names.next().is_some_and(|name| wanted.eq_ignore_ascii_case(name)))
 }
 
 /// The names of a path, folded.

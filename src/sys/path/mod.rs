@@ -7,8 +7,8 @@ mod tests;
 
 pub use facts::{Facts, Sort, facts};
 pub use open::{
-    Identity, WithoutLinks, entries, identity, is_without_links, may_write, met_a_link, open_directory, open_file, open_parent,
-    read_link,
+    Identity, WithoutLinks, entries, identity, is_without_links, may_read, may_write, met_a_link, open_directory, open_file,
+    open_parent, read_link,
 };
 pub(super) use open::{open_below, pass_below};
 

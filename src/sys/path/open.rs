@@ -135,6 +135,11 @@ pub fn may_write(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
+/// Whether this process could read it.
+pub fn may_read(real: &Path) -> bool {
+    nix::unistd::access(real, nix::unistd::AccessFlags::R_OK).is_ok()
+}
+
 /// What the link at `real` says; the way to it is free of links.
 pub fn read_link(real: &Path) -> io::Result<OsString> {
     let (directory, name) = open_parent(real)?;

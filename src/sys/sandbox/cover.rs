@@ -2,10 +2,10 @@
 //! looked up again through what the command may change.
 
 use super::devices;
-use super::filter::{end_before_others, limit_process_ids};
+use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
 use super::layout::{Layout, Seat, around};
 use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
-use super::{Confinement, Layered, View, why};
+use super::{Confinement, Layered, ResourceLimits, View, why};
 use crate::sys::path::{hold_name, hold_place};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -15,10 +15,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// How much of the memory all of the command's own directories may take together.
-const OWN_SIZE: &str = "25%";
-/// For directories that hold only directories.
-const EMPTY_SIZE: &str = "1m";
+/// How much of the machine's memory all of the command's own directories may take together.
+const OWN_SHARE: u64 = 4;
+/// For directories that hold only directories, in bytes.
+const EMPTY_SIZE: u64 = 1 << 20;
+/// What of a command's memory limit is for System V shared memory; the rest is for its own directories.
+const SHARED_MEMORY_SHARE: u64 = 4;
 /// The file in the empty file system that stands for every hidden one, and the directory for those that stay empty.
 const NOTHING: &str = "nothing";
 const NOBODY: &str = "nobody";
@@ -49,7 +51,8 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&Seat::Writable) { 0 } else { READ_ONLY };
     mount::limit(&root, everywhere, Reach::Below).map_err(during("making everything else read-only"))?;
     let furnished = pieces.keys().filter_map(|path| path.ancestors().skip(1).find(|above| pieces.contains_key(above)));
-    let furnished: Vec<_> = furnished.chain(links.iter().filter_map(|(link, _)| link.parent())).map(Path::to_owned).collect();
+    let around_links = links.iter().filter_map(|(link, _)| link.ancestors().skip(1).find(|above| pieces.contains_key(above)));
+    let furnished: Vec<_> = furnished.chain(around_links).map(Path::to_owned).collect();
     for path in furnished {
         if let Some(piece) = pieces.get_mut(path.as_path()) {
             piece.furnished = true;
@@ -57,7 +60,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     }
     // All modes here are meant as they are said.
     let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
-    let ground = Ground::new().map_err(during("an empty directory"))?;
+    let ground = Ground::new(own_size(&confinement.limits)).map_err(during("an empty directory"))?;
     ground.furnish(layout, &pieces, links)?;
     nix::sys::stat::umask(umask);
     for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
@@ -75,6 +78,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     let nothing = ground.nothing().map_err(during("an empty file"))?;
     let processes = devices::show_processes().map_err(|error| why::no_processes(&error))?;
     limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
+    limit_shared_memory(confinement.limits.memory_bytes.map(|bytes| bytes / SHARED_MEMORY_SHARE));
     end_before_others();
     devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
     std::env::set_current_dir("/").map_err(during("`/`"))?;
@@ -103,9 +107,14 @@ fn take(
     let place = match hold_for(seat, path) {
         Ok(place) => Some(place),
         Err(error) => match (seat, error.raw_os_error().map(Errno::from_raw)) {
-            (Seat::Own, Some(Errno::ENOENT)) if around.is_some_and(Seat::is_blank) => None,
+            (Seat::Own | Seat::Substitute(_), Some(Errno::ENOENT | Errno::ENOTDIR)) if around.is_some_and(Seat::is_blank) => None,
             (Seat::Terminals, _) => None,
-            (Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Device, Some(Errno::ENOENT | Errno::ENOTDIR)) => {
+            (
+                Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Substitute(_) | Seat::Device,
+                Some(Errno::ENOENT | Errno::ENOTDIR),
+            ) => return Ok(None),
+            // Only shown: it was removed, replaced or closed since it was found.
+            (Seat::Fixed, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::ELOOP)) if !is_root(confinement, path) => {
                 return Ok(None);
             }
             (Seat::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
@@ -122,6 +131,12 @@ fn take(
     let mount = match (&place, seat) {
         (_, Seat::Own | Seat::Empty) => None,
         (_, Seat::Terminals) => Some(devices::terminals().map_err(during("its own terminals"))?),
+        (_, Seat::Substitute(number)) => {
+            let content = hold_place(&confinement.substitutes[number].content).map_err(during(path.display()))?;
+            let mount = shown(&content, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?;
+            layers.push(content);
+            Some(mount)
+        }
         (None, _) => return Ok(None),
         (Some(_), Seat::Device) => {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -145,6 +160,11 @@ fn take(
 /// What is protected may be a link: it is mounted on itself, and so can neither be removed nor made to lead elsewhere.
 fn hold_for(seat: Seat, path: &Path) -> io::Result<File> {
     if matches!(seat, Seat::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
+}
+
+/// Whether a command works there: that it is missing is an error.
+fn is_root(confinement: &Confinement, path: &Path) -> bool {
+    confinement.roots.iter().any(|root| root == path)
 }
 
 fn is_missing(error: &io::Error) -> bool {
@@ -172,6 +192,14 @@ pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> 
     Ok(mount)
 }
 
+/// Bytes that `/tmp`, `/dev/shm` and the other directories of its own may take: with shared memory no more than the memory limit.
+fn own_size(limits: &ResourceLimits) -> u64 {
+    let machine = nix::sys::sysinfo::sysinfo().map_or(u64::MAX, |info| info.ram_total()) / OWN_SHARE;
+    let limit = limits.memory_bytes.map(|bytes| (bytes - bytes / SHARED_MEMORY_SHARE).saturating_sub(EMPTY_SIZE));
+    // The kernel takes 0 for "no limit".
+    machine.min(limit.unwrap_or(u64::MAX)).max(EMPTY_SIZE)
+}
+
 /// Where the empty directories come from: one file system for those that may be written, one for the others. Each has a
 /// directory in it for each place it covers, in which the places below are made that something will stand at.
 struct Ground {
@@ -180,10 +208,10 @@ struct Ground {
 }
 
 impl Ground {
-    fn new() -> io::Result<Self> {
+    fn new(own_size: u64) -> io::Result<Self> {
         let limits = NO_SETUID | NO_DEVICES;
-        let own = mount::make(c"tmpfs", &[("size", OWN_SIZE), ("mode", "0755")], limits)?;
-        let empty = mount::make(c"tmpfs", &[("size", EMPTY_SIZE), ("mode", "0755")], limits)?;
+        let make = |bytes: u64| mount::make(c"tmpfs", &[("size", &bytes.to_string()), ("mode", "0755")], limits);
+        let (own, empty) = (make(own_size)?, make(EMPTY_SIZE)?);
         // Older kernels clone only what is attached somewhere; both are covered again.
         let somewhere = hold_place(Path::new("/dev"))?;
         mount::attach(&own, &somewhere)?;
@@ -218,9 +246,11 @@ impl Ground {
             }
         }
         for (link, to) in links {
-            let Some((parent, name)) = link.parent().zip(link.file_name()) else { continue };
-            if let Some(directory) = directories.get(parent).filter(|directory| !directory.join(name).exists()) {
-                symlink(to, directory.join(name)).map_err(during(link.display()))?;
+            let Some(above) = link.ancestors().skip(1).find(|above| pieces.contains_key(above)) else { continue };
+            let Some((directory, name)) = directories.get(above).zip(link.strip_prefix(above).ok()) else { continue };
+            let made = directory.join(name);
+            if made.symlink_metadata().is_err() {
+                made.parent().map_or(Ok(()), directories_to).and_then(|()| symlink(to, &made)).map_err(during(link.display()))?;
             }
         }
         Ok(())

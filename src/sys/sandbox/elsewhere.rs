@@ -12,11 +12,6 @@ const SEATBELT: &str = "/usr/bin/sandbox-exec";
 pub(in crate::sys) const PROBE: &str = "probe";
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// No commands run in layers here.
-pub fn left_bases(_data_directory: &Path) -> Vec<PathBuf> {
-    Vec::new()
-}
-
 /// Says what there is to hold commands with: rules on paths, or nothing.
 pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
     #[cfg(target_os = "macos")]
@@ -31,6 +26,11 @@ pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Pro
 /// Where views of dead processes could lie: there are none.
 pub fn left_bases(_data_directory: &Path) -> Vec<PathBuf> {
     Vec::new()
+}
+
+/// Rules on paths refuse all sockets.
+pub fn is_served(_path: &Path) -> bool {
+    true
 }
 
 /// Nobody asks here.

@@ -43,7 +43,8 @@ pub(in crate::sys) struct Inside {
 
 /// Forks into the namespaces that `confinement` needs. This process must have one thread.
 pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
-    let (built_in, links) = built_in();
+    let (built_in, mut links) = built_in();
+    links.extend(confinement.links.iter().cloned());
     let mut layout = lay_out(confinement, &built_in)?;
     let reserved = reserve(&mut layout)?;
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());

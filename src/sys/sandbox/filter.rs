@@ -10,7 +10,7 @@ mod tests;
 
 pub use self::landlock::version as landlock_version;
 use super::{Confinement, Strength};
-pub use limits::{end_before_others, limit_process_ids, limits_process_ids};
+pub use limits::{end_before_others, limit_process_ids, limit_shared_memory, limits_process_ids};
 use nix::sys::prctl;
 pub use seccomp::available as has_seccomp;
 use std::io;

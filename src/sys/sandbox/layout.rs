@@ -25,6 +25,8 @@ pub(super) enum Seat {
     Root(usize),
     /// The cache of this number under its layer.
     Cache(usize),
+    /// The content of the substitute of this number, which can be written.
+    Substitute(usize),
 }
 
 impl Seat {
@@ -74,6 +76,9 @@ pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<L
     for (number, cache) in confinement.caches.iter().enumerate() {
         wishes.add([&cache.directory], |wish| wish.cache = Some(number));
     }
+    for (number, substitute) in confinement.substitutes.iter().enumerate() {
+        wishes.add([&substitute.directory], |wish| wish.substitute = Some(number));
+    }
     let mut layout = Layout::new();
     for (path, wish) in wishes.0 {
         if wish.root.is_some() && wish.hidden {
@@ -109,6 +114,7 @@ struct Wish {
     terminals: bool,
     writable: bool,
     cache: Option<usize>,
+    substitute: Option<usize>,
     root: Option<usize>,
     read_only: bool,
     reopened: bool,
@@ -119,7 +125,7 @@ impl Wish {
     /// What it comes to below `around`; nothing where it makes no difference.
     fn seat(&self, around: Option<Seat>, view: &View) -> Option<Seat> {
         let blank = around.is_some_and(Seat::is_blank);
-        let layered = matches!(around, Some(Seat::Root(_) | Seat::Cache(_)));
+        let layered = matches!(around, Some(Seat::Root(_) | Seat::Cache(_) | Seat::Substitute(_)));
         let in_writable = matches!(around, Some(Seat::Writable | Seat::Guarded { in_writable: true }));
         let guarded = self.read_only && !self.reopened;
         if self.device {
@@ -141,6 +147,13 @@ impl Wish {
         }
         if let Some(number) = self.cache {
             return Some(Seat::Cache(number));
+        }
+        if let Some(number) = self.substitute {
+            return Some(Seat::Substitute(number));
+        }
+        // A cache in it is written for real, or read.
+        if matches!(around, Some(Seat::Substitute(_))) && (self.writable || self.shown) {
+            return Some(if self.writable { Seat::Writable } else { Seat::Fixed });
         }
         // What becomes of a layer is looked at before it is kept.
         if layered && !self.socket {

@@ -36,7 +36,7 @@ mod why;
 #[cfg(not(target_os = "linux"))]
 pub(in crate::sys) use elsewhere::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{left_bases, probe};
+pub use elsewhere::{is_served, left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use enter::{Side, enter, fork_into, map_own};
 pub use kernel::{Kernel, UserNamespaces};
@@ -46,6 +46,8 @@ pub(in crate::sys) use probe::{PROBE, answer_probe};
 pub use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use room::{LOOK_EVERY, Room};
+#[cfg(target_os = "linux")]
+pub use sockets::is_served;
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -73,8 +75,8 @@ pub enum Tier {
 
 /// How one command is held. All paths are absolute and real; nothing here is looked up again.
 ///
-/// All of the file system can be read but what is hidden; nothing of it can be written but what is named. `/tmp` is the
-/// command's own, and so are `/dev` and the processes it sees.
+/// A command reads the file system but what is `hidden`, and of that what is `shown`. It writes only what is named. It has
+/// its own `/tmp` and `/dev`, and sees only its own processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     pub strength: Strength,
@@ -91,8 +93,12 @@ pub struct Confinement {
     pub hidden: Vec<PathBuf>,
     /// Files and directories in those, and in a `/tmp` of the command's own, that are seen as they are.
     pub shown: Vec<PathBuf>,
+    /// Symlinks in hidden places that are seen all the same, and their targets.
+    pub links: Vec<(PathBuf, PathBuf)>,
     /// Directories of package managers: read as they are, written to a copy.
     pub caches: Vec<Layered>,
+    /// Directories in hidden places that show the content of another directory, and write it.
+    pub substitutes: Vec<Substitute>,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
 }
@@ -109,7 +115,9 @@ impl Confinement {
             reopened: Vec::new(),
             hidden: Vec::new(),
             shown: Vec::new(),
+            links: Vec::new(),
             caches: Vec::new(),
+            substitutes: Vec::new(),
             network: NetworkAccess::Proxied,
             limits: ResourceLimits::default(),
         }
@@ -144,6 +152,15 @@ pub struct Layered {
     /// Existing and private directories on one file system, outside of every place that the command may see.
     pub upper: PathBuf,
     pub work: PathBuf,
+}
+
+/// A private directory that a command sees, and writes, at another path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Substitute {
+    /// Where it is seen.
+    pub directory: PathBuf,
+    /// What is seen there. It holds a directory for each cache that is mounted below.
+    pub content: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -96,7 +96,9 @@ mod tests {
             reopened: vec![PathBuf::from("/Users/ada/.local/project/.git/hooks/mine")],
             hidden: vec![PathBuf::from("/Users/ada/.local"), PathBuf::from("/Users/ada/.local/project/deep/.env")],
             shown: Vec::new(),
+            links: Vec::new(),
             caches: Vec::new(),
+            substitutes: Vec::new(),
             network: NetworkAccess::Proxied,
             limits: ResourceLimits::default(),
         }

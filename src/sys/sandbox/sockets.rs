@@ -1,10 +1,15 @@
 //! Sockets with a place in the file system: whoever may write there can talk to who listens, whatever namespaces hold them.
 
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, openat};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use nix::sys::stat::Mode;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where something listens now, by real path.
 pub(super) fn served() -> Vec<PathBuf> {
@@ -25,6 +30,18 @@ fn working_directories() -> BTreeSet<PathBuf> {
     numbered.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok()).collect()
 }
 
+/// Whether a program listens at this path, in whatever namespaces it runs. What cannot be found out is taken for served.
+pub fn is_served(path: &Path) -> bool {
+    // Asked with the wrong type, the kernel says that it is wrong, and the program hears nothing of it.
+    let asked = || -> nix::Result<()> {
+        let place = openat(AT_FDCWD, path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?;
+        let address = UnixAddr::new(format!("/proc/self/fd/{}", place.as_raw_fd()).as_str())?;
+        let datagrams = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+        connect(datagrams.as_raw_fd(), &address)
+    };
+    !matches!(asked(), Err(Errno::ECONNREFUSED | Errno::ENOENT | Errno::ENOTDIR))
+}
+
 fn is_socket(path: &PathBuf) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
@@ -43,6 +60,20 @@ fn path_of(line: &[u8]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_is_served_as_long_as_somebody_listens() {
+        let directory = tempfile::tempdir().unwrap();
+        let (stream, datagram, left) = (directory.path().join("s"), directory.path().join("d"), directory.path().join("l"));
+        let listener = std::os::unix::net::UnixListener::bind(&stream).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let receiver = std::os::unix::net::UnixDatagram::bind(&datagram).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+        assert_eq!([&stream, &datagram, &left].map(|path| is_served(path)), [true, true, false]);
+        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody was asked");
+        drop((listener, receiver));
+        assert_eq!([&stream, &datagram].map(|path| is_served(path)), [false, false]);
+    }
 
     #[test]
     fn a_socket_is_named_by_the_rest_of_its_line() {

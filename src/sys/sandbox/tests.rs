@@ -412,6 +412,69 @@ async fn a_program_never_becomes_its_owner_for_others() {
 }
 
 #[tokio::test]
+async fn a_program_never_becomes_its_group_for_others() {
+    let ground = Ground::new();
+    let set_id = "touch f d; chmod g+s f; chmod 2755 f; chmod 6755 f; install -m 2755 /bin/true g; umask 0; \
+                  perl -e 'use Fcntl; sysopen(F, \"i\", O_CREAT | O_RDWR, 02755)'; chmod g=u f; chmod 755 f; ls f";
+    let text = output(set_id, ground.confinement()).await;
+    assert!(text.contains("Operation not permitted") && text.ends_with("f\n"), "{text}");
+    for entry in fs::read_dir(ground.workspace()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().mode() & 0o6000, 0, "{:?}", entry.path());
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_keeps_in_memory_is_within_its_limit() {
+    const LIMIT: u64 = 64 << 20;
+    let ground = Ground::new();
+    let limits = ResourceLimits { memory_bytes: Some(LIMIT), ..ResourceLimits::default() };
+    let confinement = || Confinement { limits, ..ground.confinement() };
+    let text = output("stat -f -c '%b %S' /tmp /dev/shm", confinement()).await;
+    let sizes = text.lines().map(|line| line.split(' ').map(|number| number.parse::<u64>().unwrap()).product::<u64>());
+    assert!(sizes.clone().count() == 2 && sizes.into_iter().all(|bytes| bytes < LIMIT), "{text}");
+    let text =
+        output("head -c 40M /dev/zero > /tmp/a; head -c 40M /dev/zero > /dev/shm/b; du -sc -B1 /tmp /dev/shm", confinement())
+            .await;
+    let total: u64 = text.lines().last().and_then(|line| line.split('\t').next()?.parse().ok()).unwrap();
+    assert!(text.contains("No space left") && total <= LIMIT, "{text}");
+    // System V shared memory has the rest.
+    let script = "perl -MIPC::SysV=IPC_PRIVATE,IPC_CREAT -e 'my $sum = 0; for (1..100) { shmget(IPC_PRIVATE, 1 << 20, \
+                  IPC_CREAT | 0600) // last; $sum += 1 << 20 } print \"sum $sum\\n\"'";
+    let text = output(script, confinement()).await;
+    if let Some(sum) = text.lines().find_map(|line| line.strip_prefix("sum ")) {
+        assert!(sum.parse::<u64>().unwrap() <= LIMIT / 4, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_directory_shows_links_and_content_of_another_directory() {
+    let ground = Ground::new();
+    ground.file("home/tools/v1/bin/x", "x");
+    ground.file("home/secret", "secret");
+    ground.file("own/cache/seen", "own");
+    ground.file("home/.cache/pip/real", "real");
+    ground.file("home/.cache/browser", "secret");
+    fs::create_dir(ground.path("own/cache/pip")).unwrap();
+    let confinement = Confinement {
+        hidden: vec![ground.path("home")],
+        shown: vec![ground.path("home/tools/v1"), ground.path("home/.cache/pip"), ground.path("home/gone")],
+        links: vec![(ground.path("home/tools/current"), "v1".into()), (ground.path("home/tools/v1/none"), "v1".into())],
+        substitutes: vec![Substitute { directory: ground.path("home/.cache"), content: ground.path("own/cache") }],
+        ..ground.confinement()
+    };
+    let line = format!(
+        "cd {}; cat tools/current/bin/x; ls -A . .cache; echo new > .cache/new; echo no > tools/v1/no; cat secret",
+        ground.path("home").display()
+    );
+    let text = output(&line, confinement).await;
+    assert!(text.starts_with("x.:\n.cache\ntools\n\n.cache:\npip\nseen\n"), "{text}");
+    assert!(text.ends_with("secret: No such file or directory\n"), "{text}");
+    assert_eq!(fs::read_to_string(ground.path("own/cache/new")).unwrap(), "new\n");
+    assert!(!ground.path("home/tools/v1/no").exists() && !ground.path("home/.cache/new").exists());
+}
+
+#[tokio::test]
 async fn a_protected_link_can_neither_be_removed_nor_turned() {
     let ground = Ground::new();
     ground.file("workspace/real", "kept");

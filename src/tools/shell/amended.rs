@@ -24,7 +24,7 @@ pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &
 fn is_network(opened: &Outside) -> bool {
     match opened {
         Outside::Host { .. } | Outside::Network => true,
-        Outside::Write { .. } => false,
+        Outside::Write { .. } | Outside::Read { .. } => false,
     }
 }
 

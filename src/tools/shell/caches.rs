@@ -3,7 +3,7 @@
 
 use super::command_run::beside;
 use crate::sys::layer;
-use crate::sys::sandbox::Layered;
+use crate::sys::sandbox::{Layered, Substitute};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Variables that name such a directory, what of it is meant, and where it is in the home directory without them.
 const KNOWN: &[(&str, &str, &str)] = &[
-    ("XDG_CACHE_HOME", "", ".cache"),
     ("CARGO_HOME", "registry", ".cargo/registry"),
     ("CARGO_HOME", "git", ".cargo/git"),
     ("npm_config_cache", "", ".npm"),
@@ -22,7 +21,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("PIP_CACHE_DIR", "", ""),
     ("UV_CACHE_DIR", "", ""),
     ("YARN_CACHE_FOLDER", "", ""),
-    ("GRADLE_USER_HOME", "caches", ".gradle/caches"),
+    ("GRADLE_USER_HOME", "", ".gradle"),
     ("", "", ".m2/repository"),
     ("", "", ".ivy2/cache"),
     ("NUGET_PACKAGES", "", ".nuget/packages"),
@@ -32,6 +31,78 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("", "", ".composer/cache"),
     ("PUB_CACHE", "", ".pub-cache"),
     ("", "", ".cabal/packages"),
+];
+/// Where programs keep what they can make or fetch again. What else lies there, of browsers and mail, is hidden: commands
+/// have a directory of their own in its place, in which these are seen.
+const CACHE_HOME: (&str, &str) = ("XDG_CACHE_HOME", ".cache");
+/// Directories in it that build tools share with commands.
+const IN_CACHE_HOME: &[&str] = &[
+    "Cypress",
+    "Homebrew",
+    "JuliaLang",
+    "R",
+    "act",
+    "bazel",
+    "bazelisk",
+    "black",
+    "bun",
+    "cabal",
+    "ccache",
+    "clangd",
+    "composer",
+    "conan",
+    "coursier",
+    "deno",
+    "dotnet",
+    "electron",
+    "electron-builder",
+    "esbuild",
+    "fontconfig",
+    "go-build",
+    "golangci-lint",
+    "gopls",
+    "hatch",
+    "hex",
+    "huggingface",
+    "matplotlib",
+    "mesa_shader_cache",
+    "meson",
+    "mise",
+    "ms-playwright",
+    "mypy",
+    "nim",
+    "nix",
+    "node",
+    "node-gyp",
+    "nvim-treesitter",
+    "org.swift.swiftpm",
+    "pdm",
+    "phpstan",
+    "pip",
+    "pip-tools",
+    "pnpm",
+    "pre-commit",
+    "prisma",
+    "puppeteer",
+    "pylint",
+    "pypoetry",
+    "pytype",
+    "rattler",
+    "rebar3",
+    "ruff",
+    "sccache",
+    "selenium",
+    "staticcheck",
+    "swift-package-manager",
+    "torch",
+    "trunk",
+    "turbo",
+    "typescript",
+    "uv",
+    "vcpkg",
+    "virtualenv",
+    "yarn",
+    "zig",
 ];
 /// Files with which cargo keeps two of itself apart; with what they hold nothing can be done.
 const LOCKS: &[(&str, &str, &str)] = &[
@@ -56,6 +127,8 @@ pub(super) const ONCE: &str = "once-";
 pub struct Caches {
     pub(in crate::tools) directories: Vec<PathBuf>,
     pub(in crate::tools) locks: Vec<PathBuf>,
+    /// The directory of all programs' caches, whether it exists or not.
+    pub(in crate::tools) home: Option<PathBuf>,
 }
 
 impl Caches {
@@ -68,13 +141,39 @@ impl Caches {
             named.or(at_home)?.canonicalize().ok()
         };
         let fits = |place: &PathBuf| place.parent().is_some() && !never.iter().any(|never| never.starts_with(place));
-        let mut found: Vec<PathBuf> = KNOWN.iter().filter_map(place).filter(|place| place.is_dir()).filter(fits).collect();
+        let (name, at_home) = CACHE_HOME;
+        let cache_home =
+            variable(name).map(PathBuf::from).filter(|named| named.is_absolute()).unwrap_or_else(|| home.join(at_home));
+        let cache_home = cache_home.canonicalize().unwrap_or(cache_home);
+        let shared = IN_CACHE_HOME.iter().filter_map(|name| cache_home.join(name).canonicalize().ok());
+        let known = KNOWN.iter().filter_map(place).chain(shared);
+        let mut found: Vec<PathBuf> = known.filter(|place| place.is_dir()).filter(fits).collect();
         found.sort();
         found.dedup();
         let all = found.clone();
         found.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
         let locks = LOCKS.iter().filter_map(place).filter(|lock| lock.is_file()).collect();
-        Self { directories: found, locks }
+        // In another cache it is that one's.
+        let cache_home = Some(cache_home).filter(fits).filter(|home| !found.iter().any(|cache| home.starts_with(cache)));
+        Self { directories: found, locks, home: cache_home }
+    }
+
+    /// The directory of all programs' caches as commands see it, with `content` in it. Makes the directories in that on which
+    /// caches are mounted; a command may have put something else there.
+    pub(in crate::tools) fn substitute(&self, content: PathBuf) -> io::Result<Option<Substitute>> {
+        let Some(home) = &self.home else { return Ok(None) };
+        private(&content)?;
+        for below in self.directories.iter().filter_map(|cache| cache.strip_prefix(home).ok()) {
+            let mut point = content.clone();
+            for name in below {
+                point.push(name);
+                if point.symlink_metadata().is_ok_and(|data| !data.is_dir()) {
+                    std::fs::remove_file(&point)?;
+                }
+                private(&point)?;
+            }
+        }
+        Ok(Some(Substitute { directory: home.clone(), content }))
     }
 }
 
@@ -82,6 +181,7 @@ impl Caches {
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Leases {
     pub layers: Vec<Layered>,
+    pub substitutes: Vec<Substitute>,
     held: Vec<Lease>,
 }
 
@@ -108,7 +208,8 @@ impl Leases {
     /// A layer for each cache, below `base`: the one that is kept for this workspace, or, where another command has that, one
     /// that is thrown away. A cache that can have none is read-only. What a command of one workspace put there is never seen
     /// by those of another: it would be run there.
-    pub(in crate::tools) fn take(base: &Path, caches: &[PathBuf], roots: &[PathBuf]) -> Self {
+    /// `layered` is false where the caches themselves are written.
+    pub(in crate::tools) fn take(base: &Path, caches: &Caches, layered: bool, roots: &[PathBuf]) -> Self {
         static SWEPT: Once = Once::new();
         let layers = base.join(LAYERS);
         let mut leases = Self::default();
@@ -117,8 +218,20 @@ impl Leases {
             return leases;
         }
         SWEPT.call_once(|| sweep(&layers));
-        for cache in caches {
-            match lease(&layers, cache, roots) {
+        let substitute = |home: &PathBuf| -> io::Result<(Option<Substitute>, Lease)> {
+            let (directory, lease) = lease(&layers, home, roots)?;
+            Ok((caches.substitute(directory.join("upper"))?, lease))
+        };
+        match caches.home.as_ref().map(substitute).transpose() {
+            Ok(Some((substitute, lease))) => {
+                leases.substitutes.extend(substitute);
+                leases.held.push(lease);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "commands have no directory for caches of their own"),
+        }
+        for cache in caches.directories.iter().filter(|_| layered) {
+            match lease(&layers, cache, roots).and_then(|(directory, lease)| Ok((layer_in(&directory, cache)?, lease))) {
                 Ok((layer, lease)) => {
                     leases.layers.push(layer);
                     leases.held.push(lease);
@@ -130,7 +243,8 @@ impl Leases {
     }
 }
 
-fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(Layered, Lease)> {
+/// A private directory for a cache, locked.
+fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(PathBuf, Lease)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut name = blake3::Hasher::new();
     // No path has a NUL in it.
@@ -143,15 +257,15 @@ fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(Layered,
     if let Some(lock) = locked(&directory)? {
         // When it was last used says which is given up first.
         let _ = lock.set_modified(std::time::SystemTime::now());
-        return Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: None }));
+        return Ok((directory, Lease { lock: Some(lock), thrown_away: None }));
     }
     let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     private(&directory)?;
     let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has its layer"))?;
-    Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: Some(directory) }))
+    Ok((directory.clone(), Lease { lock: Some(lock), thrown_away: Some(directory) }))
 }
 
-fn layered(directory: &Path, cache: &Path) -> io::Result<Layered> {
+fn layer_in(directory: &Path, cache: &Path) -> io::Result<Layered> {
     let (upper, work) = (directory.join("upper"), directory.join("work"));
     private(&upper)?;
     private(&work)?;
@@ -199,7 +313,8 @@ mod tests {
     fn home() -> (tempfile::TempDir, PathBuf) {
         let tree = tempfile::tempdir().expect("a directory");
         let home = tree.path().canonicalize().expect("real");
-        for directory in [".cargo/registry", ".cache/pip", ".npm", "own/cargo/registry", "own/go-build", "work"] {
+        let caches = [".cargo/registry", ".cache/pip", ".cache/mozilla", ".npm", "own/cargo/registry", "own/go-build", "work"];
+        for directory in caches {
             std::fs::create_dir_all(home.join(directory)).expect("made");
         }
         std::fs::write(home.join(".cargo/.package-cache"), "").expect("written");
@@ -211,7 +326,8 @@ mod tests {
         let (_tree, home) = home();
         let work = home.join("work");
         let found = Caches::find(&home, |_| None, &[&home, &work]);
-        assert_eq!(found.directories, [".cache", ".cargo/registry", ".npm"].map(|name| home.join(name)));
+        assert_eq!(found.directories, [".cache/pip", ".cargo/registry", ".npm"].map(|name| home.join(name)));
+        assert_eq!(found.home, Some(home.join(".cache")));
         assert_eq!(found.locks, [home.join(".cargo/.package-cache")]);
         let named = |name: &str| match name {
             "CARGO_HOME" => Some(home.join("own/cargo").display().to_string()),
@@ -223,29 +339,44 @@ mod tests {
         };
         let found = Caches::find(&home, named, &[&home, &work]);
         assert_eq!(found.directories, [".npm", "own/cargo/registry", "own/go-build"].map(|name| home.join(name)));
+        assert_eq!(found.home, None);
     }
 
     #[test]
     fn two_commands_at_once_never_share_a_layer() {
         let (tree, home) = home();
-        let (base, cache) = (tree.path().join("data"), [home.join(".npm")]);
+        let (base, cache) = (tree.path().join("data"), Caches { directories: vec![home.join(".npm")], ..Caches::default() });
         let roots = [home.join("work")];
-        let first = Leases::take(&base, &cache, &roots);
-        let second = Leases::take(&base, &cache, &roots);
+        let first = Leases::take(&base, &cache, true, &roots);
+        let second = Leases::take(&base, &cache, true, &roots);
         assert_ne!(first.layers[0].upper, second.layers[0].upper);
         let (kept, thrown_away) = (first.layers[0].upper.clone(), second.layers[0].upper.clone());
         std::fs::create_dir_all(thrown_away.join("a/b")).expect("made");
         std::fs::set_permissions(thrown_away.join("a"), std::fs::Permissions::from_mode(0o500)).expect("set");
         drop((first, second));
         assert!(kept.is_dir() && !thrown_away.exists());
-        assert_eq!(Leases::take(&base, &cache, &roots).layers[0].upper, kept);
+        assert_eq!(Leases::take(&base, &cache, true, &roots).layers[0].upper, kept);
+    }
+
+    #[test]
+    fn the_cache_directory_has_a_place_for_each_cache_whatever_a_command_put_there() {
+        let (tree, home) = home();
+        let (base, caches) = (tree.path().join("data"), Caches::find(&home, |_| None, &[&home]));
+        let take = || Leases::take(&base, &caches, true, &[home.join("work")]);
+        let content = take().substitutes[0].content.clone();
+        assert!(content.join("pip").is_dir() && !content.join("mozilla").exists());
+        std::fs::remove_dir(content.join("pip")).expect("removed");
+        std::os::unix::fs::symlink("/etc", content.join("pip")).expect("linked");
+        let again = take();
+        assert_eq!((&again.substitutes[0].content, &again.substitutes[0].directory), (&content, &home.join(".cache")));
+        assert!(content.join("pip").symlink_metadata().expect("there").is_dir());
     }
 
     #[test]
     fn what_one_workspace_put_in_a_cache_is_in_no_cache_of_another() {
         let (tree, home) = home();
-        let (base, cache) = (tree.path().join("data"), [home.join(".npm")]);
-        let layer = |root: &str| Leases::take(&base, &cache, &[home.join(root)]).layers[0].upper.clone();
+        let (base, cache) = (tree.path().join("data"), Caches { directories: vec![home.join(".npm")], ..Caches::default() });
+        let layer = |root: &str| Leases::take(&base, &cache, true, &[home.join(root)]).layers[0].upper.clone();
         assert_eq!(layer("work"), layer("work"));
         assert_ne!(layer("work"), layer("own"));
     }

@@ -3,9 +3,10 @@
 use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git_places::{GitOutside, Opened, take_away};
 use super::survey::{Found, Survey};
-use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, git_writes};
+use super::visible::Visible;
+use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, changes_nothing, git_writes};
 use crate::protocol::{Outside, SandboxTier};
-use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View};
+use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View, is_served};
 use crate::tools::paths::listed;
 use crate::tools::tool::Settings;
 use std::ffi::OsString;
@@ -33,6 +34,8 @@ pub struct Holding {
     pub hidden: Vec<PathBuf>,
     /// What of that, and of what each command has an own of, is seen all the same.
     pub shown: Vec<PathBuf>,
+    /// What is hidden by default, and what of it is seen.
+    pub visible: Visible,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
     /// Where commands are previewed, or why they are not.
@@ -66,6 +69,7 @@ pub struct Ground {
     pub caches: Caches,
     /// Only of a project that nothing waits for a yes of.
     pub git: GitOutside,
+    pub visible: Visible,
 }
 
 impl Holding {
@@ -81,6 +85,7 @@ impl Holding {
             reopened: Vec::new(),
             hidden: Vec::new(),
             shown: Vec::new(),
+            visible: Visible::default(),
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
             previews: Err("the sandbox is off".to_owned()),
@@ -104,7 +109,13 @@ impl Holding {
         if !writes {
             writable.extend(held.written);
         }
-        let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks));
+        let mut visible = ground.visible;
+        ground.caches.directories.iter().chain(&ground.caches.locks).for_each(|cache| visible.show(cache));
+        held.readable.iter().for_each(|place| visible.grant(place));
+        let searched = visible.shown.iter().chain(&writable).cloned().chain(SEARCHED.iter().map(PathBuf::from)).collect();
+        let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks, searched));
+        let mut hidden = held.hidden;
+        hidden.extend(visible.hidden.iter().chain(&visible.masked).cloned());
         Self {
             tier: ground.tier,
             writes,
@@ -113,8 +124,9 @@ impl Holding {
             read_only: held.read_only,
             read_only_if_there: held.read_only_if_there,
             reopened: held.reopened,
-            hidden: held.hidden,
-            shown: Vec::new(),
+            hidden,
+            shown: visible.shown.iter().cloned().collect(),
+            visible,
             network: match held.network {
                 Network::Deny => NetworkAccess::Proxied,
                 Network::Allow => NetworkAccess::Open,
@@ -188,7 +200,7 @@ impl Holding {
         format!("sandbox on: {tier} · net {network}")
     }
 
-    /// For a question: `on: reads all, writes ~/src/greeter and a /tmp of its own, no other process · network off`.
+    /// For an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a /tmp of its own, …`.
     pub fn words(&self, home: &Path) -> String {
         let for_people = |path: &PathBuf| match path.strip_prefix(home) {
             Ok(below) if home.parent().is_some() => Path::new("~").join(below).display().to_string(),
@@ -210,11 +222,17 @@ impl Holding {
             (_, SandboxTier::Guarded | SandboxTier::Preview) => {
                 let writes = if places.is_empty() { "only".to_owned() } else { format!("{} and", places.join(", ")) };
                 let network = if self.network == NetworkAccess::Proxied { "off" } else { "OPEN" };
-                format!("on: reads all, writes {writes} a /tmp of its own, no other process · network {network}")
+                format!(
+                    "on: reads the workspace, programs and caches, writes {writes} a /tmp of its own, no other process · network \
+                     {network}"
+                )
             }
         }
     }
 }
+
+/// System directories in which programs may listen that are no part of the system.
+const SEARCHED: [&str; 2] = ["/opt", "/usr/local"];
 
 fn megabytes(count: u64) -> u64 {
     count.saturating_mul(1 << 20)
@@ -225,12 +243,14 @@ fn megabytes(count: u64) -> u64 {
 pub(in crate::tools) struct Wanted {
     pub opens: Vec<Outside>,
     pub git: GitWrites,
+    /// It only reads, and so sees nothing of the repository around the workspace.
+    pub reads: bool,
 }
 
 impl Wanted {
     /// Of a line that may run.
     pub(in crate::tools) fn by(line: &str, opens: Vec<Outside>) -> Self {
-        Self { opens, git: git_writes(line) }
+        Self { opens, git: git_writes(line), reads: changes_nothing(line) && !line.contains("git") }
     }
 }
 
@@ -275,13 +295,13 @@ impl Settings {
             hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), survey.now()));
         }
         if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite {
-            match (holding.cache, &holding.layers) {
-                (Cache::Inherit, _) => confinement.writable.extend(holding.caches.directories.iter().cloned()),
-                (Cache::Private, Some(base)) => {
-                    hold.leases = Leases::take(base, &holding.caches.directories, &holding.roots);
-                    confinement.caches.clone_from(&hold.leases.layers);
-                }
-                (Cache::Private, None) => {}
+            if holding.cache == Cache::Inherit {
+                confinement.writable.extend(holding.caches.directories.iter().cloned());
+            }
+            if let Some(base) = &holding.layers {
+                hold.leases = Leases::take(base, &holding.caches, holding.cache == Cache::Private, &holding.roots);
+                confinement.caches.clone_from(&hold.leases.layers);
+                confinement.substitutes.clone_from(&hold.leases.substitutes);
             }
             confinement.writable.extend(holding.caches.locks.iter().cloned());
         }
@@ -317,7 +337,11 @@ impl Settings {
         let opened = self.opened(wanted);
         let writable = wanted.opens.iter().filter_map(|opened| match opened {
             Outside::Write { path } => Some(PathBuf::from(path)),
-            Outside::Host { .. } | Outside::Network => None,
+            Outside::Host { .. } | Outside::Network | Outside::Read { .. } => None,
+        });
+        let readable = wanted.opens.iter().filter_map(|opened| match opened {
+            Outside::Read { path } => Some(PathBuf::from(path)),
+            Outside::Host { .. } | Outside::Network | Outside::Write { .. } => None,
         });
         let found = holding.survey.as_ref().map(|survey| survey.now()).unwrap_or_default();
         let shut = |place: &&PathBuf| {
@@ -331,6 +355,13 @@ impl Settings {
         read_only.extend(opened.read_only);
         let mut hidden = real(&holding.hidden, Missing::LeftOut);
         hidden.extend(found.hidden.iter().cloned());
+        // Whoever serves a socket listens in all namespaces.
+        hidden.extend(found.sockets.iter().filter(|socket| is_served(socket)).cloned());
+        let mut shown = holding.shown.clone();
+        shown.extend(readable);
+        if !wanted.reads {
+            shown.extend(holding.visible.around.iter().cloned());
+        }
         let sorted = |mut places: Vec<PathBuf>| {
             places.sort();
             places.dedup();
@@ -344,8 +375,10 @@ impl Settings {
             read_only: sorted(read_only),
             reopened: holding.reopened.clone(),
             hidden: sorted(hidden),
-            shown: real(&holding.shown, Missing::LeftOut),
+            shown: sorted(real(&shown, Missing::LeftOut)),
+            links: holding.visible.links.iter().cloned().collect(),
             caches: Vec::new(),
+            substitutes: Vec::new(),
             network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { holding.network },
             limits: holding.limits,
         };

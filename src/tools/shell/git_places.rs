@@ -55,6 +55,11 @@ impl GitOutside {
         Self { directories: directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect() }
     }
 
+    /// Where they are.
+    pub(in crate::tools) fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+
     /// What a command that is opened all of it may write.
     pub(in crate::tools) fn opened(&self) -> Opened {
         let mut opened = Opened::default();

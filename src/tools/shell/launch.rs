@@ -10,7 +10,7 @@ use crate::protocol::Outside;
 use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
 use crate::tools::tool::Settings;
 use futures_util::FutureExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,7 @@ impl Launcher for ServerLauncher {
         let settings = self.settings();
         async move {
             let opens = if program.network { vec![Outside::Network] } else { Vec::new() };
+            let settings = Arc::new(seeing(&settings, &program));
             let (holding, wanted) = (Arc::clone(&settings), Wanted { opens, ..Wanted::default() });
             let hold = off_thread(move || holding.hold(&wanted)).await.map_err(|error| error.message)?;
             let spec = spec(program, &hold, &settings)?;
@@ -49,6 +50,26 @@ impl Launcher for ServerLauncher {
         }
         .boxed()
     }
+}
+
+/// The settings for a server, which sees where it runs and what its command names: a script with what lies beside it.
+fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
+    let mut seeing = settings.clone();
+    let start = program.directory.as_ref().map_or_else(|| settings.workspace.clone(), |said| settings.workspace.join(said));
+    let named = program.argv.iter().filter(|word| word.contains('/') && !word.contains('\0')).map(|word| start.join(word));
+    let mut visible = seeing.holding.visible.clone();
+    for place in std::iter::once(start.clone()).chain(named) {
+        visible.show(&place);
+        let real = place.canonicalize().ok().filter(|real| real.is_file());
+        // Beside a file in a directory such as `~/.config` lie settings of other programs.
+        let is_plain = |directory: &&Path| directory.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."));
+        if let Some(beside) = real.as_deref().and_then(Path::parent).filter(is_plain) {
+            visible.show(beside);
+        }
+    }
+    seeing.holding.shown = visible.shown.iter().cloned().chain(seeing.holding.shown).collect();
+    seeing.holding.visible = visible;
+    seeing
 }
 
 fn spec(program: ServerProgram, hold: &Hold, settings: &Settings) -> Result<Spec, String> {

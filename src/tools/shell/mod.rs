@@ -18,3 +18,4 @@ pub(in crate::tools) mod preview;
 pub(in crate::tools) mod run_command;
 pub(in crate::tools) mod run_files;
 pub(in crate::tools) mod survey;
+pub(in crate::tools) mod visible;

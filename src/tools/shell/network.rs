@@ -33,7 +33,7 @@ impl Settings {
     pub(in crate::tools) fn proxy(&self, opens: &[Outside]) -> Proxy {
         let servers = opens.iter().filter_map(|opened| match opened {
             Outside::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| named(&to)),
-            Outside::Network | Outside::Write { .. } => None,
+            Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
         });
         let gate = Opened {
             may_fetch: Arc::clone(&self.may_fetch),

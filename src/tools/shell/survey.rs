@@ -4,7 +4,7 @@
 use crate::policy::{Kept, Marks};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -15,6 +15,10 @@ const MOST_ENTRIES: usize = 200_000;
 const MOST_PLACES: usize = 1_000;
 /// In these programs keep what others made, and far too much of it.
 const SKIPPED: &[&str] = &["node_modules", "target"];
+/// Entries of those, and of other places that commands see, that are looked at for sockets alone.
+const MOST_ENTRIES_ASIDE: usize = 20_000;
+/// Sockets that are found.
+const MOST_SOCKETS: usize = 256;
 /// In a larger workspace nobody waits after a command for what appeared in it.
 const LOOKED_AT_AGAIN: usize = 20_000;
 /// What was found earlier than this is looked for again while a command runs.
@@ -29,6 +33,8 @@ pub(in crate::tools) struct Found {
     pub read_only: Vec<PathBuf>,
     /// The `.git` of repositories.
     pub repositories: Vec<PathBuf>,
+    /// Sockets, whether anybody listens there or not.
+    pub sockets: Vec<PathBuf>,
     /// Why this is not all.
     pub cut: Option<String>,
     /// How many entries were looked at.
@@ -40,6 +46,8 @@ pub(in crate::tools) struct Found {
 pub(in crate::tools) struct Survey {
     roots: Vec<PathBuf>,
     marks: Marks,
+    /// Places outside the workspace that are looked through for sockets.
+    aside: Vec<PathBuf>,
     latest: RwLock<Option<(Instant, Arc<Found>)>>,
     /// Held by who walks.
     walking: Mutex<Seen>,
@@ -54,8 +62,11 @@ struct Listed {
     stamp: Stamp,
     entries: usize,
     kept: Vec<Mark>,
+    sockets: Vec<OsString>,
     /// Directories in it to go on with.
     below: Vec<OsString>,
+    /// Directories in it that are looked through for sockets alone.
+    aside: Vec<OsString>,
 }
 
 /// Changes with every name that is made, removed or replaced in a directory; nobody can set it back.
@@ -74,8 +85,8 @@ struct Mark {
 }
 
 impl Survey {
-    pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: Marks) -> Arc<Self> {
-        Arc::new(Self { roots, marks, latest: RwLock::default(), walking: Mutex::default() })
+    pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: Marks, aside: Vec<PathBuf>) -> Arc<Self> {
+        Arc::new(Self { roots, marks, aside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
     /// What is known; waits only where nothing is known yet. What is old is looked for again beside it.
@@ -119,16 +130,47 @@ impl Survey {
     }
 
     fn walk_now(&self, seen: &mut Seen) -> Arc<Found> {
-        let found = Arc::new(walk(&self.roots, &self.marks, MOST_ENTRIES, seen));
+        let found = Arc::new(walk(&self.roots, &self.marks, &self.aside, MOST_ENTRIES, seen));
         *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&found)));
         found
     }
 }
 
 /// Directories near the top first, so that what is left out lies deep. `seen` is what the last walk saw, and then what this one did.
-fn walk(roots: &[PathBuf], marks: &Marks, most: usize, seen: &mut Seen) -> Found {
-    let mut found = Found::default();
+fn walk(roots: &[PathBuf], marks: &Marks, aside: &[PathBuf], most: usize, seen: &mut Seen) -> Found {
     let mut before = std::mem::take(seen);
+    let mut aside: VecDeque<PathBuf> = aside.iter().cloned().collect();
+    let mut found = walk_roots(roots, marks, most, &mut before, seen, &mut aside);
+    let nothing = Marks::default();
+    let mut entries = 0;
+    while let Some(directory) = aside.pop_front().filter(|_| entries < MOST_ENTRIES_ASIDE) {
+        let known = before.remove(&directory);
+        let Some(listed) = listed(&directory, known, &nothing, MOST_ENTRIES_ASIDE - entries) else { continue };
+        entries += listed.entries;
+        keep_sockets(&mut found, &directory, &listed);
+        aside.extend(listed.below.iter().chain(&listed.aside).map(|name| directory.join(name)));
+        if listed.is_settled() {
+            seen.insert(directory, listed);
+        }
+    }
+    found
+}
+
+fn keep_sockets(found: &mut Found, directory: &Path, listed: &Listed) {
+    let room = MOST_SOCKETS.saturating_sub(found.sockets.len());
+    found.sockets.extend(listed.sockets.iter().take(room).map(|name| directory.join(name)));
+}
+
+/// Directories that are skipped are put `aside`.
+fn walk_roots(
+    roots: &[PathBuf],
+    marks: &Marks,
+    most: usize,
+    before: &mut Seen,
+    seen: &mut Seen,
+    aside: &mut VecDeque<PathBuf>,
+) -> Found {
+    let mut found = Found::default();
     let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
     let mut entries = 0;
     while let Some(directory) = open.pop_front() {
@@ -139,6 +181,8 @@ fn walk(roots: &[PathBuf], marks: &Marks, most: usize, seen: &mut Seen) -> Found
         let room = MOST_PLACES.saturating_sub(found.hidden.len() + found.read_only.len());
         let is_cut = entries >= most || listed.kept.len() > room;
         listed.kept.iter().take(room).for_each(|mark| keep(&mut found, &directory, mark));
+        keep_sockets(&mut found, &directory, &listed);
+        aside.extend(listed.aside.iter().map(|name| directory.join(name)));
         open.extend(listed.below.iter().map(|name| directory.join(name)));
         if is_cut {
             let below = directory.display();
@@ -163,7 +207,7 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
-    let mut listed = Listed { stamp, entries: 0, kept: Vec::new(), below: Vec::new() };
+    let mut listed = Listed { stamp, entries: 0, kept: Vec::new(), sockets: Vec::new(), below: Vec::new(), aside: Vec::new() };
     for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
         listed.entries += 1;
         let name = entry.file_name();
@@ -171,7 +215,9 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
         let text = name.to_string_lossy();
         match marks.of(&entry.path(), &text) {
             Some(kept) => listed.kept.push(Mark { kept, is_link: kind.is_symlink(), name }),
-            None if kind.is_dir() && !SKIPPED.contains(&&*text) => listed.below.push(name),
+            None if kind.is_dir() && SKIPPED.contains(&&*text) => listed.aside.push(name),
+            None if kind.is_dir() => listed.below.push(name),
+            None if kind.is_socket() => listed.sockets.push(name),
             None => {}
         }
     }
@@ -236,7 +282,7 @@ mod tests {
     fn what_is_kept_is_found_at_any_depth_and_nothing_is_looked_for_in_it() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let mut found = walk(std::slice::from_ref(&root), &marks(&root), MOST_ENTRIES, &mut Seen::new());
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MOST_ENTRIES, &mut Seen::new());
         found.read_only.sort();
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         assert_eq!(found.read_only, at(&[".git", "a/.git", "a/b/.mcp.json", "a/b/.vscode"]));
@@ -249,14 +295,14 @@ mod tests {
     fn a_walk_that_is_cut_says_so() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        assert!(walk(std::slice::from_ref(&root), &marks(&root), 3, &mut Seen::new()).cut.is_some());
+        assert!(walk(std::slice::from_ref(&root), &marks(&root), &[], 3, &mut Seen::new()).cut.is_some());
     }
 
     #[test]
     fn what_appeared_since_is_known_by_its_place() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let survey = Survey::new(vec![root.clone()], marks(&root));
+        let survey = Survey::new(vec![root.clone()], marks(&root), Vec::new());
         let before = survey.now();
         assert_eq!(survey.appeared(&before), Vec::<PathBuf>::new());
         std::fs::create_dir_all(root.join("a/new/.git/hooks")).expect("made");
@@ -268,7 +314,7 @@ mod tests {
     fn what_was_found_once_is_known_without_waiting() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let survey = Survey::new(vec![root.clone()], marks(&root));
+        let survey = Survey::new(vec![root.clone()], marks(&root), Vec::new());
         let first = survey.now();
         assert!(Arc::ptr_eq(&first, &survey.now()));
     }
@@ -278,26 +324,46 @@ mod tests {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let (marks, mut seen) = (marks(&root), Seen::new());
-        let first = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
+        let first = walk(std::slice::from_ref(&root), &marks, &[], MOST_ENTRIES, &mut seen);
         // What is not said here of `a` is not found either.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
             let stamp = Stamp::of(&path).expect("there");
-            (path, Listed { stamp, entries: 1, kept, below: below.iter().map(OsString::from).collect() })
+            let below = below.iter().map(OsString::from).collect();
+            (path, Listed { stamp, entries: 1, kept, sockets: Vec::new(), below, aside: Vec::new() })
         };
         let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
         seen = Seen::new();
         seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
-        let again = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
+        let again = walk(std::slice::from_ref(&root), &marks, &[], MOST_ENTRIES, &mut seen);
         assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
         let (path, mut earlier) = listed("a", Vec::new(), &[]);
         earlier.stamp.changed.0 -= 1;
         seen = Seen::new();
         seen.insert(path, earlier);
-        let mut changed = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
+        let mut changed = walk(std::slice::from_ref(&root), &marks, &[], MOST_ENTRIES, &mut seen);
         let mut all = first.read_only.clone();
         changed.read_only.sort();
         all.sort();
         assert_eq!((changed.read_only, changed.hidden), (all, first.hidden));
+    }
+
+    #[test]
+    fn sockets_are_found_where_else_nothing_is_looked_for() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let aside = tempfile::tempdir().expect("a directory");
+        let places = [root.join("a/s"), root.join("target/s"), root.join("node_modules/x/s"), aside.path().join("s")];
+        let served = places.each_ref().map(|place| std::os::unix::net::UnixListener::bind(place).expect("bound"));
+        let aside = [aside.path().to_owned()];
+        let (marks, mut seen) = (marks(&root), Seen::new());
+        for _ in 0..2 {
+            let mut found = walk(std::slice::from_ref(&root), &marks, &aside, MOST_ENTRIES, &mut seen).sockets;
+            found.sort();
+            let mut wanted = places.to_vec();
+            wanted.sort();
+            assert_eq!(found, wanted);
+        }
+        drop(served);
     }
 }

@@ -30,6 +30,8 @@ mod sessions;
 mod swap;
 mod text;
 mod trees;
+#[cfg(target_os = "linux")]
+mod visible;
 
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
@@ -128,6 +130,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
         may_open: Arc::new(|_| true),
+        may_show: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
         text: crate::tools::TextTools::default(),

@@ -129,3 +129,30 @@ fn other_homes_of_the_machine_are_hidden_too() {
     let held = enforcer.held_by(&[PathBuf::from("/home/other")], Timestamp::UNIX_EPOCH);
     assert!(has(&held.hidden, "/home/other/.ssh"));
 }
+
+#[test]
+fn what_the_person_names_outside_the_workspace_is_seen() {
+    let user = format!(
+        "{SHELL}readable_paths = [\"~/other\", \"~/x/*.md\", \"~/.config/aye\"]\n\
+         [capabilities.\"File.Read\"]\nallowed_paths = [\"${{workspace}}\", \"~/notes\", \"~/docs/**\", \"~/y/*.md\"]"
+    );
+    let held = held(&user);
+    assert_eq!(held.readable, ["/home/user/docs", "/home/user/notes", "/home/user/other"].map(PathBuf::from));
+    assert!(held.unheld.iter().any(|words| words.contains("readable_paths")), "{:?}", held.unheld);
+    // Credentials in such a place stay hidden.
+    assert!(has(&held.hidden, "/home/user/.ssh"));
+    let project = layer(Scope::Project, &format!("{SHELL}readable_paths = [\"~/z\"]"));
+    let narrowed = held_in(Mode::Ask, vec![layer(Scope::User, &user), project]);
+    assert!(!has(&narrowed.readable, "/home/user/z") && has(&narrowed.readable, "/home/user/other"));
+}
+
+#[test]
+fn what_is_saved_for_a_project_is_seen_besides() {
+    let text = format!("schema_version = 1\n{SHELL}readable_paths = [\"~/lib\"]");
+    let mine = Layer::new(Scope::Mine, Bundle::parse_rules(&text, "policy.toml").expect("parses"));
+    let user = layer(Scope::User, &format!("{SHELL}readable_paths = [\"~/other\"]"));
+    let held = held_in(Mode::Ask, vec![user, mine.clone()]);
+    assert_eq!(held.readable, ["/home/user/lib", "/home/user/other"].map(PathBuf::from));
+    let built_in = Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"));
+    assert_eq!(held_in(Mode::Ask, vec![built_in, mine]).readable, [PathBuf::from("/home/user/lib")]);
+}

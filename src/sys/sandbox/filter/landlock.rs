@@ -52,8 +52,9 @@ fn beneath_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetEr
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?;
     let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
     let named = named(confinement).into_iter().filter(|(_, access)| *access == PlaceAccess::Write).map(|(path, _)| path);
-    // Their copies are mounted over them.
-    let caches = confinement.caches.iter().map(|cache| cache.directory.clone());
+    // What takes the writes is mounted over them.
+    let substitutes = confinement.substitutes.iter().map(|substitute| &substitute.directory);
+    let caches = confinement.caches.iter().map(|cache| &cache.directory).chain(substitutes).cloned();
     let places = ITS_OWN.iter().map(PathBuf::from).chain(named).chain(caches);
     ruleset.add_rules(path_beneath_rules(places, writing))
 }

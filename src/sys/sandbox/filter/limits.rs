@@ -38,6 +38,17 @@ pub fn limits_process_ids() -> bool {
     kernel_version() >= PID_MAX_PER_NAMESPACE
 }
 
+/// Bounds System V shared memory of this IPC namespace, in bytes. Kernels before 5.19 let nobody but root set it.
+pub fn limit_shared_memory(most: Option<u64>) {
+    let Some(most) = most.filter(|_| std::process::id() == 1) else { return };
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
+    for (name, value) in [("shmmax", most), ("shmall", most / page.unwrap_or(4096).max(1))] {
+        if let Err(error) = std::fs::write(format!("/proc/sys/kernel/{name}"), value.to_string()) {
+            tracing::debug!(%error, name, "shared memory is not limited");
+        }
+    }
+}
+
 /// What is to be set, with what had to be looked up.
 #[derive(Debug)]
 pub(super) struct Limits {

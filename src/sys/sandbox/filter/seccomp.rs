@@ -129,6 +129,7 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Filters> {
     forbidden.insert(libc::SYS_unshare, new_namespaces(&NEW_NAMESPACES)?);
     forbidden.insert(libc::SYS_clone, new_namespaces(&NEW_NAMESPACES[..7])?);
     forbidden.extend(other_users()?);
+    forbidden.extend(large_shared_memory(confinement)?);
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
     let families = BTreeMap::from([(libc::SYS_socket, any(refused_sockets(confinement))?)]);
     let programs = [compile(forbidden, libc::EPERM)?, compile(unknown, libc::ENOSYS)?, compile(families, libc::EAFNOSUPPORT)?];
@@ -175,20 +176,33 @@ fn new_namespaces(flags: &[libc::c_int]) -> io::Result<Vec<SeccompRule>> {
     }))
 }
 
-/// A program that becomes its owner, whoever runs it: who runs it outside would be what the command only seems to be inside.
+/// A program that becomes its owner or its group, whoever runs it: outside, another user would run it with rights that the
+/// command has only inside. A filter does not see whether the path is a directory, so that bit is refused there too.
 fn other_users() -> io::Result<Rules> {
-    let bit = u64::from(libc::S_ISUID);
-    let set = |argument| (argument, SeccompCmpOp::MaskedEq(bit), bit);
+    let bits = [libc::S_ISUID, libc::S_ISGID].map(u64::from);
+    let set = |argument, bit| (argument, SeccompCmpOp::MaskedEq(bit), bit);
     let mut rules = Rules::new();
     for (call, mode) in MODES {
-        rules.insert(*call, any([vec![set(*mode)]])?);
+        rules.insert(*call, any(bits.map(|bit| vec![set(*mode, bit)]))?);
     }
     for (call, flags) in MODES_OF_NEW {
         let making = [libc::O_CREAT, NAMELESS].map(|flag| u64::from(flag.cast_unsigned()));
-        let rule = |flag| vec![(*flags, SeccompCmpOp::MaskedEq(flag), flag), set(flags + 1)];
-        rules.insert(*call, any(making.map(rule))?);
+        let rule = |flag, bit| vec![(*flags, SeccompCmpOp::MaskedEq(flag), flag), set(flags + 1, bit)];
+        rules.insert(*call, any(making.into_iter().flat_map(|flag| bits.map(|bit| rule(flag, bit))))?);
     }
     Ok(rules)
+}
+
+/// As many segments of System V shared memory as there can be stay within a quarter of the memory limit. Root's are limited by
+/// their namespace; an ordinary user may not set that.
+fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
+    const MOST_SEGMENTS: u64 = 4096;
+    let Some(bytes) = confinement.limits.memory_bytes.filter(|_| !nix::unistd::geteuid().is_root()) else {
+        return Ok(Rules::new());
+    };
+    let most = bytes / 4 / MOST_SEGMENTS;
+    let larger = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, most).map_err(io::Error::other)?;
+    Ok(Rules::from([(libc::SYS_shmget, vec![SeccompRule::new(vec![larger]).map_err(io::Error::other)?])]))
 }
 
 /// Which families are not for a command; of netlink it needs what asks for routes and addresses.

@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// More places than a person reads in one question are not offered.
 const MOST: usize = 8;
+/// Directories of a home directory that are not shown for one file in them.
+const SHARED: &[&str] =
+    &[".config", ".local", ".local/share", ".local/state", ".cache", "Library", "Library/Application Support"];
 /// A command has these for itself, or nobody has them.
 const NEVER_OPENED: &[&str] = &["/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run", "/var/run"];
 
@@ -51,6 +54,7 @@ impl Denied {
         }
         let mut only_read: Vec<PathBuf> = Vec::new();
         let mut opens: Vec<PathBuf> = Vec::new();
+        let mut shows: Vec<PathBuf> = Vec::new();
         for place in printed.iter().flat_map(|text| printed::places(text)) {
             match held.look(&place) {
                 Looked::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
@@ -58,9 +62,15 @@ impl Denied {
                     opens.push(path);
                 }
                 Looked::OnlyRead(path) if !only_read.contains(&path) => only_read.push(path),
-                Looked::Opens(_) | Looked::OnlyRead(_) | Looked::Nothing => {}
+                Looked::Shows(path) if !shows.iter().any(|known| path.starts_with(known)) => {
+                    shows.retain(|known| !known.starts_with(&path));
+                    shows.push(path);
+                }
+                Looked::Opens(_) | Looked::OnlyRead(_) | Looked::Shows(_) | Looked::Nothing => {}
             }
         }
+        shows.retain(|shown| !opens.iter().any(|opened| shown.starts_with(opened)));
+        outside.extend(shows.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Read { path: path.to_owned() })));
         outside.extend(opens.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Write { path: path.to_owned() })));
         outside.truncate(MOST);
         only_read.truncate(MOST);
@@ -86,7 +96,10 @@ impl Denied {
 }
 
 enum Looked {
+    /// It could be opened for writing.
     Opens(PathBuf),
+    /// It is hidden by default, and could be shown.
+    Shows(PathBuf),
     OnlyRead(PathBuf),
     Nothing,
 }
@@ -103,18 +116,35 @@ impl Held<'_> {
     fn look(&self, place: &Place) -> Looked {
         let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Looked::Nothing };
         let below = |places: &[PathBuf]| places.iter().any(|place| found.real.starts_with(place));
-        let Confinement { roots, view, writable, read_only, hidden, caches, strength, .. } = self.confinement;
-        if below(hidden) {
+        let Confinement { roots, view, writable, read_only, hidden, shown, caches, substitutes, strength, .. } = self.confinement;
+        let depth = |places: &[PathBuf]| {
+            let above = places.iter().filter(|place| found.real.starts_with(place));
+            above.map(|place| place.components().count()).max().unwrap_or(0)
+        };
+        let (veil, closed): (Vec<PathBuf>, Vec<PathBuf>) =
+            hidden.iter().cloned().partition(|place| self.settings.holding.visible.hidden.contains(place));
+        // Credentials, aye's own directories, and what the policy blocks.
+        if depth(&closed) > depth(shown) {
             return Looked::Nothing;
         }
+        let is_veiled = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
         if below(roots) {
             // What is right in the view is refused by the policy alone.
             let refused = place.why == Why::ReadOnly && (*view == View::ReadOnly || below(read_only));
             return if refused { Looked::OnlyRead(found.real) } else { Looked::Nothing };
         }
         let own = self.never.iter().any(|place| found.real.starts_with(place));
+        if substitutes.iter().any(|substitute| found.real.starts_with(&substitute.directory)) {
+            return Looked::Nothing;
+        }
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
             return Looked::Nothing;
+        }
+        if is_veiled && *strength == Strength::Landlock && place.why == Why::NoAccess {
+            return self.unveiled(&found.real, found.kind, false);
+        }
+        if let Why::Missing { written } = place.why {
+            return if is_veiled { self.unveiled(&found.real, found.kind, written) } else { Looked::Nothing };
         }
         // With namespaces the kernel says that it is read-only; who has no right to it is told something else.
         let is_there = !matches!(found.kind, Kind::Missing);
@@ -125,6 +155,38 @@ impl Held<'_> {
             Some(path) if (self.settings.may_open)(&path) && could_write(&path) => Looked::Opens(path),
             Some(_) | None => Looked::Nothing,
         }
+    }
+
+    /// What exists and was hidden: the directory of a file, or the file where that is too much. What was to be made there
+    /// needs its directory written.
+    fn unveiled(&self, real: &Path, kind: Kind, written: bool) -> Looked {
+        let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
+        let parent = real.parent().filter(|parent| !is_wide(parent));
+        let (path, opens) = match (kind, parent) {
+            (Kind::Missing, Some(parent)) if written && parent.is_dir() => (parent, true),
+            (Kind::Directory, _) if !is_wide(real) => (real, false),
+            (Kind::File { .. }, parent) => (parent.unwrap_or(real), false),
+            _ => return Looked::Nothing,
+        };
+        if opens && (self.settings.may_open)(path) && could_write(path) {
+            return Looked::Opens(path.to_owned());
+        }
+        let may_be_shown = !opens && self.may_be_shown(real) && self.may_be_shown(path);
+        if may_be_shown { Looked::Shows(path.to_owned()) } else { Looked::Nothing }
+    }
+
+    /// Whether programs of all kinds keep their files there.
+    fn is_shared(&self, directory: &Path) -> bool {
+        self.settings
+            .home
+            .as_deref()
+            .and_then(|home| directory.strip_prefix(home).ok())
+            .is_some_and(|below| SHARED.iter().any(|shared| below == Path::new(shared)))
+    }
+
+    /// What the policy lets be shown and this user can read.
+    fn may_be_shown(&self, path: &Path) -> bool {
+        (self.settings.may_show)(path) && crate::sys::path::may_read(path)
     }
 
     /// The least that has to be opened for it.

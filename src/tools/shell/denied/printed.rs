@@ -26,6 +26,23 @@ const NO_ACCESS: &[&str] = &[
     "no write permission",
     "is denied",
 ];
+/// Said where a place does not exist: so do hidden ones for a command.
+const MISSING: &[&str] = &[
+    "no such file or directory",
+    "enoent",
+    "(os error 2)",
+    "[errno 2]",
+    "directory nonexistent",
+    "nosuchfileexception",
+    "filenotfoundexception",
+    "does not exist",
+    "doesn't exist",
+    "cannot find",
+    "could not find",
+    "not found",
+];
+/// Said where something was to be made or written.
+const WRITES: &[&str] = &["creat", "touch", "mkdir", "write", "writing", "directory nonexistent"];
 /// Said where there is no network.
 const NO_NETWORK: &[&str] = &[
     "could not resolve host",
@@ -70,6 +87,10 @@ pub(super) struct Place {
 pub(super) enum Why {
     ReadOnly,
     NoAccess,
+    /// It does not exist, as far as the command saw; the flag says that it was to be written.
+    Missing {
+        written: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +143,14 @@ fn end_of(text: &str) -> &str {
 
 fn reason(small: &str) -> Option<(Why, &'static str)> {
     let said = |marks: &'static [&'static str]| marks.iter().copied().find(|mark| small.contains(mark));
-    said(READ_ONLY).map(|mark| (Why::ReadOnly, mark)).or_else(|| said(NO_ACCESS).map(|mark| (Why::NoAccess, mark)))
+    let missing = || {
+        let written = WRITES.iter().any(|word| small.contains(word));
+        said(MISSING).map(|mark| (Why::Missing { written }, mark))
+    };
+    said(READ_ONLY)
+        .map(|mark| (Why::ReadOnly, mark))
+        .or_else(|| said(NO_ACCESS).map(|mark| (Why::NoAccess, mark)))
+        .or_else(missing)
 }
 
 fn want(small: &str) -> Want {

@@ -222,3 +222,41 @@ fn why_a_place_cannot_be_written_is_known() {
     assert_eq!(places("bash: line 1: /x: Read-only file system")[0].why, Why::ReadOnly);
     assert_eq!(places("bash: line 1: /x: Permission denied")[0].why, Why::NoAccess);
 }
+
+#[test]
+fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
+    let mut machine = Machine::new();
+    let root = machine.root.clone();
+    for name in ["home/notes/deep", "home/.aws", "home/seen"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    for name in ["home/notes/a.txt", "home/top.txt", "home/.aws/credentials", "home/seen/x", "other/Cargo.toml"] {
+        fs::write(root.join(name), "x").unwrap();
+    }
+    let shut = root.join("home/.aws");
+    machine.settings.may_show = std::sync::Arc::new(move |path| !path.starts_with(&shut));
+    machine.settings.holding.visible.hidden = vec![root.join("home"), root.join("other")];
+    machine.confinement.hidden.extend(machine.settings.holding.visible.hidden.clone());
+    machine.confinement.hidden.push(root.join("home/.aws"));
+    machine.confinement.shown = vec![root.join("home/seen")];
+    let read = |line: &str| machine.opens(line);
+    let reading = |place: &str| vec![format!("reading `{}`", place.replace('@', root.to_str().unwrap()))];
+    assert_eq!(read("cat: @/home/notes/a.txt: No such file or directory"), reading("@/home/notes"));
+    assert_eq!(read("ls: cannot access '@/home/notes': No such file or directory"), reading("@/home/notes"));
+    // The home directory is too much to be shown for one file in it.
+    assert_eq!(read("cat: @/home/top.txt: No such file or directory"), reading("@/home/top.txt"));
+    let cargo = "error: failed to read `../../other/Cargo.toml`\n\nCaused by:\n  No such file or directory (os error 2)";
+    assert_eq!(read(cargo), reading("@/other"));
+    let python = "FileNotFoundError: [Errno 2] No such file or directory: '@/home/notes/a.txt'";
+    assert_eq!(read(python), reading("@/home/notes"));
+    assert_eq!(read("cp: cannot create regular file '@/home/notes/new': No such file or directory"), ["@/home/notes"]);
+    for line in [
+        "cat: @/home/.aws/credentials: No such file or directory",
+        "ls: cannot access '@/home': No such file or directory",
+        "cat: @/home/notes/none.txt: No such file or directory",
+        "cat: @/home/seen/none: No such file or directory",
+        "cat: @/home/ws/none: No such file or directory",
+    ] {
+        assert_eq!(read(line), [""; 0], "{line}");
+    }
+}

@@ -6,7 +6,7 @@ use crate::ports::RunContext;
 use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::layer::{self, Changes};
 use crate::sys::process::{Beside, End, Finished, run_beside};
-use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
+use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, Substitute, View as Seen};
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::shell::command_run::{Work, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
 use crate::tools::shell::confine::Wanted;
@@ -79,6 +79,15 @@ pub(in crate::tools) async fn run(
     .await?
 }
 
+/// The directories of a preview.
+struct Made {
+    view: View,
+    layers: Vec<Layered>,
+    caches: Vec<Layered>,
+    substitute: Option<Substitute>,
+    began: layer::Time,
+}
+
 struct Prepared {
     view: View,
     confinement: Confinement,
@@ -92,15 +101,17 @@ impl Prepared {
         let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
         let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
         let held = held.ok_or_else(|| impossible("nothing on this system can hold it"))?;
-        let made = || -> io::Result<(View, Vec<Layered>, Vec<Layered>, layer::Time)> {
+        let made = || -> io::Result<Made> {
             let view = View::make(base, call)?;
             let began = layer::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
             // What package managers keep is a copy here, too, and goes with the view.
             let caches = view.layers("cache", &settings.holding.caches.directories)?;
-            Ok((view, layers, caches, began))
+            let substitute = settings.holding.caches.substitute(view.path().join("cache-home"))?;
+            Ok(Made { view, layers, caches, substitute, began })
         };
-        let (view, layers, caches, began) = made().map_err(|error| trouble("the preview could not be made", &error))?;
+        let Made { view, layers, caches, substitute, began } =
+            made().map_err(|error| trouble("the preview could not be made", &error))?;
         let mut hidden = held.hidden.clone();
         hidden.push(previews(base));
         let confinement = Confinement {
@@ -112,6 +123,7 @@ impl Prepared {
             reopened: Vec::new(),
             hidden,
             caches,
+            substitutes: substitute.into_iter().collect(),
             network: NetworkAccess::Proxied,
             ..held
         };

@@ -1,0 +1,97 @@
+//! The directories of `PATH` that lie in hidden places, and the toolchains that their programs belong to.
+
+use super::table::{PREFIX_PARTS, TOOLCHAINS};
+use super::{Machine, Visible, follow};
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Directories of `PATH` that are looked at.
+const MOST_DIRECTORIES: usize = 256;
+/// Entries of one directory that are looked at, and links among them that are followed.
+const MOST_ENTRIES: usize = 2_000;
+const MOST_PROGRAMS: usize = 512;
+/// Prefixes that are shown for the sake of such links.
+const MOST_PREFIXES: usize = 64;
+
+impl Visible {
+    /// Shows the programs that the person's shell finds.
+    pub(super) fn programs(&mut self, machine: &Machine<'_>) {
+        let path = (machine.variable)("PATH").unwrap_or_default();
+        let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+        let mut done = BTreeSet::new();
+        for directory in directories.take(MOST_DIRECTORIES) {
+            let Some(found) = follow(&directory) else { continue };
+            self.lead(found.links);
+            if machine.roots.iter().any(|root| found.real.starts_with(root)) || !self.is_hidden(&found.real) {
+                continue;
+            }
+            self.show(&found.real);
+            self.prefix_of(&found.real, machine, &mut done);
+            for program in linked(&found.real) {
+                if done.len() < MOST_PREFIXES {
+                    self.linked_program(&program, machine, &mut done);
+                }
+            }
+        }
+    }
+
+    /// Shows a program that a link leads to, with the toolchain it belongs to.
+    fn linked_program(&mut self, program: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
+        let Some(found) = follow(program) else { return };
+        let is_program =
+            std::fs::metadata(&found.real).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+        let is_seen = |visible: &Self| visible.shown.iter().any(|shown| found.real.starts_with(shown));
+        if !is_program || !self.is_hidden(&found.real) || machine.roots.iter().any(|root| found.real.starts_with(root)) {
+            return;
+        }
+        if !is_seen(self)
+            && let Some(directory) = found.real.parent()
+        {
+            self.prefix_of(directory, machine, done);
+        }
+        if !is_seen(self) {
+            done.insert(found.real.clone());
+            self.show(&found.real);
+        }
+        self.lead(found.links);
+    }
+
+    /// Shows what belongs to the programs of a directory: the toolchain of the table, or the prefix whose `bin` it is.
+    fn prefix_of(&mut self, directory: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
+        let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
+        let home = homes.filter(|home| home.parent().is_some()).find(|home| directory.starts_with(home));
+        if let Some(home) = home {
+            let known = TOOLCHAINS
+                .iter()
+                .filter(|toolchain| !toolchain.at_home.is_empty() && directory.starts_with(home.join(toolchain.at_home)));
+            let known: Vec<_> = known.collect();
+            for toolchain in &known {
+                self.toolchain(toolchain, &home.join(toolchain.at_home));
+            }
+            if !known.is_empty() {
+                return;
+            }
+        }
+        let is_bin = directory.file_name().is_some_and(|name| name == "bin" || name == "sbin");
+        let Some(prefix) = directory.parent().filter(|_| is_bin) else { return };
+        if !self.may_be_shown(prefix) || !done.insert(prefix.to_owned()) {
+            return;
+        }
+        // Beside the `bin` of a directory whose name begins with a dot lie settings and keys; in one of `/` lies anything.
+        let names = home.and_then(|home| prefix.strip_prefix(home).ok()).unwrap_or(prefix).components();
+        let is_private = names.into_iter().any(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."));
+        if is_private || prefix.components().count() <= 2 {
+            PREFIX_PARTS.iter().for_each(|part| self.show(&prefix.join(part)));
+        } else {
+            self.show(prefix);
+        }
+    }
+}
+
+/// The links in a directory.
+fn linked(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.take(MOST_PROGRAMS).map(|entry| entry.path()).collect()
+}
