@@ -7,6 +7,7 @@ use nix::pty::PtyMaster;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -145,7 +146,9 @@ impl Window {
         nix::pty::grantpt(&line).unwrap();
         nix::pty::unlockpt(&line).unwrap();
         let name = nix::pty::ptsname_r(&line).unwrap();
-        let end = || Stdio::from(std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap());
+        // A test that was started with `setsid` would get it as its own terminal, which an ordinary user cannot take away again.
+        let own = OFlag::O_NOCTTY.bits();
+        let end = || Stdio::from(std::fs::OpenOptions::new().read(true).write(true).custom_flags(own).open(&name).unwrap());
         let child = Command::new("setsid")
             .args(["-c", "bash", "-c", shell])
             .current_dir(project.path(""))
