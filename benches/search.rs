@@ -5,6 +5,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 
+/// A path in the shared test material, as in the library: the modules below use it in their tests.
+#[cfg(test)]
+macro_rules! shared {
+    ($path:literal) => {
+        std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
+    };
+}
+
 #[allow(dead_code, unused_imports)]
 #[path = "../src/policy/mod.rs"]
 mod policy;
