@@ -3,10 +3,12 @@
 use super::bundle::{Bundle, BundleError, Decision};
 use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::layer::{FileRules, Owned, PathRule, Ready, Scope};
-use super::paths::{Context, Places, Sandbox, credentials, is_deeper_than_credentials, of_the_machine, protected};
+use super::paths::{
+    CodeReader, Context, Places, Sandbox, credentials, is_deeper_than_credentials, of_the_machine, protected, runs_code,
+};
 use super::permit::Grant;
 use super::shell::hides;
-use crate::protocol::{Action, Mode, Place, Risk, Target};
+use crate::protocol::{Action, Mode, Place, Risk, RunsWhen, Target};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +52,7 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
     // Last of equals: what stands outside is not told.
     let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
     let decided = decided.unwrap_or_else(|| Decided::deny("built-in", "nothing grants it"));
+    let decided = if access == Access::Read { decided } else { asked_where_opened(decided, target, layers, context, now) };
     let risk = match access {
         Access::Read => Risk::Low,
         Access::Write if guarded.is_some() || !context.in_workspace(path) => Risk::High,
@@ -65,6 +68,35 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
         remember: plain.then(|| Grant::Write { path: target.real.clone() }),
         parts: Vec::new(),
     }
+}
+
+/// A file that runs code when its folder is opened is changed only with an approval, in every mode and whatever is allowed in
+/// general: only an allow rule that names the very place decides otherwise.
+fn asked_where_opened(decided: Decided, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Decided {
+    let Some(found) = opened(target, context).filter(|_| !decided.is_denial()) else { return decided };
+    let path = target.real.as_path();
+    let names = |owned: &Owned<PathRule>| {
+        let rule = &owned.rule.rule;
+        rule.decision == Decision::Allow
+            && owned.scope != Scope::Project
+            && counts(rule.expires_at, now)
+            && owned.rule.places.names(found.place(path), path)
+    };
+    let mut rules = layers.iter().filter_map(|layer| layer.write.as_ref()).flat_map(|write| &write.rules);
+    if !decided.is_question() && rules.any(names) {
+        return decided;
+    }
+    let why = found.reason(&target.given);
+    if decided.is_question() {
+        return Decided { reason: format!("{}: {why}", decided.reason), ..decided }.locked();
+    }
+    Decided { approval_rule: decided.approval_rule, ..Decided::ask("built-in", why) }.locked()
+}
+
+/// By its real path, or by its name where that is a link to somewhere else.
+fn opened(target: &Target, context: &Context) -> Option<CodeReader> {
+    let of = |path: &Path| runs_code(path, &context.roots).filter(|found| found.when == RunsWhen::Opened);
+    of(&target.real).or_else(|| of(Path::new(&target.given)))
 }
 
 /// An artifact was shown to the model already, in part or whole: who may read at all may read it, and no rule about places is about it.

@@ -34,7 +34,7 @@ pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames};
 pub use named::{line, quoted};
-pub use paths::{Context, Sandbox, normal};
+pub use paths::{CodeReader, Context, Sandbox, normal, runs_code};
 pub use permit::{Permit, PreviewPermit, Question, Verdict};
 pub use reads::changes_nothing;
 pub use shell::{first_commands, keeps_meaning, run_files, runs_input};

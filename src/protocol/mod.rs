@@ -67,6 +67,6 @@ pub use server::{
 };
 pub use setup::{FoundModel, PresetFacts, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};
-pub use tool::{ErrorCode, Proposal, Redaction, ToolDefinition, ToolError, ToolResult, ToolStatus};
+pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
 pub use usage::Usage;

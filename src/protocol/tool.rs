@@ -31,6 +31,30 @@ pub struct Proposal {
     /// What the diff cannot show: `creates the file`, `line endings stay CRLF`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Changed files that other programs run, or whose instructions they follow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs_code: Vec<RunsCode>,
+}
+
+/// A file that other programs run, or that names what they run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunsCode {
+    /// Relative to the workspace where it lies in it.
+    pub path: String,
+    pub when: RunsWhen,
+    /// `npm, yarn, pnpm, Bun and Node.js`.
+    pub readers: String,
+}
+
+/// When the content of a file is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunsWhen {
+    /// As soon as the folder is opened or a program starts in it.
+    Opened,
+    /// In a build, test or deployment that the user starts.
+    Built,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -221,6 +221,7 @@ impl Measure {
             paths: vec![PathBuf::from("/src/greeter").join(path)],
             bytes: 400,
             notes: Vec::new(),
+            ..Proposal::default()
         };
         let approval = Approval {
             approval_id: ApprovalId::new(format!("approval_{}", self.steps)),

@@ -2,6 +2,7 @@
 
 use super::markers::hide_in_proposal;
 use super::registry::resolve;
+use super::runs_code::marked_by_actions;
 use super::shell::amended as command_amended;
 use super::shell::command_run::Work;
 use super::text::running;
@@ -42,8 +43,10 @@ pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings
 fn with(plan: Plan, draft: Draft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     Plan {
         summary: settings.redactor.redact(&draft.summary).text.into_owned(),
+        proposal: draft
+            .proposal
+            .map(|proposal| hide_in_proposal(&settings.redactor, marked_by_actions(proposal, &draft.actions, settings))),
         actions: draft.actions,
-        proposal: draft.proposal.map(|proposal| hide_in_proposal(&settings.redactor, proposal)),
         changes: draft.effect != Effect::Reads,
         places: tool.places(&draft.work),
         amends: offered(tool, &draft.work, settings),

@@ -24,6 +24,7 @@ mod read;
 mod registry;
 mod remote;
 mod router;
+mod runs_code;
 mod search;
 mod seen;
 mod sessions;

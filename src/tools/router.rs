@@ -9,6 +9,7 @@ use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
 use super::registry::{built_in, built_in_names, find, offered as tools_offered, resolve, unknown};
+use super::runs_code::marked_by_actions;
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{
@@ -386,8 +387,8 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         call,
         tool_name: tool.name().to_owned(),
         summary: draft.summary,
+        proposal: draft.proposal.map(|proposal| marked_by_actions(proposal, &draft.actions, settings)),
         actions: draft.actions,
-        proposal: draft.proposal,
         changes,
         places: if changes { tool.places(&draft.work) } else { Vec::new() },
         runs,

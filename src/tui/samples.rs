@@ -276,6 +276,7 @@ pub fn edit_approval(id: &str) -> Approval {
             paths: vec!["src/main.rs".into()],
             bytes: 300,
             notes: Vec::new(),
+            ..Proposal::default()
         },
         command: None,
         parts: Vec::new(),

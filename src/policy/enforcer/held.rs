@@ -5,7 +5,9 @@ use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
 use crate::policy::decided::counts;
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready};
-use crate::policy::paths::{PROTECTED, Places, credential_places, is_protected_name, protected, start_up_places};
+use crate::policy::paths::{
+    PROTECTED, Places, credential_places, is_protected_name, is_read_only_in_sandbox, protected, start_up_places,
+};
 use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,8 @@ pub struct Held {
 /// What becomes of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
+    /// It runs code when the folder is opened: read only, but for git, which has to check it out.
+    RunsCode,
     ReadOnly,
     Hidden,
 }
@@ -60,8 +64,14 @@ impl Marks {
         if self.hidden.iter().any(|places| places.means(path)) {
             return Some(Kept::Hidden);
         }
-        let kept = is_protected_name(name) || self.read_only.iter().any(|places| places.means(path));
-        (kept && !self.opened.iter().any(|opened| opened == path)).then_some(Kept::ReadOnly)
+        let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.means(path)) {
+            Kept::ReadOnly
+        } else if is_read_only_in_sandbox(path) {
+            Kept::RunsCode
+        } else {
+            return None;
+        };
+        (!self.opened.iter().any(|opened| opened == path)).then_some(kept)
     }
 }
 

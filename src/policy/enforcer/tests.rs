@@ -10,6 +10,7 @@ mod grants;
 mod layers;
 mod lines;
 mod modes;
+mod opened;
 mod tools;
 
 const ROOT: &str = "/home/user/project";

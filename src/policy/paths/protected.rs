@@ -10,7 +10,7 @@ pub const PROTECTED: &[&str] =
     &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
 
 /// What programs read as they start, in a home directory: a shell, an editor, git, the desktop, a package manager.
-const START_UP: &[&str] = &[
+pub(super) const START_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
     ".bash_login",

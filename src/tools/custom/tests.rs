@@ -247,6 +247,7 @@ fn what_several_steps_changed_is_told_together_and_also_where_a_later_one_fails(
             paths: vec![PathBuf::from(name), PathBuf::from("/both")],
             bytes: 1,
             notes: Vec::new(),
+            ..Proposal::default()
         }))
     };
     let whole = chain::both(proposal("/a"), proposal("/b")).unwrap();

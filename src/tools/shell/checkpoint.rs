@@ -5,6 +5,7 @@ use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
 use crate::protocol::{Place, Proposal, Target, ToolError, counted};
 use crate::tools::changes::Watched;
 use crate::tools::diff::{head, of_place, plain_of};
+use crate::tools::runs_code::marked;
 use crate::tools::search::unread::Unread;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::tool::Settings;
@@ -85,7 +86,9 @@ impl Before {
                 shown.add(one, &root, &*checkpoints, settings).await;
             }
         }
-        shown.proposal()
+        let proposal = shown.proposal()?;
+        let paths = proposal.paths.clone();
+        Some(marked(proposal, paths.iter().map(PathBuf::as_path), settings))
     }
 
     /// What is different below each root; the session's list of changes has it from here on.
@@ -218,6 +221,7 @@ impl Shown {
             paths: self.paths,
             bytes: self.bytes,
             notes: self.notes,
+            ..Proposal::default()
         })
     }
 }

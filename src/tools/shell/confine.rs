@@ -350,7 +350,8 @@ impl Settings {
         };
         let mut read_only: Vec<PathBuf> = real(&holding.read_only, Missing::Kept);
         read_only.extend(real(&holding.read_only_if_there, Missing::LeftOut));
-        read_only.extend(found.read_only.iter().filter(|place| !holding.reopened.contains(place)).cloned());
+        let runs_code = found.runs_code.iter().filter(|_| wanted.git == GitWrites::Nothing);
+        read_only.extend(found.read_only.iter().chain(runs_code).filter(|place| !holding.reopened.contains(place)).cloned());
         read_only = read_only.iter().filter(shut).cloned().collect();
         read_only.extend(opened.read_only);
         let mut hidden = real(&holding.hidden, Missing::LeftOut);

@@ -31,6 +31,8 @@ const TICK_SECONDS: i64 = 2;
 pub(in crate::tools) struct Found {
     pub hidden: Vec<PathBuf>,
     pub read_only: Vec<PathBuf>,
+    /// Read only, but for commands of git that write.
+    pub runs_code: Vec<PathBuf>,
     /// The `.git` of repositories.
     pub repositories: Vec<PathBuf>,
     /// Sockets, whether anybody listens there or not.
@@ -122,7 +124,10 @@ impl Survey {
         }
         let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.walk_now(&mut seen);
-        now.read_only.iter().filter(|place| !before.read_only.contains(place)).cloned().collect()
+        let new = |now: &[PathBuf], before: &[PathBuf]| -> Vec<PathBuf> {
+            now.iter().filter(|place| !before.contains(place)).cloned().collect()
+        };
+        [new(&now.read_only, &before.read_only), new(&now.runs_code, &before.runs_code)].concat()
     }
 
     fn known(&self) -> Option<(Instant, Arc<Found>)> {
@@ -178,7 +183,7 @@ fn walk_roots(
         // What cannot be listed cannot be written by a command either, but for what it may enter and not list.
         let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
-        let room = MOST_PLACES.saturating_sub(found.hidden.len() + found.read_only.len());
+        let room = MOST_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
         let is_cut = entries >= most || listed.kept.len() > room;
         listed.kept.iter().take(room).for_each(|mark| keep(&mut found, &directory, mark));
         keep_sockets(&mut found, &directory, &listed);
@@ -248,6 +253,7 @@ fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
     match mark.kept {
         Kept::Hidden => found.hidden.push(real),
         Kept::ReadOnly => found.read_only.push(real),
+        Kept::RunsCode => found.runs_code.push(real),
     }
 }
 

@@ -220,3 +220,42 @@ fn a_move_does_not_give_a_readable_name_to_what_may_not_be_read() {
         assert!(bench.path(source).exists() && !bench.path("other").exists());
     }
 }
+
+#[test]
+fn a_tree_that_brings_what_runs_when_opened_names_it_as_an_action_of_its_own() {
+    let bench = bench();
+    for file in ["template/.husky/pre-commit", "plain/config.toml", "template/src/a.rs"] {
+        bench.write(file, "x");
+    }
+    let written = |tool: &str, arguments| -> Vec<std::path::PathBuf> {
+        let plan = bench.plan(tool, arguments).unwrap();
+        let paths = plan.actions.iter().filter_map(|action| match action {
+            crate::protocol::Action::Write { target } | crate::protocol::Action::Delete { target } => Some(target.real.clone()),
+            _ => None,
+        });
+        paths.collect()
+    };
+    let copied = written("Copy", json!({"source": "template", "destination": "new"}));
+    assert!(copied.contains(&bench.path("new/.husky/pre-commit")), "{copied:?}");
+    let moved = written("Move", json!({"source": "plain", "destination": ".cargo"}));
+    assert!(moved.contains(&bench.path(".cargo/config.toml")), "{moved:?}");
+    let away = written("Move", json!({"source": "template", "destination": "new"}));
+    assert!(away.contains(&bench.path("template/.husky/pre-commit")), "{away:?}");
+    let gone = written("Delete", json!({"path": "template", "recursive": true}));
+    assert!(gone.contains(&bench.path("template/.husky/pre-commit")), "{gone:?}");
+}
+
+#[test]
+fn what_runs_code_is_marked_in_the_proposal() {
+    let bench = bench();
+    let marks = |path: &str| {
+        let plan = bench.plan("WriteFile", json!({"path": path, "content": "x\n"})).unwrap();
+        let proposal = plan.proposal.unwrap();
+        let notes = proposal.notes.iter().filter(|note| note.contains("can run code")).count();
+        (proposal.runs_code.iter().map(|marked| (marked.path.clone(), marked.when)).collect::<Vec<_>>(), notes)
+    };
+    use crate::protocol::RunsWhen::{Built, Opened};
+    assert_eq!(marks("Makefile"), (vec![("Makefile".to_owned(), Built)], 1));
+    assert_eq!(marks("lefthook.yml"), (vec![("lefthook.yml".to_owned(), Opened)], 1));
+    assert_eq!(marks("plain.txt"), (Vec::new(), 0));
+}

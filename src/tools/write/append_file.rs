@@ -181,7 +181,8 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     let mut notes = vec![format!("the {bytes} bytes that are there stay and are not shown")];
     notes.extend(joins.then(|| JOINS.to_owned()));
     let summary = format!("Append to {name} +{lines}");
-    let proposal = Proposal { summary, diff, paths: vec![target.real.clone()], bytes: more.len() as u64, notes };
+    let proposal =
+        Proposal { summary, diff, paths: vec![target.real.clone()], bytes: more.len() as u64, notes, ..Proposal::default() };
     let (before, after) = (old.image(), old.and(&more));
     Ok(Appended { proposal, more, before, after, joins, nul: added.contains('\0') })
 }

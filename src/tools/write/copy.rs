@@ -65,7 +65,7 @@ impl Tool for Copy {
         must_be_free(&source, &destination)?;
         guard(&destination)?;
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
-        let look = look(&source, settings, &|path| may_read(path) && may_write(&there(path)))?;
+        let look = look(&source, &[&destination.real], settings, &|path| may_read(path) && may_write(&there(path)))?;
         let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Copy {from} to {to}");
         if let Some(path) = &look.refused {
@@ -79,6 +79,8 @@ impl Tool for Copy {
             let message = format!("`{}` is a device, FIFO or socket, which is not copied", shown_in_one_line(special, settings));
             return Err(invalid(message));
         }
+        let opened = look.opened.iter().map(|path| Action::Write { target: refused_target(path, settings) });
+        let actions = actions.into_iter().chain(opened).collect();
         let mut notes = look.notes();
         if look.survey.links > 0 && look.survey.form == Form::Directory {
             notes.push("links are copied as links; what they lead to is not".to_owned());

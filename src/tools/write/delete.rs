@@ -93,14 +93,16 @@ impl Tool for Delete {
             let message = format!("`{}` is a directory; set `recursive` to delete it with all that is in it", target.given);
             return Err(invalid(message));
         }
-        let look = look(&target, settings, &*settings.may_delete)?;
+        let look = look(&target, &[&target.real], settings, &*settings.may_delete)?;
         if let Some(path) = &look.refused {
             let refused = Action::Delete { target: refused_target(path, settings) };
             return Ok(Draft::denied(format!("Delete {name}"), vec![action, refused]));
         }
         let proposal = proposal(&target, &look, &name, settings);
+        let opened = look.opened.iter().map(|path| Action::Delete { target: refused_target(path, settings) });
+        let actions = std::iter::once(action).chain(opened).collect();
         let done = format!("Deleted {name} ({})", look.size());
-        Ok(Draft::changes(vec![action], proposal, Some(Work { target, planned: look.survey, done })))
+        Ok(Draft::changes(actions, proposal, Some(Work { target, planned: look.survey, done })))
     }
 
     fn places(work: &Option<Work>) -> Vec<PlaceChange> {

@@ -147,7 +147,7 @@ pub(in crate::tools) fn proposal_with_cuts(
         notes.push("the text stays the same".to_owned());
     }
     let summary = format!("{verb} {name} +{added} −{removed}");
-    (Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes }, cuts)
+    (Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() }, cuts)
 }
 
 /// The diff that takes away all of a text file, and how many lines; of other files, and of large ones, there is none.

@@ -68,7 +68,8 @@ impl Tool for Move {
         must_be_free(&source, &destination)?;
         guard(&source)?;
         guard(&destination)?;
-        let look = look(&source, settings, &|path| may_leave(path) && may_write(&there(path)))?;
+        let ends = [source.real.as_path(), destination.real.as_path()];
+        let look = look(&source, &ends, settings, &|path| may_leave(path) && may_write(&there(path)))?;
         let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Move {from} to {to}");
         if let Some(path) = &look.refused {
@@ -82,6 +83,8 @@ impl Tool for Move {
             ];
             return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
         }
+        let opened = look.opened.iter().map(|path| Action::Write { target: refused_target(path, settings) });
+        let actions = actions.into_iter().chain(opened).collect();
         let mut notes = look.notes();
         if look.survey.form == Form::Link {
             notes.push("the link itself; a relative one may lead elsewhere from its new place".to_owned());
@@ -92,6 +95,7 @@ impl Tool for Move {
             paths: vec![source.real.clone(), destination.real.clone()],
             bytes: look.survey.bytes,
             notes,
+            ..Proposal::default()
         };
         let done = format!("Moved {from} to {to}");
         Ok(Draft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))

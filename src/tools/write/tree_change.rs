@@ -3,35 +3,50 @@
 use crate::protocol::{ErrorCode, Place, Target, ToolError, counted};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
 use crate::tools::paths::{open_error, shown_in_one_line, special};
+use crate::tools::runs_code::is_opened;
 use crate::tools::tool::{Failed, Settings, invalid};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Entries of a tree that are named to the person; the rest is counted.
 const NAMED: usize = 12;
+/// Places in a tree that are judged one by one, because they run code as soon as their folder is opened.
+const MOST_OPENED: usize = 20;
 
 /// What stands at a place that is to be deleted, moved or copied.
 pub(in crate::tools) struct Look {
     pub survey: Survey,
     /// The first place below it that the policy does not let the call touch.
     pub refused: Option<PathBuf>,
+    /// Places where something comes to be, or goes, that runs code as soon as its folder is opened.
+    pub opened: Vec<PathBuf>,
     /// The first entries below it, for people.
     named: Vec<String>,
 }
 
-/// Looks at all that is below `target`, and asks `may` about every place in it.
-pub(in crate::tools) fn look(target: &Target, settings: &Settings, may: &dyn Fn(&Path) -> bool) -> Result<Look, ToolError> {
-    let (mut refused, mut named) = (None, Vec::new());
+/// Looks at all that is below `target`, and asks `may` about every place in it. `ends` are the directories that it is below of,
+/// before and afterwards.
+pub(in crate::tools) fn look(
+    target: &Target,
+    ends: &[&Path],
+    settings: &Settings,
+    may: &dyn Fn(&Path) -> bool,
+) -> Result<Look, ToolError> {
+    let (mut refused, mut named, mut opened) = (None, Vec::new(), Vec::new());
     let survey = tree::survey(&target.real, &mut |path, form| {
         if refused.is_none() && !may(path) {
             refused = Some(path.to_owned());
+        }
+        let below = path.strip_prefix(&target.real).unwrap_or(Path::new(""));
+        if path != target.real && opened.len() < MOST_OPENED {
+            opened.extend(ends.iter().map(|end| end.join(below)).filter(|place| is_opened(place, settings)));
         }
         if path != target.real && named.len() < NAMED {
             named.push(format!("{}{}", shown_in_one_line(path, settings), mark(form)));
         }
     });
     let survey = survey.map_err(|error| why_not(target, error).error)?;
-    Ok(Look { survey, refused, named })
+    Ok(Look { survey, refused, opened, named })
 }
 
 fn mark(form: Form) -> &'static str {

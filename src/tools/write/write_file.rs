@@ -162,7 +162,7 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     let summary = format!("Write {name} +{added}, for all of its {} bytes", large.bytes);
     Ok(Draft::changes(
         vec![Action::Write { target: target.clone() }],
-        Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes },
+        Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() },
         Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done, made: None }),
     ))
 }

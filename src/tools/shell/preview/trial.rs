@@ -173,7 +173,7 @@ fn looked_at(
         refused,
         denied: denied.outside,
     };
-    (effects, Proposal { summary: String::new(), diff, paths, bytes, notes })
+    (effects, Proposal { diff, paths, bytes, notes, ..Proposal::default() })
 }
 
 pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {

@@ -79,6 +79,7 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> Shown {
         paths: if parts.is_empty() { Vec::new() } else { touched.map(|file| file.target.real.clone()).collect() },
         bytes: if parts.is_empty() { 0 } else { bytes.sum() },
         notes,
+        ..Proposal::default()
     };
     let cuts = parts.into_iter().map(|part| (part.file, part.cuts)).collect();
     Shown { proposal, done: done.trim_end().to_owned(), cuts }

@@ -156,7 +156,7 @@ impl<'a> Tree<'a> {
             );
             return Err(invalid(message).into());
         }
-        let survey = look(&target, settings, &*settings.may_delete)?.survey;
+        let survey = look(&target, &[], settings, &*settings.may_delete)?.survey;
         self.files.push(File {
             target,
             was: Stood::Entry(Box::new(survey)),

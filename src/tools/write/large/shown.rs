@@ -58,7 +58,7 @@ pub(super) fn proposal(
         notes.push(format!("stays {}", form.name()));
     }
     let summary = format!("Edit {name} +{added} −{removed}");
-    Ok(Proposal { summary, diff, paths: vec![target.real.clone()], bytes: pieces.len(), notes })
+    Ok(Proposal { summary, diff, paths: vec![target.real.clone()], bytes: pieces.len(), notes, ..Proposal::default() })
 }
 
 /// What is new, and what of the file it replaces.

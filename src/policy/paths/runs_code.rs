@@ -1,0 +1,350 @@
+//! The table of files that run code: when a folder is opened or a program merely starts in it, or in a build that the user starts.
+
+use super::names::fold_name;
+use super::protected::{PROTECTED, START_UP};
+use crate::protocol::RunsWhen;
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Entries of one kind: who reads them, and their names.
+struct Kind {
+    /// In the plural or as a name: "{readers} read it".
+    readers: &'static str,
+    /// Whether commands in the sandbox may only read what exists of them. Not for what package managers and git write as a matter of course.
+    read_only_in_sandbox: bool,
+    /// In lower case, at any depth. A name of a directory means all that is in it; `a/b` is `b` in `a`; `=a` is only a file, not a
+    /// directory; a `*` stands for any characters.
+    names: &'static str,
+}
+
+const fn kind(readers: &'static str, names: &'static str) -> Kind {
+    Kind { readers, read_only_in_sandbox: false, names }
+}
+
+const fn kept(readers: &'static str, names: &'static str) -> Kind {
+    Kind { readers, read_only_in_sandbox: true, names }
+}
+
+/// Column one: a program runs them, or what they name, as soon as the folder is opened or the program starts in it.
+const OPENED: &[Kind] = &[
+    kind(
+        "version control programs",
+        ".gitmodules .gitattributes .hg .hgsub .svn .bzr .jj .sl .pijul .fossil-settings .husky .huskyrc* husky.config.* \
+         .githooks .git-hooks .git_hooks githooks git-hooks .hooks lefthook.* .lefthook.* lefthook-local.* \
+         .lefthook-local.* .lefthook .lefthook-local .config/lefthook* .pre-commit-config.yaml .pre-commit-config.yml \
+         .pre-commit-hooks.yaml prek.toml .overcommit.yml .git-hooks.yml .simple-git-hooks.* simple-git-hooks.* \
+         .lintstagedrc* lint-staged.config.* .commitlintrc* commitlint.config.* captainhook.json grumphp.yml hk.pkl \
+         .gitlint",
+    ),
+    kept(
+        "coding agents",
+        "mcp.json .mcp mcp_config.json mcp_settings.json cline_mcp_settings.json claude_desktop_config.json opencode.json \
+         opencode.jsonc .opencode .opencode.json crush.json .crush.json .crush .roo .roomodes .kilocode .kilocodemodes \
+         .cline .amazonq .kiro .continue .continuerc.json .windsurf .codeium .augment .trae .qwen .qoder .goose .aider* \
+         .amp .factory .junie .openhands .agents .agent .copilot .github/agents .github/hooks .github/prompts \
+         .github/chatmodes .github/extensions .claude-plugin .codebuddy .tabnine .cody .sourcegraph .pearai .gptme \
+         gptme.toml .plandex .warp .grok .letta .hermes .openclaw .lingma .zencoder .firebender .devin",
+    ),
+    kind(
+        "coding agents",
+        "agents.md agents.override.md agents.local.md agent.md claude.md claude.local.md gemini.md qwen.md crush.md \
+         warp.md skill.md .cursorrules .windsurfrules .clinerules .roorules* .kilocoderules .goosehints .rules .replit.md \
+         replit.md .github/copilot-instructions.md .github/instructions copilot-instructions.md",
+    ),
+    kept(
+        "editors",
+        "*.code-workspace *.sublime-project *.sublime-workspace *.sublime-settings *.sublime-build .zed .fleet .nova \
+         .helix .nvim .nvim.lua .nvimrc .exrc _exrc .vim .vimrc _vimrc .gvimrc _gvimrc .lvimrc .local.vimrc .vimrc.local \
+         .nvimrc.local _vimrc_local.vim .vimrc_local.vim .neoconf.json .lazy.lua .dir-locals.el .dir-locals-2.el .emacs \
+         .emacs.d .emacs.desktop .spacemacs .doom.d .kakrc .kak .theia *.ipr *.iws",
+    ),
+    kind(
+        "editors and language servers",
+        ".vs .project .externaltoolbuilders .luarc.json .luarc.jsonc .tern-project .clj-kondo .lsp .bsp .metals \
+         .ycm_extra_conf.py project.godot .luacheckrc nbproject/private .ctags .ctags.d",
+    ),
+    kept(
+        "development containers",
+        ".devcontainer .devcontainer.json devcontainer.json .gitpod.yml .gitpod.yaml .gitpod .gitpod.dockerfile .ona .idx \
+         .replit replit.nix .codesandbox .stackblitzrc .stackblitz devfile.yaml .devfile.yaml .codespaces .coder .daytona \
+         .devpod",
+    ),
+    kind(
+        "shells and environment loaders",
+        ".envrc.* .direnvrc .direnv .autoenv .autoenv.zsh .autoenv_leave.zsh .env.enter .env.leave .ondir .shadowenv.d \
+         .smartcd mise.toml .mise.toml mise.*.toml .mise.*.toml .mise .config/mise* .rtx.toml .rtx.*.toml .tool-versions \
+         .asdfrc .prototools .proto .rvmrc .rbenv-vars .pyenv-vars .venvrc .hermit bin/activate-hermit .flox autorun.inf \
+         desktop.ini *.library-ms *.searchconnector-ms *.scf mise/config.toml mise/config.*.toml",
+    ),
+    kind(
+        "shells and environment loaders",
+        ".env .env.local .env.*.local .env.development .env.dev .env.production .env.prod .env.staging .env.test \
+         .flaskenv .venv/bin venv/bin .venv/scripts venv/scripts flake.nix shell.nix devenv.nix devenv.yaml \
+         devenv.local.nix devbox.json devshell.toml guix.scm .guix-channels manifest.scm",
+    ),
+    kind("Cargo and rustup", ".cargo rust-toolchain rust-toolchain.toml .rusty-hook.toml"),
+    kind(
+        "npm, yarn, pnpm, Bun and Node.js",
+        ".npmrc npmrc .yarnrc .yarnrc.yml .yarnrc.yaml .yarn/plugins .yarn/releases .yarn/sdks .pnp.cjs .pnp.js \
+         .pnp.loader.mjs .pnp.data.json .pnpmfile.cjs .pnpmfile.mjs pnpmfile.* .pnpmrc bunfig.toml .bunfig.toml .noderc \
+         node_modules/.bin .nvm .volta .bowerrc .meteor .lernarc",
+    ),
+    kind(
+        "Gradle, Maven and sbt",
+        "gradlew gradlew.bat gradle/wrapper gradle.properties gradle/init.d init.gradle init.gradle.kts .gradle mvnw \
+         mvnw.cmd .mvn .mavenrc .jvmopts .sbtopts .sbtrc .sbt .jvmrc .mill-jvm-opts .mill-opts millw .m2 .ammonite =mill",
+    ),
+    kind(
+        "Bazel and other build programs",
+        ".bazelrc *.bazelrc .bazeliskrc .bazelversion tools/bazel .buckconfig .buckconfig.local .buckconfig.d \
+         cmakeuserpresets.json",
+    ),
+    kind(
+        "Python, pip and Jupyter",
+        "sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py .pythonstartup .pdbrc .pdbrc.py .ipython \
+         ipython_config.py ipython_kernel_config.py .jupyter jupyter_*config.* .python-version pyvenv.cfg .condarc \
+         .mambarc pip.conf pip.ini .pip .pypirc poetry.toml uv.toml .pdm-python .pdm.toml .matplotlibrc matplotlibrc \
+         .pyrc .ptpython .bpython .xonshrc",
+    ),
+    kind(
+        "Ruby",
+        ".irbrc _irbrc .pryrc .bundle .ruby-version .ruby-gemset .rdbgrc .rdbgrc.rb .byebugrc .railsrc .gemrc \
+         .solargraph.yml",
+    ),
+    kind("PHP and web servers", "php.ini .php.ini .user.ini .htaccess web.config .phpactor.json .phpactor.yml"),
+    kind(
+        "R, Julia, Haskell, OCaml, Lisp and others",
+        ".rprofile rprofile.site .renviron renviron.site .rdata *.rproj startup.jl .juliarc.jl .julia .ghci .ghcirc \
+         .ocamlinit .octaverc startup.m .utop .utoprc .lein .leinrc profiles.clj .clojure .joker .sbclrc .clisprc* \
+         .ccl-init.lisp .eclrc .guile .erlang .iex.exs .proverc .swiftpm .tclshrc .wishrc",
+    ),
+    kept(
+        "debuggers and terminal programs",
+        ".gdbinit gdbinit .gdbearlyinit *-gdb.py *-gdb.gdb *-gdb.scm .lldbinit .lldbinit-* .radare2rc .rizinrc .ripgreprc \
+         .fdrc .ackrc .tmux .tmuxinator.yml .tmuxinator.yaml .tmuxp.yaml .tmuxp.json .byobu .lesskey .lessfilter .psqlrc \
+         .sqliterc .mongorc.js .mongoshrc.js .myclirc .sopsrc .watchmanconfig .nanorc",
+    ),
+    kind(
+        "infrastructure programs",
+        ".ssh .aws .kube .docker/config.json .netrc .terraformrc .terraform terraform.rc .terraform.d .terragrunt-cache .ansible ansible.cfg .ansible.cfg .vagrant .vagrant.d \
+         .pulumi",
+    ),
+];
+
+/// Column two: they run in a build, a test or a deployment that the user starts.
+const BUILT: &[Kind] = &[
+    kind(
+        "make and other build programs",
+        "makefile makefile.* gnumakefile bsdmakefile *.mk *.mak kbuild justfile .justfile *.just taskfile.* rakefile \
+         rakefile.rb *.rake sconstruct sconscript meson.build meson.options cmakelists.txt *.cmake cmakepresets.json \
+         configure configure.ac configure.in *.m4 *.am autogen.sh bootstrap.sh build.sh *.ninja wscript snakefile \
+         magefile.go magefiles build.zig build.zig.zon xmake.lua premake5.lua tup.config tupfile workspace.bazel \
+         module.bazel build.bazel *.bzl pants.toml please.toml conanfile.py conanfile.txt vcpkg.json *.pro =buck",
+    ),
+    kind("Cargo", "build.rs cargo.toml"),
+    kind(
+        "JavaScript build programs",
+        "package.json .mocharc.* pnpm-workspace.yaml lerna.json nx.json turbo.json rush.json deno.json deno.jsonc *.config.js \
+         *.config.cjs *.config.mjs *.config.ts *.config.mts *.config.cts gulpfile.* gruntfile.* jakefile* webpack.*.js \
+         .babelrc* .swcrc .storybook karma.conf.* wdio.conf.* angular.json project.json metro.config.* ember-cli-build.js \
+         bower.json binding.gyp *.gypi .eslintrc.js .eslintrc.cjs .prettierrc.js .prettierrc.cjs .prettierrc.mjs \
+         .stylelintrc.js",
+    ),
+    kind(
+        "Python build and test programs",
+        "setup.py setup.cfg pyproject.toml tox.ini noxfile.py conftest.py pytest.ini manage.py tasks.py fabfile.py \
+         dodo.py pipfile requirements*.txt environment.yml environment.yaml hatch.toml hatch_build.py mypy.ini .mypy.ini \
+         .flake8 .coveragerc meson_options.txt pavement.py .pylintrc pylintrc",
+    ),
+    kind(
+        "Java, Kotlin, Scala and Clojure build programs",
+        "build.gradle build.gradle.kts settings.gradle settings.gradle.kts *.gradle *.gradle.kts buildsrc \
+         libs.versions.toml pom.xml build.xml ivy.xml build.sbt *.sbt project/build.properties project/plugins.sbt \
+         build.sc build.mill project.clj deps.edn shadow-cljs.edn bb.edn build.boot local.properties nbproject",
+    ),
+    kind(
+        "other build programs",
+        "gemfile *.gemspec guardfile fastfile fastlane podfile config.ru .rspec .rubocop.yml composer.json phpunit.xml \
+         phpunit.xml.dist .php-cs-fixer* go.mod go.work *.csproj *.fsproj *.vbproj *.vcxproj *.sln *.slnx *.props \
+         *.targets global.json nuget.config mix.exs rebar.config shard.yml dub.json dub.sdl package.swift *.xcodeproj \
+         *.xcworkspace .xcode.env* *.cabal cabal.project* stack.yaml package.yaml setup.hs dune dune-project *.opam \
+         pubspec.yaml build.yaml makefile.pl build.pl cpanfile default.nix *.nimble *.rockspec .busted elm.json \
+         gleam.toml spago.* foundry.toml hardhat.config.* anchor.toml cog.toml .releaserc* release.config.* .goreleaser.*",
+    ),
+    kind(
+        "continuous integration and deployment",
+        ".github/workflows .github/actions .github/dependabot.yml action.yml action.yaml .gitlab-ci.yml .gitlab-ci.yaml \
+         .gitlab jenkinsfile* .circleci .travis.yml azure-pipelines*.yml .azure-pipelines bitbucket-pipelines.yml \
+         .drone.yml .drone.star .woodpecker* appveyor.yml .appveyor.yml .buildkite .teamcity cloudbuild.y*ml .cirrus.yml \
+         .cirrus.star .semaphore codemagic.yaml .forgejo .gitea .builds .build.yml buildspec.y*ml netlify.toml \
+         vercel.json fly.toml render.yaml app.yaml app.json procfile* serverless.y*ml wrangler.toml wrangler.json* \
+         renovate.json* .renovaterc*",
+    ),
+    kind(
+        "containers and virtual machines",
+        "dockerfile* *.dockerfile containerfile* docker-compose*.y*ml compose*.y*ml docker-bake.* vagrantfile tiltfile \
+         earthfile skaffold.y*ml *.pkr.hcl chart.yaml kustomization.y*ml helmfile.y*ml *.tf *.tf.json *.tfvars \
+         terragrunt.hcl pulumi.*yaml .tflint.hcl dagger.json playbook*.y*ml",
+    ),
+];
+
+/// What is protected in a home directory is the same file in a directory of dotfiles.
+const START_IN_FOLDER: Kind = kind("programs that start in this folder", "");
+
+/// Who runs a file, or what it names, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeReader {
+    pub when: RunsWhen,
+    /// `npm, yarn, pnpm, Bun and Node.js`.
+    pub readers: &'static str,
+    /// Names of the path below the entry of the table that it lies in.
+    below: usize,
+}
+
+impl CodeReader {
+    /// Why a file is marked, as a sentence about it.
+    pub fn reason(&self, name: &str) -> String {
+        let when = match self.when {
+            RunsWhen::Opened => "as soon as the folder is opened or a program starts in it",
+            RunsWhen::Built => "in a build, test or deployment",
+        };
+        format!("`{name}` can run code {when} (read by {})", self.readers)
+    }
+
+    /// The entry that the path is or lies in.
+    pub fn place<'a>(&self, path: &'a Path) -> &'a Path {
+        path.ancestors().nth(self.below).unwrap_or(path)
+    }
+}
+
+/// What the table says of a path, by its names alone: of those below a workspace root where it lies in one.
+pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
+    let root = roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
+    let above = root.map_or(0, |root| folded(root).len());
+    let names = folded(path);
+    let found = (above + 1..=names.len()).flat_map(|end| {
+        let at = TABLE.entries_at(&names[..end], end == names.len());
+        at.map(move |entry| (entry, end))
+    });
+    let reader =
+        |(entry, end): (&Entry, usize)| CodeReader { when: entry.when, readers: entry.kind.readers, below: names.len() - end };
+    found.map(reader).min_by_key(|found| found.when)
+}
+
+/// Whether a path is itself an entry of the first column that a command in the sandbox may only read.
+pub fn is_read_only_in_sandbox(path: &Path) -> bool {
+    TABLE.entries_at(&folded(path), true).any(|entry| entry.kind.read_only_in_sandbox)
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
+
+/// One name of a kind, taken apart.
+struct Entry {
+    when: RunsWhen,
+    kind: &'static Kind,
+    /// From the last name to the first.
+    names: Vec<&'static str>,
+    is_file: bool,
+}
+
+impl Entry {
+    fn new(when: RunsWhen, kind: &'static Kind, text: &'static str) -> Self {
+        let (is_file, names) = text.strip_prefix('=').map_or((false, text), |names| (true, names));
+        Self { when, kind, names: names.rsplit('/').collect(), is_file }
+    }
+}
+
+/// The entries by their last name.
+struct Table {
+    entries: Vec<Entry>,
+    plain: HashMap<&'static str, Vec<usize>>,
+    /// Those with a `*` in the last name.
+    patterns: Vec<usize>,
+}
+
+impl Table {
+    fn new() -> Self {
+        let of = |when, kinds: &'static [Kind]| {
+            let names = |kind: &'static Kind| kind.names.split_ascii_whitespace().map(move |name| (kind, name));
+            kinds.iter().flat_map(names).map(move |(kind, name)| Entry::new(when, kind, name))
+        };
+        let start_up = START_UP.iter().chain(PROTECTED);
+        let start_up = start_up.map(|name| Entry::new(RunsWhen::Opened, &START_IN_FOLDER, name));
+        let entries: Vec<Entry> = of(RunsWhen::Opened, OPENED).chain(start_up).chain(of(RunsWhen::Built, BUILT)).collect();
+        let (mut plain, mut patterns) = (HashMap::<_, Vec<usize>>::new(), Vec::new());
+        for (at, entry) in entries.iter().enumerate() {
+            match entry.names[0] {
+                last if last.contains('*') => patterns.push(at),
+                last => plain.entry(last).or_default().push(at),
+            }
+        }
+        Self { entries, plain, patterns }
+    }
+
+    /// The entries with which these names end.
+    fn entries_at<'a>(&'a self, names: &'a [String], is_last: bool) -> impl Iterator<Item = &'a Entry> {
+        let plain = names.last().and_then(|last| self.plain.get(last.as_str())).map_or(&[][..], Vec::as_slice);
+        let entries = plain.iter().chain(&self.patterns).map(|at| &self.entries[*at]);
+        entries.filter(move |entry| {
+            let mut last = names.iter().rev();
+            (is_last || !entry.is_file)
+                && entry.names.iter().all(|pattern| last.next().is_some_and(|name| is_like(name, pattern)))
+        })
+    }
+}
+
+fn folded(path: &Path) -> Vec<String> {
+    let names = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(fold_name(&name.to_string_lossy())),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    });
+    names.collect()
+}
+
+/// Whether a name is as a pattern has it, where `*` stands for any characters.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return name.ends_with(part);
+        }
+        match name.find(part) {
+            Some(at) => name = &name[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_folded_and_stands_once() {
+        let mut seen = std::collections::HashSet::new();
+        let kinds = OPENED.iter().map(|kind| (RunsWhen::Opened, kind)).chain(BUILT.iter().map(|kind| (RunsWhen::Built, kind)));
+        for (when, kind) in kinds {
+            for name in kind.names.split_ascii_whitespace() {
+                assert!(seen.insert(name), "{name} is listed twice");
+                let plain = name.trim_start_matches('=').replace('*', "x");
+                assert!(plain.split('/').all(|name| !name.is_empty() && fold_name(name) == name), "{name}");
+                let found = runs_code(&Path::new("/w/a").join(&plain), &[PathBuf::from("/w")]);
+                let found = found.unwrap_or_else(|| panic!("{name} is not found"));
+                assert!(found.when <= when, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        let like =
+            [("a.b", "a.*"), ("x-gdb.py", "*-gdb.py"), ("compose.dev.yaml", "compose*.y*ml"), ("abc", "a*c"), ("ac", "a*c")];
+        assert!(like.iter().all(|(name, pattern)| is_like(name, pattern)));
+        let unlike = [("a", "a.*"), ("gdb.py", "*-gdb.py"), ("compose.json", "compose*.y*ml"), ("abd", "a*c"), ("b", "a")];
+        assert!(unlike.iter().all(|(name, pattern)| !is_like(name, pattern)));
+    }
+}

@@ -1,0 +1,59 @@
+//! Marks what a call changes that other programs run, in its proposal.
+
+use super::paths::shown_in_one_line;
+use super::tool::Settings;
+use crate::policy::{self, CodeReader};
+use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
+use std::path::{Path, PathBuf};
+
+/// Notes of one proposal; `runs_code` has all that are marked.
+const MOST_NOTES: usize = 5;
+/// Files that are marked in one proposal.
+const MOST_MARKED: usize = 1_000;
+
+/// What the table says of a real path.
+pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
+    let roots: Vec<PathBuf> = settings.holding.roots.iter().chain([&settings.workspace]).cloned().collect();
+    policy::runs_code(path, &roots)
+}
+
+/// Whether a program runs it as soon as the folder is opened.
+pub(super) fn is_opened(path: &Path, settings: &Settings) -> bool {
+    reader(path, settings).is_some_and(|found| found.when == RunsWhen::Opened)
+}
+
+/// The proposal of a call with these actions, with what it changes of the table.
+pub(super) fn marked_by_actions(proposal: Proposal, actions: &[Action], settings: &Settings) -> Proposal {
+    let paths = actions.iter().filter_map(|action| match action {
+        Action::Write { target } | Action::Delete { target } => {
+            // A link of such a name is as good as the file.
+            let given = Path::new(&target.given);
+            let by_name = reader(&target.real, settings).is_none() && policy::runs_code(given, &[]).is_some();
+            Some(if by_name && given.is_relative() { settings.workspace.join(given) } else { target.real.clone() })
+        }
+        _ => None,
+    });
+    let paths: Vec<PathBuf> = paths.collect();
+    marked(proposal, paths.iter().map(PathBuf::as_path), settings)
+}
+
+/// The proposal with what is in the table of these real paths.
+pub(super) fn marked<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a Path>, settings: &Settings) -> Proposal {
+    let mut notes = Vec::new();
+    for path in paths {
+        let Some(found) = reader(path, settings) else { continue };
+        let name = shown_in_one_line(path, settings);
+        if proposal.runs_code.len() >= MOST_MARKED || proposal.runs_code.iter().any(|marked| marked.path == name) {
+            continue;
+        }
+        notes.push(found.reason(&name));
+        proposal.runs_code.push(RunsCode { path: name, when: found.when, readers: found.readers.to_owned() });
+    }
+    let more = notes.len().saturating_sub(MOST_NOTES);
+    notes.truncate(MOST_NOTES);
+    proposal.notes.extend(notes);
+    if more > 0 {
+        proposal.notes.push(format!("{more} more of these files can run code"));
+    }
+    proposal
+}
