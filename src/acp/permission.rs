@@ -28,7 +28,10 @@ pub enum Answered {
 
 /// What may be answered: once, from now on as narrowly as can be, or no.
 pub fn options(approval: &Approval, looks: Looks) -> Vec<PermissionOption> {
-    let mut options = vec![PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce)];
+    let mut options = Vec::new();
+    if approval.effects.as_ref().is_none_or(|effects| effects.unlisted().is_none()) {
+        options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
+    }
     if let Some(offer) = approval.always.offers.first() {
         let rules = offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let rules = calls::title(&(looks.reveal)(&calls::shown(&rules, OPTION_BYTES)));
@@ -76,8 +79,16 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
     }
     if let Some(effects) = &approval.effects {
         lines.push("It ran in a view of its own. Allow keeps what it did there; nothing runs again.".to_owned());
-        let files = effects.files.iter().take(MOST_LISTED);
-        lines.extend(files.map(|file| format!("- {}", calls::title(&reveal(&file.path)))));
+        // Nothing is kept that is not listed here.
+        lines.extend(effects.files.iter().map(|file| {
+            let notes: String = file.notes.iter().flat_map(|note| [" · ".to_owned(), reveal(note)]).collect();
+            format!("- {} {}{notes}", file.kind.verb(), calls::title(&reveal(&file.path)))
+        }));
+        for group in &effects.groups {
+            lines.push(format!("- created {} files in {}:", group.files.len(), calls::title(&reveal(&group.folder))));
+            lines.extend(group.files.iter().map(|file| format!("  - {}", calls::title(&reveal(file)))));
+        }
+        lines.extend(effects.unlisted());
     }
     lines.extend(
         approval

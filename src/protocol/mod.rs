@@ -58,8 +58,8 @@ pub use outcome::{PlaceChange, Standing};
 pub use queue::Waiting;
 pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 pub use sandbox::{
-    CountedEffects, EffectKind, Effects, FileEffect, Outside, PreviewOffer, RefusedEffect, RunningCommand, RunningState,
-    SandboxTier,
+    CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, Outside, PreviewOffer, RefusedEffect, RunningCommand,
+    RunningState, SandboxTier,
 };
 pub use server::{
     Elicitation, ElicitationAnswer, ElicitationOutcome, FieldKind, FormField, ServerPrompt, ServerResource, ServerState,

@@ -82,10 +82,15 @@ pub struct Effects {
     pub ended: String,
     /// What it printed, as the model will see it after the yes.
     pub output: String,
+    /// What is changed, linked or deleted comes before what is created.
     pub files: Vec<FileEffect>,
-    /// Effects beyond those in `files`, which are too many to show.
+    /// Folders with many new files, each of which is listed in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<CreatedFiles>,
+    /// Paths that are listed nowhere because there are too many. Nothing can be approved as long as there is one.
     pub more_files: u64,
-    /// Directories whose content is kept without being shown, because git ignores them.
+    /// Directories that git ignores. Only in the journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedEffects>,
     /// What is not kept, whatever is answered.
     pub refused: Vec<RefusedEffect>,
@@ -96,7 +101,24 @@ pub struct Effects {
 impl Effects {
     /// Whether a yes changes no file.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.counted.is_empty() && self.more_files == 0
+        self.files.is_empty() && self.groups.is_empty() && self.counted.is_empty() && self.more_files == 0
+    }
+
+    /// Why it cannot be approved: not all of it is listed.
+    pub fn unlisted(&self) -> Option<String> {
+        let more = self.more_files;
+        (more > 0).then(|| {
+            format!(
+                "{more} of the changed paths are too many to be listed, so the changes cannot be kept; run the command in parts"
+            )
+        })
+    }
+
+    /// All paths that would be another, listed or not.
+    pub fn paths(&self) -> u64 {
+        let grouped: u64 = self.groups.iter().map(|group| group.files.len() as u64).sum();
+        let counted: u64 = self.counted.iter().map(|one| one.created + one.changed + one.deleted).sum();
+        self.files.len() as u64 + grouped + self.more_files + counted
     }
 }
 
@@ -147,6 +169,35 @@ pub enum EffectKind {
     Linked {
         to: String,
     },
+}
+
+impl EffectKind {
+    /// `created`, `deleted`.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Created { .. } | Self::DirectoryCreated => "created",
+            Self::Changed { .. } => "changed",
+            Self::Deleted { .. } | Self::DirectoryDeleted { .. } => "deleted",
+            Self::Renamed { .. } => "renamed",
+            Self::ModeChanged { from, to } if from == to => "touched",
+            Self::ModeChanged { .. } => "changed the mode of",
+            Self::Linked { .. } => "linked",
+        }
+    }
+}
+
+/// New regular files of one folder: none that runs code when the folder is opened, no link, nothing with a note of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedFiles {
+    /// `node_modules/`
+    pub folder: String,
+    /// Each by its path below the folder.
+    pub files: Vec<String>,
+    pub bytes: u64,
+    /// Whether git ignores the folder.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
 }
 
 /// What happens below a directory that git ignores.

@@ -418,7 +418,13 @@ pub fn effects_approval(id: &str) -> Approval {
             file("docs", EffectKind::DirectoryDeleted { files: 12 }),
         ],
         more_files: 0,
-        counted: vec![CountedEffects { path: "target".to_owned(), created: 120, changed: 3, deleted: 0, bytes: 45_600_000 }],
+        groups: vec![CreatedFiles {
+            folder: "target/".to_owned(),
+            files: (1..=120).map(|n| format!("debug/deps/part-{n}.o")).collect(),
+            bytes: 45_600_000,
+            ignored: true,
+        }],
+        counted: Vec::new(),
         refused: vec![RefusedEffect {
             path: ".git/hooks/pre-commit".to_owned(),
             reason: "`.git` is protected: it decides what other programs run".to_owned(),

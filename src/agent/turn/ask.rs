@@ -147,6 +147,11 @@ impl Machine {
         {
             return self.notice(format!("it cannot be changed like this: {why}"));
         }
+        let approves = matches!(decision, Decision::Approved | Decision::ApprovedAlways { .. });
+        let unlisted = pending.plan.effects.as_ref().and_then(|effects| effects.unlisted());
+        if let (true, Some(why)) = (approves, unlisted) {
+            return self.notice(why);
+        }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { plan, question, always, approval_id, since, ticket: _ } = *pending;
         self.resolve_approval(call, &approval_id, decision.clone(), waited(since, at));

@@ -212,6 +212,14 @@ impl CodeReader {
         format!("`{name}` can run code {when} (read by {})", self.readers)
     }
 
+    /// The same in a few words, beside its name.
+    pub fn note(&self) -> String {
+        match self.when {
+            RunsWhen::Opened => format!("runs code when the folder is opened ({})", self.readers),
+            RunsWhen::Built => format!("runs code in builds ({})", self.readers),
+        }
+    }
+
     /// The entry that the path is or lies in.
     pub fn place<'a>(&self, path: &'a Path) -> &'a Path {
         path.ancestors().nth(self.below).unwrap_or(path)

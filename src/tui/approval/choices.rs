@@ -129,7 +129,12 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         (None, true) => "run it again with that open, once".to_owned(),
         (None, false) => format!("{}, once", verb.long),
     };
-    let mut choices = vec![choice('y', confirm, Act::Approve, yes, if again { "run again" } else { verb.short })];
+    let approve = choice('y', confirm, Act::Approve, yes, if again { "run again" } else { verb.short });
+    let approve = match approval.effects.as_ref().and_then(|effects| effects.unlisted()) {
+        Some(_) => Choice { enabled: false, words: "cannot be kept: not all of it is listed".to_owned(), ..approve },
+        None => approve,
+    };
+    let mut choices = vec![approve];
     choices.extend(parts(approval, confirm));
     choices.extend(preview(approval));
     // What was done already, or is opened for once, is no ground for a rule.
@@ -145,6 +150,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     choices.push(choice('n', Confirm::Letter, Act::Deny, deny.to_owned(), "deny"));
     choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
     let explain = match &approval.effects {
+        Some(effects) if !effects.groups.is_empty() => "all it printed, the new files by folder, and the rules",
         Some(effects) if !effects.output.trim().is_empty() => "all it printed, and which rules have a say",
         Some(_) | None => "explain: which rules have a say, and where",
     };

@@ -1,7 +1,7 @@
 //! What a command did in its view, in rows above the diff: how it ended, every path, what is not kept, what it printed.
 
 use super::body::{Note, Verb};
-use crate::protocol::{Approval, CountedEffects, EffectKind, Effects, FileEffect, size};
+use crate::protocol::{Approval, CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, size};
 use crate::text;
 use crate::tui::status::counted;
 use crate::tui::theme::Token;
@@ -26,8 +26,13 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     }
     notes.extend(effects.files.iter().map(file));
     if effects.more_files > 0 {
-        notes.push(Note::new(format!("… and {} more paths, which are not listed", effects.more_files), Token::Warn));
+        let more = effects.more_files;
+        notes.push(Note::new(
+            format!("{more} more paths are not listed, so nothing can be kept; run the command in parts"),
+            Token::Danger,
+        ));
     }
+    notes.extend(effects.groups.iter().map(group));
     notes.extend(effects.counted.iter().map(ignored));
     for refused in &effects.refused {
         let words = format!("{:VERB$}{}: {}", "NOT KEPT", text::reveal_name(&refused.path), text::reveal_line(&refused.reason));
@@ -61,9 +66,7 @@ pub fn facts(effects: &Effects) -> String {
     if effects.is_empty() {
         return "no file".to_owned();
     }
-    let ignored: u64 = effects.counted.iter().map(|one| one.created + one.changed + one.deleted).sum();
-    let paths = effects.files.len() as u64 + effects.more_files + ignored;
-    counted(usize::try_from(paths).unwrap_or(usize::MAX), "path")
+    counted(usize::try_from(effects.paths()).unwrap_or(usize::MAX), "path")
 }
 
 fn file(effect: &FileEffect) -> Note {
@@ -79,6 +82,7 @@ fn file(effect: &FileEffect) -> Note {
         EffectKind::Renamed { from, changed } => {
             ("renamed", format!("{} → {path}{}", text::reveal_name(from), if *changed { ", and changed" } else { "" }))
         }
+        EffectKind::ModeChanged { from, to } if from == to => ("touched", path),
         EffectKind::ModeChanged { from, to } => ("mode", format!("{path}  {from:04o} → {to:04o}")),
         EffectKind::DirectoryCreated => ("created", format!("{path}/")),
         EffectKind::DirectoryDeleted { files } => {
@@ -92,6 +96,14 @@ fn file(effect: &FileEffect) -> Note {
         (_, true) => Token::Text,
     };
     Note::new(format!("{verb:VERB$}{rest}{notes}"), token)
+}
+
+/// New files of one folder; which ones, a page of its own lists.
+fn group(group: &CreatedFiles) -> Note {
+    let folder = text::reveal_name(group.folder.trim_end_matches('/'));
+    let ignored = if group.ignored { " · ignored by git" } else { "" };
+    let files = counted(group.files.len(), "new file");
+    Note::new(format!("{:VERB$}{folder}/  {files}, {}{ignored} · x lists them", "created", size(group.bytes)), Token::Text)
 }
 
 fn ignored(counted: &CountedEffects) -> Note {

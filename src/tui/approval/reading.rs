@@ -65,7 +65,14 @@ impl Reading {
             is_diff: false,
             file: None,
         });
-        Self { pages: printed.filter(|page| !page.text.is_empty()).chain([rules]).collect(), at: 0 }
+        let groups = approval.effects.iter().flat_map(|effects| &effects.groups).map(|group| Page {
+            title: format!("New files in {}", text::reveal_name(&group.folder)),
+            about: format!("{} files, {}; all of them are created", group.files.len(), crate::protocol::size(group.bytes)),
+            text: group.files.iter().map(|file| text::reveal_name(file)).collect::<Vec<_>>().join("\n"),
+            is_diff: false,
+            file: None,
+        });
+        Self { pages: printed.filter(|page| !page.text.is_empty()).chain(groups).chain([rules]).collect(), at: 0 }
     }
 
     /// The files a project brings, one page each.

@@ -48,7 +48,11 @@ impl Drop for Settled {
 }
 
 fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
-    let Kept { mut view, mut changes, output } = kept;
+    let Kept { mut view, mut changes, output, unlisted } = kept;
+    if let Some(unlisted) = unlisted {
+        let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
+        return over(view, ToolResult::refused(id, tool_name, error), settings);
+    }
     // The policy may have changed since it was shown.
     for changes in &mut changes {
         changes.refuse(&refusals(changes, settings));

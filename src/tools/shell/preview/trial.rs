@@ -33,6 +33,8 @@ pub(in crate::tools) struct Kept {
     pub(super) changes: Vec<Changes>,
     /// What the model is told of it.
     pub(super) output: Output,
+    /// Why nothing of it may be kept: not all of it could be listed.
+    pub(super) unlisted: Option<String>,
 }
 
 /// What a run in the view came to.
@@ -74,7 +76,8 @@ pub(in crate::tools) async fn run(
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
-        Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
+        let unlisted = effects.unlisted();
+        Ok(Trial { kept: Kept { view, changes, output, unlisted }, effects, proposal })
     })
     .await?
 }
@@ -155,7 +158,7 @@ fn looked_at(
             kept_from(finished, work, confinement, settings)
         }
     };
-    let Shown { files, more_files, counted, refused, diff, paths, bytes, notes: mut seen } = shown(changes, settings);
+    let Shown { files, groups, more_files, refused, diff, paths, bytes, notes: mut seen, runs_code } = shown(changes, settings);
     let mut notes = Vec::new();
     match finished.end {
         End::TimedOut | End::Killed => notes.push("it did not come to its end: these are the effects until then".to_owned()),
@@ -168,12 +171,13 @@ fn looked_at(
         ended: ended(finished.end, work.timeout_seconds),
         output,
         files,
+        groups,
         more_files,
-        counted,
+        counted: Vec::new(),
         refused,
         denied: denied.outside,
     };
-    (effects, Proposal { diff, paths, bytes, notes, ..Proposal::default() })
+    (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() })
 }
 
 pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {

@@ -10,49 +10,55 @@ mod words;
 pub(super) use refusals::refusals;
 pub(super) use words::kept_words;
 
-use crate::protocol::{CountedEffects, EffectKind, FileEffect, RefusedEffect};
+use crate::policy::CodeReader;
+use crate::protocol::{CreatedFiles, EffectKind, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::layer::{Change, Changes, Kind, Node};
 use crate::tools::paths::shown_in_one_line;
+use crate::tools::runs_code::reader;
 use crate::tools::tool::Settings;
 use diff::Diff;
 use ignored::Ignored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// More are counted.
-const MAX_FILES: usize = 500;
+/// Paths that are listed one by one. What is beyond keeps all of it from being approved.
+const MAX_FILES: usize = 5_000;
+/// New files that are listed in groups, of all folders together.
+const MAX_GROUPED: usize = 50_000;
+/// So many new files are listed one by one; of more, those of one folder are a group.
+const FEW_CREATED: usize = 100;
+/// Fewer new files in a folder make no group.
+const SMALLEST_GROUP: usize = 4;
 
 /// The effects, and the rest of what is shown of them.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub files: Vec<FileEffect>,
     pub more_files: u64,
-    pub counted: Vec<CountedEffects>,
+    pub groups: Vec<CreatedFiles>,
     pub refused: Vec<RefusedEffect>,
     pub diff: String,
     pub paths: Vec<PathBuf>,
     pub bytes: u64,
     pub notes: Vec<String>,
+    pub runs_code: Vec<RunsCode>,
 }
 
 /// What would be kept of the changes, in all directories. What is never kept is taken out of them.
 pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
     let mut shown = Shown::default();
     let mut diff = Diff::new(settings);
-    let mut touched = 0;
+    let mut found = Vec::new();
     for changes in changes.iter_mut() {
         changes.refuse(&refusals(changes, settings));
         shown.refused.extend(words::refused(changes, settings));
-        touched += look(changes, settings, &mut shown, &mut diff);
+        look(changes, settings, &mut shown, &mut found);
     }
+    list(found, &mut shown, &mut diff, settings);
     let (text, without) = diff.finish();
     shown.diff = text;
     if without > 0 {
         shown.notes.push(format!("{without} more files have no diff here, because they are many or large"));
-    }
-    if touched > 0 {
-        let files = if touched == 1 { "file gets" } else { "files get" };
-        shown.notes.push(format!("{touched} {files} another time of change and nothing else"));
     }
     hide(shown, settings)
 }
@@ -72,7 +78,10 @@ fn hide(mut shown: Shown, settings: &Settings) -> Shown {
             _ => {}
         }
     }
-    shown.counted.iter_mut().for_each(|counted| hidden(&mut counted.path));
+    for group in &mut shown.groups {
+        hidden(&mut group.folder);
+        group.files.iter_mut().for_each(hidden);
+    }
     for refused in &mut shown.refused {
         hidden(&mut refused.path);
         hidden(&mut refused.reason);
@@ -80,34 +89,38 @@ fn hide(mut shown: Shown, settings: &Settings) -> Shown {
     shown
 }
 
-/// Looks at the changes of one directory; gives how many files have another time and nothing else.
-fn look(changes: &Changes, settings: &Settings, shown: &mut Shown, diff: &mut Diff<'_>) -> u64 {
-    let mut touched = 0;
+/// One path that would be another, before it is listed.
+struct Found<'a> {
+    changes: &'a Changes,
+    change: &'a Change,
+    kind: EffectKind,
+    notes: Vec<String>,
+    /// The folder in which it may be listed with others, and whether git ignores that.
+    folder: Option<(PathBuf, bool)>,
+}
+
+/// Finds every path that would be another. What is below a directory that goes or is moved is told of with it.
+fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found: &mut Vec<Found<'a>>) {
     let mut ignored = Ignored::new(changes, settings);
-    let mut counted: BTreeMap<PathBuf, CountedEffects> = BTreeMap::new();
     let moved = changes.moved_directories();
     let sources: BTreeSet<&Path> = changes.entries().iter().filter_map(|change| change.moved_from.as_deref()).collect();
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
-    // What stands below it is told of with it: a directory that was deleted, one that was moved, or one that git ignores.
     let mut told: Option<PathBuf> = None;
-    for (from, to) in &moved {
-        shown.paths.extend([changes.old(from), changes.old(to)]);
-        let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
-        push(shown, format!("{}/", name(to)), kind, Vec::new());
-        diff.moved(&name(from), &name(to), 100);
-    }
+    // Directories that are new, the outermost first.
+    let mut made: Vec<&Path> = Vec::new();
     for (at, change) in changes.entries().iter().enumerate() {
         shown.bytes += bytes_of(change);
-        if moved.iter().any(|(from, to)| change.path.starts_with(from) || change.path.starts_with(to)) {
-            continue;
-        }
-        if change.is_only_touched() {
-            touched += 1;
-            continue;
-        }
-        if let Some(directory) = ignored.directory_of(change) {
-            let empty = || CountedEffects { path: String::new(), created: 0, changed: 0, deleted: 0, bytes: 0 };
-            count(counted.entry(directory).or_insert_with(empty), change);
+        if let Some((from, to)) = moved.iter().find(|(from, to)| change.path.starts_with(from) || change.path.starts_with(to)) {
+            if change.path == *to {
+                shown.paths.extend([changes.old(from), changes.old(to)]);
+                let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
+                found.push(Found { changes, change, kind, notes: Vec::new(), folder: None });
+            } else if let Some((reader, from)) = reader(&changes.old(&change.path), settings).zip(change.moved_from.as_ref()) {
+                // It is named by itself, although all of the directory goes along.
+                shown.runs_code.push(marked(name(&change.path), reader));
+                let kind = EffectKind::Renamed { from: name(from), changed: false };
+                found.push(Found { changes, change, kind, notes: vec![reader.note()], folder: None });
+            }
             continue;
         }
         let below = told.as_ref().is_some_and(|told| change.path.starts_with(told));
@@ -123,9 +136,20 @@ fn look(changes: &Changes, settings: &Settings, shown: &mut Shown, diff: &mut Di
         if is_gone(change) {
             told = Some(change.path.clone());
         }
+        let mut notes = words::notes(change, changes, settings);
         let kind = match effect(change, changes) {
-            // Its files tell of it.
-            Some(EffectKind::DirectoryCreated) if inside().next().is_some() && change.before.is_none() => continue,
+            Some(EffectKind::DirectoryCreated) => {
+                if change.before.is_none() {
+                    if !made.iter().any(|made| change.path.starts_with(made)) {
+                        made.push(&change.path);
+                    }
+                    // Its files tell of it.
+                    if inside().next().is_some() && notes.is_empty() {
+                        continue;
+                    }
+                }
+                EffectKind::DirectoryCreated
+            }
             Some(EffectKind::DirectoryDeleted { .. }) => {
                 let files = inside().filter(|below| {
                     let was_file = below.before.is_some_and(|node| node.kind != Kind::Directory);
@@ -143,24 +167,85 @@ fn look(changes: &Changes, settings: &Settings, shown: &mut Shown, diff: &mut Di
             }
             (kind, _) => kind,
         };
-        let kind = diff.file(change, changes, kind);
-        push(shown, name(&change.path), kind, words::notes(change, changes, settings));
+        if change.is_only_touched() {
+            notes.push("only the time of its last change".to_owned());
+        }
+        let real = changes.old(&change.path);
+        let reader = reader(&real, settings);
+        if let Some(reader) = reader {
+            shown.runs_code.push(marked(name(&change.path), reader));
+            notes.push(reader.note());
+        }
+        let is_plain = matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty();
+        let folder = is_plain.then(|| match ignored.directory_of(change) {
+            Some(directory) => (directory, true),
+            None => {
+                let new = made.iter().find(|made| change.path.starts_with(made));
+                (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
+            }
+        });
+        found.push(Found { changes, change, kind, notes, folder });
     }
-    shown.paths.extend(counted.keys().map(|directory| changes.old(directory)));
-    shown.counted.extend(
-        counted.into_iter().map(|(directory, counted)| CountedEffects { path: format!("{}/", name(&directory)), ..counted }),
-    );
     shown.paths.sort_unstable();
     shown.paths.dedup();
-    touched
 }
 
-fn push(shown: &mut Shown, path: String, kind: EffectKind, notes: Vec<String>) {
-    if shown.files.len() < MAX_FILES {
-        shown.files.push(FileEffect { path, kind, notes });
-    } else {
-        shown.more_files += 1;
+/// Lists what was found: changes, modes, links and deletions, then what is created, many new files of one folder as a group.
+fn list(found: Vec<Found<'_>>, shown: &mut Shown, diff: &mut Diff<'_>, settings: &Settings) {
+    let name = |found: &Found<'_>, path: &Path| shown_in_one_line(&found.changes.old(path), settings);
+    let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
+    let (plain, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.folder.is_some());
+    let (created, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| is_new(&one.kind));
+    let mut folders: BTreeMap<(PathBuf, PathBuf), Vec<Found<'_>>> = BTreeMap::new();
+    let mut single = Vec::new();
+    for one in plain {
+        match &one.folder {
+            Some((folder, ignored)) if !few || *ignored => {
+                folders.entry((one.changes.directory().to_owned(), folder.clone())).or_default().push(one);
+            }
+            _ => single.push(one),
+        }
     }
+    let (groups, small): (Vec<_>, Vec<_>) = folders.into_iter().partition(|(_, files)| files.len() >= SMALLEST_GROUP);
+    single.extend(small.into_iter().flat_map(|(_, files)| files));
+    single.extend(created);
+    single
+        .sort_by(|one, other| (one.changes.directory(), &one.change.path).cmp(&(other.changes.directory(), &other.change.path)));
+    for one in others.into_iter().chain(single) {
+        if shown.files.len() >= MAX_FILES {
+            shown.more_files += 1;
+            continue;
+        }
+        let kind = diff.file(one.change, one.changes, one.kind.clone());
+        let slash =
+            if matches!((&kind, one.change.kind()), (EffectKind::Renamed { .. }, Some(Kind::Directory))) { "/" } else { "" };
+        shown.files.push(FileEffect { path: format!("{}{slash}", name(&one, &one.change.path)), kind, notes: one.notes });
+    }
+    let mut grouped = 0;
+    for ((_, folder), files) in groups {
+        let room = MAX_GROUPED - grouped;
+        shown.more_files += files.len().saturating_sub(room) as u64;
+        grouped += files.len().min(room);
+        let bytes = files.iter().map(|one| bytes_of(one.change)).sum();
+        let ignored = files.iter().any(|one| one.folder.as_ref().is_some_and(|(_, ignored)| *ignored));
+        let names = files.iter().take(room).map(|one| {
+            let below = one.change.path.strip_prefix(&folder).unwrap_or(&one.change.path);
+            below.to_string_lossy().replace('\n', "\\n").replace('\r', "\\r")
+        });
+        let names = names.collect();
+        let folder = files.first().map(|one| name(one, &folder)).unwrap_or_default();
+        let folder = if folder.is_empty() { "./".to_owned() } else { format!("{folder}/") };
+        shown.groups.push(CreatedFiles { folder, files: names, bytes, ignored });
+    }
+}
+
+fn marked(path: String, reader: CodeReader) -> RunsCode {
+    RunsCode { path, when: reader.when, readers: reader.readers.to_owned() }
+}
+
+/// Whether nothing that was there is touched.
+fn is_new(kind: &EffectKind) -> bool {
+    matches!(kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated)
 }
 
 /// A directory that is not one any more.
@@ -174,17 +259,6 @@ fn bytes_of(change: &Change) -> u64 {
     match change.after {
         Some(after) if after.kind == Kind::File && !change.same_content && change.moved_from.is_none() => after.bytes,
         _ => 0,
-    }
-}
-
-fn count(counted: &mut CountedEffects, change: &Change) {
-    counted.bytes += bytes_of(change);
-    let is_file = |node: &Node| node.kind != Kind::Directory;
-    match (change.before.as_ref().filter(|node| is_file(node)), change.after.as_ref().filter(|node| is_file(node))) {
-        (None, Some(_)) => counted.created += 1,
-        (Some(_), Some(_)) => counted.changed += 1,
-        (Some(_), None) => counted.deleted += 1,
-        (None, None) => {}
     }
 }
 

@@ -71,27 +71,28 @@ fn every_effect_is_told_and_shown_as_git_would() {
     assert_eq!(
         told(&shown),
         [
+            ".gitignore mode 644 644",
             "a.txt changed 14 19 false",
             "bin deleted 3 true",
-            "deep/er directory",
-            "deep/n created 2 false",
             "l link a.txt",
-            "new.bin created 2 true",
             "src/b.rs mode 644 755",
             "src/d.rs moved from src/c.rs false",
+            "deep/er directory",
+            "deep/n created 2 false",
+            "new.bin created 2 true",
         ]
     );
     assert_eq!(
         shown.diff,
         "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,4 @@\n one\n two\n three\n+four\n\
          diff --git a/bin b/bin\ndeleted file mode 100644\nBinary files a/bin and b/bin differ\n\
-         diff --git a/deep/n b/deep/n\nnew file mode 100644\n--- /dev/null\n+++ b/deep/n\n@@ -0,0 +1 @@\n+n\n\
          diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+a.txt\n\\ No newline at end of file\n\
-         diff --git a/new.bin b/new.bin\nnew file mode 100644\nBinary files a/new.bin and b/new.bin differ\n\
          diff --git a/src/b.rs b/src/b.rs\nold mode 100644\nnew mode 100755\n\
-         diff --git a/src/c.rs b/src/d.rs\nsimilarity index 100%\nrename from src/c.rs\nrename to src/d.rs\n"
+         diff --git a/src/c.rs b/src/d.rs\nsimilarity index 100%\nrename from src/c.rs\nrename to src/d.rs\n\
+         diff --git a/deep/n b/deep/n\nnew file mode 100644\n--- /dev/null\n+++ b/deep/n\n@@ -0,0 +1 @@\n+n\n\
+         diff --git a/new.bin b/new.bin\nnew file mode 100644\nBinary files a/new.bin and b/new.bin differ\n"
     );
-    assert_eq!(shown.notes, ["1 file gets another time of change and nothing else"]);
+    assert_eq!(shown.files[0].notes, ["only the time of its last change"]);
     assert_eq!(shown.bytes, 19 + 2 + 2);
     let ws = &tried.settings.workspace;
     for path in ["src/c.rs", "src/d.rs", "bin", "deep", "deep/er", "l"] {
@@ -101,14 +102,57 @@ fn every_effect_is_told_and_shown_as_git_would() {
 }
 
 #[test]
-fn what_git_ignores_is_counted_by_the_rules_from_before() {
-    let line = "echo y > target/old/x; mkdir target/new; echo z > target/new/z; rm -r target/old; echo '*' > .gitignore; echo l > a.log; \
+fn what_git_ignores_is_listed_by_the_rules_from_before() {
+    let line = "echo y > target/old/x; mkdir target/new; for n in 1 2 3 4 5 6; do echo z > target/new/z$n; done; rm -r target/old; echo '*' > .gitignore; echo l > a.log; \
                 mkdir src/m; echo m > src/m/m";
     let Some(mut tried) = tried(line) else { return };
     let shown = shown(&mut tried.changes, &tried.settings);
-    assert_eq!(told(&shown), [".gitignore changed 21 2 false", "a.log created 2 false", "src/m/m created 2 false"]);
-    assert_eq!(shown.counted, [CountedEffects { path: "target/".to_owned(), created: 1, changed: 0, deleted: 1, bytes: 2 }]);
-    assert!(!shown.diff.contains("b/target"), "{}", shown.diff);
+    assert_eq!(
+        told(&shown),
+        [".gitignore changed 21 2 false", "target/old directory deleted 1", "a.log created 2 false", "src/m/m created 2 false",]
+    );
+    let group = CreatedFiles {
+        folder: "target/".to_owned(),
+        files: (1..=6).map(|n| format!("new/z{n}")).collect(),
+        bytes: 12,
+        ignored: true,
+    };
+    assert_eq!(shown.groups, [group]);
+    assert!(!shown.diff.contains("b/target/new"), "{}", shown.diff);
+}
+
+#[test]
+fn everything_that_is_kept_is_listed_and_what_was_there_comes_first() {
+    let line = "for n in $(seq 700); do mkdir -p many/$((n % 7)); echo $n > many/$((n % 7))/$n; done; echo x > a.txt; rm src/b.rs; \
+                chmod 755 src/c.rs; ln -s /etc many/link; echo x > many/.npmrc; echo x > many/0/Makefile; printf x > many/run; chmod 755 many/run";
+    let Some(mut tried) = tried(line) else { return };
+    let shown = shown(&mut tried.changes, &tried.settings);
+    assert_eq!(shown.more_files, 0);
+    let first: Vec<&str> = shown.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(first, ["a.txt", "many/link", "src/b.rs", "src/c.rs", "many/.npmrc", "many/0/Makefile"]);
+    let [group] = &shown.groups[..] else { panic!("{:?}", shown.groups) };
+    assert_eq!((group.folder.as_str(), group.files.len(), group.ignored), ("many/", 701, false));
+    assert!(shown.files[4].notes[0].contains("when the folder is opened"), "{:?}", shown.files[4].notes);
+    assert_eq!(shown.runs_code.len(), 2);
+    let listed: BTreeSet<PathBuf> = shown
+        .files
+        .iter()
+        .map(|file| PathBuf::from(&file.path))
+        .chain(group.files.iter().map(|file| Path::new("many").join(file)))
+        .collect();
+    for change in tried.changes[0].entries() {
+        let is_directory = change.after.is_some_and(|node| node.kind == Kind::Directory);
+        assert!(is_directory || listed.contains(&change.path), "{} is kept and not listed", change.path.display());
+    }
+}
+
+#[test]
+fn more_paths_than_can_be_listed_leave_some_unlisted_and_then_nothing_is_kept() {
+    let Some(mut tried) = tried("for n in $(seq 5010); do ln -s x l$n; done") else { return };
+    let shown = shown(&mut tried.changes, &tried.settings);
+    assert_eq!((shown.files.len() as u64, shown.more_files), (5_000, 10));
+    let effects = crate::protocol::Effects { files: shown.files, more_files: shown.more_files, ..Default::default() };
+    assert!(effects.unlisted().unwrap().contains("10 of the changed paths"));
 }
 
 #[test]
