@@ -179,7 +179,10 @@ impl Backstage {
             rules = Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()).with_log(session.store.clone()));
         }
         // A program that aye runs could press the key itself.
-        let asks = project.waits() && Nesting::of_process() == Nesting::Outermost;
+        let asks = (project.waits() || project.has_new_parts()) && Nesting::of_process() == Nesting::Outermost;
+        if asks {
+            project.look_for_parts();
+        }
         let history = past.events(&session.tail.records);
         let (own, trusted) = (place.clone(), !project.waits());
         let (here, store) = (place.clone(), session.store.clone());
@@ -320,7 +323,7 @@ async fn look_on(
 /// The tools with the project's among them; what was said of the person's own is not said again.
 fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<String>) {
     place.with_tools_of(project);
-    let new: Vec<String> = place.tools.problems.iter().filter(|problem| !notices.contains(problem)).cloned().collect();
+    let new: Vec<String> = place.tools.notices().into_iter().filter(|problem| !notices.contains(problem)).collect();
     notices.extend(new);
 }
 

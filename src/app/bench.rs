@@ -42,7 +42,7 @@ impl Ground {
         policy.holds_for(None)?;
         let mut place = place.clone();
         place.with_tools_of(project);
-        place.tools.problems.iter().for_each(|problem| super::warn(problem));
+        place.tools.notices().iter().for_each(|problem| super::warn(problem));
         let standing = match starts {
             Starts::Programs => Standing::find(&place, !project.waits()),
             Starts::Nothing => Standing::unasked(&place),

@@ -1,7 +1,9 @@
 //! `aye config`: where the files are and what is set.
 
+use super::cli::Common;
 use super::exit::Exit;
 use super::place::Place;
+use super::project::Brought;
 use super::trouble::Trouble;
 
 pub fn path(place: &Place) -> Result<Exit, Trouble> {
@@ -16,8 +18,25 @@ pub fn path(place: &Place) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-pub fn show(place: &Place) -> Result<Exit, Trouble> {
-    super::say(&place.settings.show());
+/// Every key with its value and where that comes from, the settings of the project among them.
+pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
+    let project = Brought::look(place, common.trust);
+    let (settings, lines) = match project.tightened(&place.settings) {
+        Some(Ok((settings, layer))) => {
+            let ignored = layer.ignored.iter().map(|line| format!("# {line}\n")).collect::<String>();
+            let taken = layer.taken.iter().map(|line| format!("#   {line}\n")).collect::<String>();
+            let head = "# the project's `.aye/config.toml` is trusted; it tightens:\n";
+            let taken = if taken.is_empty() { "#   nothing\n".to_owned() } else { taken };
+            (settings, format!("{head}{taken}{ignored}"))
+        }
+        Some(Err(error)) => (place.settings.clone(), format!("# {error}\n# the project's settings do not count\n")),
+        None if project.has_settings() => {
+            let line = "# the project's `.aye/config.toml` is ignored: this project is not trusted\n";
+            (place.settings.clone(), line.to_owned())
+        }
+        None => (place.settings.clone(), String::new()),
+    };
+    super::say(&(settings.show() + &lines));
     Ok(Exit::Completed)
 }
 

@@ -1,11 +1,15 @@
 //! When aye itself breaks: what the person is told, and the report that is left for whoever mends it.
 
 use super::trouble::Trouble;
+use crate::policy::redact::{Key, Redactor, names_a_secret};
 use std::backtrace::Backtrace;
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// A shorter value of a variable stands in too many texts by chance.
+const LEAST_BYTES: usize = 8;
 
 /// Knows how one goes on, and whether it came to that.
 #[derive(Debug, Clone, Default)]
@@ -56,11 +60,58 @@ impl Watch {
             return Some(said.clone());
         }
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
-        let report = format!("aye {}, thread {thread}\n{info}\n\n{}\n", super::version::version(), Backtrace::force_capture());
+        let text = redacted(info.to_string());
+        let report = format!("aye {}, thread {thread}\n{text}\n\n{}\n", super::version::version(), Backtrace::force_capture());
         let words = sentence(&resume, keep(&state.logs, &report));
         state.said = Some(words.clone());
         Some(words)
     }
+}
+
+/// Values that are secret whatever they look like, of all redactors of this process.
+static KNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The thread that redacts, of which nothing is said: it may be what is broken.
+const REDACTS: &str = "panic-text";
+
+/// These are never part of what is said of a panic.
+pub fn remember<'a>(values: impl Iterator<Item = &'a str>) {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    for value in values {
+        if !known.iter().any(|known| known == value) {
+            known.push(value.to_owned());
+        }
+    }
+}
+
+/// From now on a panic is said without secrets. To be called before anything can panic.
+pub fn redact_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        if std::thread::current().name() == Some(REDACTS) {
+            return;
+        }
+        let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
+        let asked = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+        let trace = if asked { format!("\n{}", Backtrace::force_capture()) } else { String::new() };
+        let text = redacted(format!("thread '{thread}' {info}{trace}"));
+        let _ = writeln!(std::io::stderr(), "aye: internal error: {}", crate::text::clean(&text));
+    }));
+}
+
+/// The text without secrets. In a thread of its own: where that panics nothing of the text is said.
+fn redacted(text: String) -> String {
+    let redact = move || {
+        let known = KNOWN.try_lock().map(|known| known.clone()).unwrap_or_default();
+        let own: Vec<String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, value)| names_a_secret(name) && value.len() >= LEAST_BYTES)
+            .map(|(_, value)| value)
+            .collect();
+        let known = known.iter().chain(&own).map(String::as_str);
+        Redactor::new(Vec::new(), known, Key::default).redact(&text).text.into_owned()
+    };
+    let thread = std::thread::Builder::new().name(REDACTS.to_owned()).spawn(redact);
+    let done = thread.ok().and_then(|thread| thread.join().ok());
+    done.unwrap_or_else(|| "(the text of the error is withheld, because it could not be redacted)".to_owned())
 }
 
 /// A file of its own, that only the person reads.
@@ -84,6 +135,14 @@ fn sentence(resume: &str, report: std::io::Result<PathBuf>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_of_a_panic_has_no_secret_in_it() {
+        remember(["value-that-nobody-may-see"].into_iter());
+        let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+        let text = redacted(format!("index out of bounds in `{token}` and value-that-nobody-may-see"));
+        assert!(text.contains("index out of bounds") && !text.contains(&token) && !text.contains("nobody-may-see"), "{text}");
+    }
 
     #[test]
     fn the_sentence_says_how_to_go_on_and_where_the_report_is() {

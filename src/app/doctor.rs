@@ -82,6 +82,7 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
         Ok(place) => {
             let policy = policy::in_force(place, common);
             checks.push(configuration(&directories));
+            checks.extend(project_configuration(place, common));
             checks.extend(keys(place));
             checks.push(in_force(&policy));
             checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
@@ -186,6 +187,22 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
 fn configuration(directories: &Directories) -> Check {
     let file = directories.config_file();
     Check::good("configuration", if file.exists() { file.display().to_string() } else { "none, all defaults".to_owned() })
+}
+
+/// What the settings of the project do, where it has any.
+fn project_configuration(place: &Place, common: &Common) -> Option<Check> {
+    const NAME: &str = "project configuration";
+    let project = Brought::look(place, common.trust);
+    match project.tightened(&place.settings) {
+        Some(Ok((_, layer))) => {
+            let taken = if layer.taken.is_empty() { "nothing".to_owned() } else { layer.taken.join(", ") };
+            let ignored: String = layer.ignored.iter().flat_map(|line| ["; ", line.as_str()]).collect();
+            Some(Check::note(NAME, format!(".aye/config.toml tightens {taken}{ignored}")))
+        }
+        Some(Err(error)) => Some(Check::missing(NAME, error.to_string(), Some("correct the line that it names"))),
+        None if project.has_settings() => Some(Check::note(NAME, ".aye/config.toml is ignored: this project is not trusted")),
+        None => None,
+    }
 }
 
 /// The person's keys on the screen, where there are any.

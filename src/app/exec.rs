@@ -113,11 +113,12 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);
     }
-    let own = place.clone();
+    let (own, unread) = (place.clone(), project.unread());
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
     setup.tell_changes = true;
     let exit = runtime.block_on(drive(setup, reload, prompt, request.format.into()));
+    unread.take().iter().for_each(|line| super::warn(line));
     if let Some(servers) = session.kept.servers() {
         runtime.block_on(servers.end());
     }

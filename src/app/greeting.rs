@@ -4,6 +4,7 @@ use super::git::Repository;
 use super::layers::Policy;
 use super::place::Place;
 use crate::store::{SessionSummary, Store};
+use crate::sys::ignored::guard;
 use ignore::WalkBuilder;
 use std::io::Read;
 use std::path::Path;
@@ -70,7 +71,9 @@ fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
 /// A task of this very project: something that its files say is not done. Only the place is named, for the words are not the person's.
 fn task_of(workspace: &Path) -> Option<String> {
     let began = Instant::now();
-    let files = WalkBuilder::new(workspace).max_depth(Some(6)).build().filter_map(Result::ok);
+    let mut walk = WalkBuilder::new(workspace);
+    guard(walk.max_depth(Some(6)), workspace, |_| true);
+    let files = walk.build().filter_map(Result::ok);
     let files = files.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     for entry in files.take(FILES).take_while(|_| began.elapsed() < TIME) {
         if let Some(line) = undone_line(entry.path()) {
@@ -84,7 +87,7 @@ fn task_of(workspace: &Path) -> Option<String> {
 /// The first comment that says so, and its line.
 fn undone_line(path: &Path) -> Option<(&'static str, usize)> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(BYTES).read_to_end(&mut bytes).ok()?;
+    crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?.take(BYTES).read_to_end(&mut bytes).ok()?;
     let text = std::str::from_utf8(&bytes).ok()?;
     text.lines().enumerate().find_map(|(at, line)| {
         let comment = ["//", "#", "--", "/*", "<!--", ";"].iter().filter_map(|sign| line.find(sign)).min()?;

@@ -12,7 +12,7 @@ pub fn misnamed(place: &Place, policy: &Policy) -> Vec<String> {
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
     let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();
     told.extend(layers().flat_map(taken_names));
-    told.extend(place.tools.problems.iter().cloned());
+    told.extend(place.tools.notices());
     told.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
     told
 }

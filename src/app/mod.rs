@@ -81,6 +81,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     if crate::sys::process::is_helper() {
         crate::sys::process::supervise_main();
     }
+    crash::redact_panics();
     crate::sys::memory::share_heaps();
     version::set(commit);
     let invocation = match cli::parse(std::env::args_os(), Nesting::of_process()) {
@@ -129,7 +130,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::Mcp(asked) => mcp::run(&Place::find(common)?, common, asked),
         Action::Models { ask, json, filter } => models_list::run(&Place::find(common)?, ask, json, filter.as_deref()),
         Action::ConfigPath => configuration::path(&Place::find(common)?),
-        Action::ConfigShow => configuration::show(&Place::find(common)?),
+        Action::ConfigShow => configuration::show(&Place::find(common)?, common),
         Action::ConfigSchema => configuration::schema(),
         Action::Acp => acp::run(common),
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),

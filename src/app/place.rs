@@ -89,12 +89,24 @@ impl Place {
     /// Takes in what a project brings of tools.
     pub fn with_tools_of(&mut self, project: &Brought) {
         self.tools = Toolset::read(&self.directories, &self.settings, Some(project));
+        self.tighten(project);
+    }
+
+    /// Puts what the settings of a trusted project tighten on top of the user's. Settings that cannot be read are said by the tools.
+    fn tighten(&mut self, project: &Brought) {
+        if let Some(Ok((settings, _))) = project.tightened(&self.settings) {
+            self.settings = settings;
+        }
     }
 
     /// Looks at the settings and the manifests again; of the settings only those of tools are taken. Whether anything is different.
     pub fn look_again(&mut self, project: &Brought) -> Result<bool, ConfigError> {
         let settings = Settings::load(&self.directories, &self.set)?;
         let tools = Toolset::read(&self.directories, &settings, Some(project));
+        let settings = match project.tightened(&settings) {
+            Some(Ok((settings, _))) => settings,
+            Some(Err(_)) | None => settings,
+        };
         let same = tools.is_like(&self.tools) && settings.tools == self.settings.tools;
         self.settings.tools = settings.tools;
         self.tools = tools;

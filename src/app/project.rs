@@ -6,15 +6,17 @@ use super::policy::with_its_line;
 use super::servers::{Approved, SERVERS, changed, programs_in};
 use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
-use crate::config::{ConfigError, InstructionFile, ToolLists};
+use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
 use crate::mcp::Approval;
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{Guidance, Guide};
 use crate::protocol::cut_before;
 use crate::tui::BroughtFile;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Notify;
 
 /// Names said in one line; the rest are counted.
 const NAMES: usize = 6;
@@ -28,6 +30,14 @@ pub struct Brought {
     changes: Option<Vec<String>>,
     /// What the person looked at once and said yes to, by name and hash.
     known: Arc<BTreeMap<String, String>>,
+    /// The same of instruction files below the workspace.
+    nested: Arc<BTreeMap<String, String>>,
+    /// What of those is different, in words.
+    nested_changes: Vec<String>,
+    /// Since when it is trusted, where that is for this run alone.
+    for_this_run: Option<SystemTime>,
+    config: PathBuf,
+    unread: Arc<Unread>,
 }
 
 /// The manifests of tools that a project brings.
@@ -38,16 +48,87 @@ pub struct Manifests<'a> {
     pub changes: Vec<String>,
 }
 
+/// Which instruction files below a workspace the person trusted.
+enum Allowed {
+    /// By name and hash.
+    Known(Arc<BTreeMap<String, String>>),
+    /// Those that were there when the person trusted the project for one run. A file that is written later has a later time.
+    ForThisRun(SystemTime),
+}
+
 /// The directories below a trusted workspace.
 struct Parts {
     workspace: PathBuf,
+    config: PathBuf,
+    allowed: Allowed,
+    unread: Arc<Unread>,
+}
+
+/// Instruction files that were met and are ignored, each said once.
+#[derive(Default)]
+pub struct Unread {
+    met: Mutex<HashSet<String>>,
+    lines: Mutex<Vec<String>>,
+    new: Notify,
+}
+
+impl Unread {
+    /// What was not said yet.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Until there is something to say.
+    pub async fn changed(&self) {
+        self.new.notified().await;
+    }
+
+    fn add(&self, name: &str, why: &str) -> bool {
+        let is_new = self.met.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        if is_new {
+            let line = format!("`{name}` {why}, so its instructions are ignored; start aye again to look at it and trust it");
+            self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            self.new.notify_one();
+        }
+        is_new
+    }
 }
 
 impl Guidance for Parts {
     fn on_the_way_to(&self, file: &Path) -> Vec<Guide> {
         let found = crate::config::instructions_on_the_way(&self.workspace, file);
-        found.into_iter().map(|InstructionFile { path, text, .. }| Guide { file: path, text }).collect()
+        let trusted = found.into_iter().filter(|file| self.is_trusted(file));
+        trusted.map(|InstructionFile { path, text, .. }| Guide { file: path, text }).collect()
     }
+}
+
+impl Parts {
+    /// Whether the person trusted the file as it is. Of one that they did not, they hear, and the next start asks.
+    fn is_trusted(&self, file: &InstructionFile) -> bool {
+        let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
+        let why = match &self.allowed {
+            Allowed::Known(known) => match known.get(&name) {
+                Some(digest) if *digest == file.digest() => return true,
+                Some(digest) if !digest.is_empty() => "changed since you trusted it",
+                Some(_) | None => "is not part of what you trusted",
+            },
+            Allowed::ForThisRun(since) if changed_at(&file.path).is_some_and(|changed| changed <= *since) => return true,
+            Allowed::ForThisRun(_) => "changed after aye was started",
+        };
+        if self.unread.add(&name, why) && matches!(self.allowed, Allowed::Known(_)) {
+            Project::met(&self.workspace, &self.config, &name);
+        }
+        false
+    }
+}
+
+/// When anything of a file was changed last; nobody can set that back.
+fn changed_at(path: &Path) -> Option<SystemTime> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = path.metadata().ok()?;
+    let seconds = u64::try_from(metadata.ctime()).ok()?;
+    let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
+    Some(UNIX_EPOCH + Duration::new(seconds, nanoseconds))
 }
 
 impl Brought {
@@ -63,8 +144,33 @@ impl Brought {
             Standing::Changed(changes) => (None, Some(changes)),
             Standing::NeverAsked => (None, None),
         };
-        let known = Arc::new(project.kept(&place.directories.config));
-        Self { project, proof, changes, known }
+        let config = place.directories.config.clone();
+        Self {
+            known: Arc::new(project.kept(&config)),
+            nested: Arc::new(project.kept_nested(&config)),
+            nested_changes: if proof.is_some() { project.nested_changes(&config) } else { Vec::new() },
+            for_this_run: (trust == Trust::ForThisRun).then(SystemTime::now),
+            unread: Arc::default(),
+            project,
+            proof,
+            changes,
+            config,
+        }
+    }
+
+    /// Whether an instruction file below a trusted workspace is new or changed: until the next yes it is ignored.
+    pub fn has_new_parts(&self) -> bool {
+        self.for_this_run.is_none() && !self.nested_changes.is_empty()
+    }
+
+    /// Looks for instruction files below the workspace, before the question lists them.
+    pub fn look_for_parts(&mut self) {
+        self.project.look_for_nested();
+    }
+
+    /// Instruction files that were met and are ignored.
+    pub fn unread(&self) -> Arc<Unread> {
+        Arc::clone(&self.unread)
     }
 
     /// Whether there is something that waits for a yes.
@@ -77,6 +183,8 @@ impl Brought {
         let kept = self.project.record(&place.directories.config);
         self.proof = Some(Trusted::for_this_run());
         self.known = Arc::new(self.project.now());
+        self.nested = Arc::new(self.project.now_nested());
+        self.nested_changes = Vec::new();
         kept.map(|_| ())
     }
 
@@ -98,7 +206,7 @@ impl Brought {
 
     /// What was different from what the person said yes to, if they did.
     pub fn changes(&self) -> Option<&[String]> {
-        self.changes.as_deref()
+        self.changes.as_deref().or(Some(&*self.nested_changes).filter(|changes| !changes.is_empty()))
     }
 
     pub fn instructions(&self) -> Vec<InstructionFile> {
@@ -107,7 +215,15 @@ impl Brought {
 
     /// What it says of its parts, once trusted.
     pub fn guidance(&self) -> Option<Arc<dyn Guidance>> {
-        self.proof.as_ref().map(|_| Arc::new(Parts { workspace: self.root().to_owned() }) as Arc<dyn Guidance>)
+        self.proof.as_ref()?;
+        let known = || Allowed::Known(Arc::clone(&self.nested));
+        let parts = Parts {
+            workspace: self.root().to_owned(),
+            config: self.config.clone(),
+            allowed: self.for_this_run.map_or_else(known, Allowed::ForThisRun),
+            unread: Arc::clone(&self.unread),
+        };
+        Some(Arc::new(parts))
     }
 
     pub fn root(&self) -> &Path {
@@ -139,6 +255,17 @@ impl Brought {
     pub fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
         let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ToolLists::of_project(bytes, path))
+    }
+
+    /// These settings with what its own say, once trusted, and what became of each key.
+    pub fn tightened(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
+        let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
+        config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
+    }
+
+    /// Whether it has settings of its own, trusted or not.
+    pub fn has_settings(&self) -> bool {
+        self.project.items().iter().any(|item| item.kind == Kind::Config)
     }
 
     /// Its slash commands, once trusted: as they were looked at.
@@ -195,7 +322,9 @@ impl Brought {
 
     /// One line for each thing that a yes would let in, or that is there and would not count.
     pub fn lines(&self) -> Vec<String> {
-        self.project.items().iter().map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
+        let nested = self.project.nested();
+        let items = self.project.items().iter().chain(&nested);
+        items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
     /// What can be read of it before the answer, within bounds.

@@ -23,7 +23,9 @@ pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redact
     let of_servers = super::mcp::secrets(place);
     let of_servers = of_servers.iter().filter(|value| value.len() >= LEAST_BYTES);
     let known = kept.iter().chain(known).chain(of_servers).map(String::as_str);
-    Arc::new(Redactor::new(rules, own.map(|(_, value)| value).chain(known), move || key(&data)))
+    let known: Vec<&str> = own.map(|(_, value)| value).chain(known).collect();
+    super::crash::remember(known.iter().copied());
+    Arc::new(Redactor::new(rules, known, move || key(&data)))
 }
 
 /// A variable whose name says secret may hold a path, a word or a number, which other texts have too.

@@ -53,7 +53,7 @@ enum Asked {
     Change,
     /// Of the files nothing is asked: what holds a command is another in another mode, and a new key is to be hidden.
     ModeOrKey,
-    /// Servers offer others, or stand otherwise.
+    /// Servers offer others, or stand otherwise, or an instruction file is ignored.
     OtherTools,
 }
 
@@ -81,7 +81,7 @@ impl Reload {
         let (updates, receive) = mpsc::channel(DEPTH);
         let asked = Arc::new(Notify::new());
         let (modes, mode) = watch::channel(place.mode);
-        let said = place.tools.problems.clone();
+        let said = place.tools.notices();
         let reload = Self {
             place,
             file,
@@ -126,6 +126,7 @@ impl Reload {
             let up_to = wanted.as_mut().map(|wanted| *wanted.borrow_and_update());
             let mut updates = if asked == Asked::OtherTools { Vec::new() } else { self.look(asked) };
             updates.extend(self.of_servers());
+            updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Told { message }));
             for update in updates {
                 if self.updates.send(update).await.is_err() {
                     return;
@@ -140,6 +141,7 @@ impl Reload {
                     None => std::future::pending().await,
                 }
             };
+            let unread = self.project.unread();
             asked = tokio::select! {
                 told = changed => {
                     if let Err(error) = told {
@@ -152,6 +154,7 @@ impl Reload {
                 Ok(()) = self.modes.changed() => Asked::ModeOrKey,
                 () = self.kept.new_key() => Asked::ModeOrKey,
                 () = next(&mut other_tools) => Asked::OtherTools,
+                () = unread.changed() => Asked::OtherTools,
                 // What was found is offered by the same tools anew.
                 () = next(&mut wanted) => Asked::ModeOrKey,
                 // Another model: what fits its window is told to it.
@@ -217,10 +220,10 @@ impl Reload {
                 return None;
             }
         };
-        let problems = &self.place.tools.problems;
+        let problems = self.place.tools.notices();
         let new = problems.iter().filter(|problem| !self.said.contains(problem));
         updates.extend(new.map(|message| PolicyUpdate::Told { message: message.clone() }));
-        self.said.clone_from(problems);
+        self.said = problems;
         changed.then(|| format!("tools reloaded ({})", self.place.tools.names()))
     }
 

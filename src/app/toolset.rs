@@ -19,6 +19,8 @@ pub struct Toolset {
     pub limits: Vec<ToolLimit>,
     /// What is wrong with a manifest or a setting, each a sentence.
     pub problems: Vec<String>,
+    /// Settings of the project that have no effect, each a sentence.
+    pub ignored: Vec<String>,
     /// Of all that was read: the same files make the same set.
     print: blake3::Hasher,
 }
@@ -35,9 +37,14 @@ impl Toolset {
         set.limit(&settings.tool_lists());
         set.own(&own_directory(directories));
         if let Some(project) = project {
-            set.of_project(project);
+            set.of_project(settings, project);
         }
         set
+    }
+
+    /// All that is to be said at the start.
+    pub fn notices(&self) -> Vec<String> {
+        self.problems.iter().chain(&self.ignored).cloned().collect()
     }
 
     /// Whether both came from the same bytes.
@@ -93,12 +100,17 @@ impl Toolset {
         }
     }
 
-    fn of_project(&mut self, project: &Brought) {
+    fn of_project(&mut self, settings: &Settings, project: &Brought) {
         if let Some(lists) = project.tool_lists() {
             match lists {
                 Ok(lists) => self.limit(&lists),
                 Err(error) => self.problems.push(format!("{error}\nthe project's settings for tools do not count")),
             }
+        }
+        match project.tightened(settings) {
+            Some(Ok((_, layer))) => self.ignored.extend(few(layer.ignored)),
+            // The lists above said the same.
+            Some(Err(_)) | None => {}
         }
         let brought = project.manifests();
         self.problems.extend(brought.changes);
@@ -127,4 +139,15 @@ impl Toolset {
     fn problem(&mut self, error: &ManifestError) {
         self.problems.push(error.to_string());
     }
+}
+
+/// The first lines, and how many more there are.
+fn few(mut lines: Vec<String>) -> Vec<String> {
+    const MOST: usize = 10;
+    let more = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    if more > 0 {
+        lines.push(format!("{more} more keys of the project's settings are ignored; `aye config show` lists all of them"));
+    }
+    lines
 }

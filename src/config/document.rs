@@ -75,14 +75,20 @@ pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
 }
 
 pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
+    let (values, problems) = parse_what_fits(text, path)?;
+    ConfigError::unless_empty(problems)?;
+    Ok(values)
+}
+
+/// The keys of a text that are what they should be, and what is wrong with each other one.
+pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<String>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
         ConfigError::one(format!("`{}` line {line}: {}; expected TOML", path.display(), error.message()))
     })?;
     let mut walk = Walk { text, path, values: Values::new(), problems: Vec::new() };
     walk.table(&mut Vec::new(), document.get_ref());
-    ConfigError::unless_empty(walk.problems)?;
-    Ok(walk.values)
+    Ok((walk.values, walk.problems))
 }
 
 /// `--set KEY=VALUE`; a text needs no quotes.

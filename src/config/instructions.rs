@@ -17,6 +17,13 @@ pub struct InstructionFile {
     pub length: Length,
 }
 
+impl InstructionFile {
+    /// What tells its text from any other.
+    pub fn digest(&self) -> String {
+        blake3::hash(self.text.as_bytes()).to_hex().to_string()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     Whole,
@@ -61,6 +68,13 @@ pub fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
         look(level, workspace, &mut found);
     }
     found.files
+}
+
+/// The file of one directory below a workspace. Only for those who know that it is trusted, or who do not obey it.
+pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Option<InstructionFile> {
+    let mut found = Found::default();
+    look(directory, workspace, &mut found);
+    found.files.pop()
 }
 
 /// The file of one directory. A link in a project must not bring in a file from elsewhere, such as a key.

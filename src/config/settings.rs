@@ -92,11 +92,11 @@ impl ToolLists {
         Self { disabled: list("disabled"), enabled: list("enabled") }
     }
 
-    /// What a project's settings say of tools; it can only take away. All else in them has no effect here.
+    /// What a project's settings say of tools; it can only take away. `ProjectLayer` reads all else.
     pub fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text, expected a TOML file", path.display())))?;
-        document::parse(text, path).map(|values| Self::of(&values))
+        document::parse_what_fits(text, path).map(|(values, _)| Self::of(&values))
     }
 }
 
@@ -209,7 +209,7 @@ impl Settings {
 }
 
 impl Value {
-    fn as_toml(&self) -> String {
+    pub(super) fn as_toml(&self) -> String {
         let text = |text: &String| toml::Value::String(text.clone()).to_string();
         match self {
             Self::Text(value) => text(value),

@@ -4,6 +4,7 @@ pub mod clipboard;
 pub mod fatal;
 pub mod file;
 pub mod http;
+pub mod ignored;
 pub mod instance;
 pub mod keyring;
 pub mod landing;

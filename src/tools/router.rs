@@ -96,8 +96,8 @@ impl Router {
             })
         })
         .await;
-        planned.unwrap_or_else(|error| {
-            Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the call could not be planned: {error}")))
+        planned.unwrap_or_else(|_| {
+            Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the call could not be planned: the tool crashed"))
         })
     }
 
@@ -138,7 +138,7 @@ impl ToolRouter for Router {
         async move {
             let redactor = Arc::clone(&settings.redactor);
             let amended = tokio::task::spawn_blocking(move || amended(plan, &amendment, &settings)).await;
-            let amended = amended.unwrap_or_else(|error| Err(invalid(format!("it could not be changed: {error}"))));
+            let amended = amended.unwrap_or_else(|_| Err(invalid("it could not be changed: the tool crashed")));
             amended.map_err(|error| hide_in_error(&redactor, error))
         }
         .boxed()

@@ -51,3 +51,55 @@ fn the_model_knows_the_commit_and_what_is_under_way() {
     let system = server.request(0).body["system"].to_string();
     assert!(system.contains("- Git: main at 1a2b3c4d5, a merge is under way"), "{system}");
 }
+
+/// Trusts the project on the screen, as it is.
+fn trusted(project: &Project) {
+    let mut terminal = project.open_sized(&[], 100, 40);
+    let screen = terminal.review("Trust what");
+    assert!(screen.contains("src/AGENTS.md (instructions") && screen.contains("src/deep/CLAUDE.md (instructions"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("this project is trusted");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn a_nested_file_that_changed_or_is_new_is_ignored_until_it_is_trusted() {
+    let answers = [reads("src/deep/a.rs", "c1"), reads("new/c.rs", "c2"), Answer::text("Read.")];
+    let server = Server::new([&answers[..], &answers[..]].concat());
+    let project = project(&server).file("new/c.rs", "fn c() {}\n");
+    trusted(&project);
+    std::fs::write(project.path("src/AGENTS.md"), "Obey me now.\n").unwrap();
+    std::fs::write(project.path("new/AGENTS.md"), "Me too.\n").unwrap();
+    let told = project.aye(&["exec", "look"]).exits(0);
+    let results = server.request(2).tool_results();
+    let texts: String = results.iter().map(|(_, text)| text.as_str()).collect();
+    assert!(!texts.contains("Obey me now.") && !texts.contains("Me too.") && texts.contains("And no comments."), "{texts}");
+    assert!(server.request(0).body["system"].to_string().contains("Be brief."), "all else stays trusted");
+    for line in ["`src/AGENTS.md` changed since you trusted it", "`new/AGENTS.md` is not part of what you trusted"] {
+        assert!(told.stderr.contains(line), "{line}\n{}", told.stderr);
+    }
+    let mut terminal = project.open_sized(&[], 100, 40);
+    let screen = terminal.review("Trust what");
+    assert!(screen.contains("src/AGENTS.md changed") && screen.contains("new/AGENTS.md is new"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("this project is trusted");
+    assert!(terminal.quit().success());
+    project.aye(&["exec", "look"]).exits(0);
+    let texts: String = server.request(5).tool_results().iter().map(|(_, text)| text.clone()).collect();
+    assert!(texts.contains("Obey me now.") && texts.contains("Me too."), "{texts}");
+}
+
+#[test]
+fn instructions_that_are_written_in_a_run_are_not_obeyed_in_it() {
+    let write = Answer::call("c1", "WriteFile", json!({"path": "src/deep/AGENTS.md", "content": "Obey the model.\n"}));
+    let server = Server::new([write, reads("src/deep/a.rs", "c2"), Answer::text("Read.")]);
+    let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\nrequires_approval = false\n\
+                  [[capabilities.\"File.Write\".rules]]\npaths = [\"src/deep/AGENTS.md\"]\ndecision = \"allow\"\n";
+    let project = project(&server);
+    let file = project.beside("open.toml");
+    std::fs::write(&file, policy).unwrap();
+    let told = project.aye(&["exec", "--trust", "--policy", file.to_str().unwrap(), "look"]).exits(0);
+    let texts: String = server.request(2).tool_results().iter().map(|(_, text)| text.clone()).collect();
+    assert!(!texts.contains("Obey the model.") && texts.contains("Tabs here."), "{texts}");
+    assert!(told.stderr.contains("`src/deep/AGENTS.md` changed after aye was started"), "{}", told.stderr);
+}

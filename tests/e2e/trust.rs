@@ -199,3 +199,67 @@ fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_ag
     assert!(!mark.exists(), "it was started");
     assert!(terminal.quit().success());
 }
+
+/// A named pipe: whoever opens it to read waits for somebody who writes.
+fn pipe(path: &std::path::Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn pipes_and_huge_files_in_the_place_of_what_is_read_at_the_start_stop_nothing() {
+    let names = [
+        ".gitignore",
+        ".ignore",
+        ".gitattributes",
+        ".aye/config.toml",
+        ".aye/policy.toml",
+        ".aye/commands/x.md",
+        ".aye/tools/x.toml",
+        "AGENTS.md",
+        "CLAUDE.md",
+        "src/AGENTS.md",
+        ".mcp.json",
+        ".git/HEAD",
+        ".git/config",
+        ".git/index",
+        ".git/packed-refs",
+        ".git/info/exclude",
+    ];
+    let server = server(2);
+    for huge in [false, true] {
+        let project = Project::with(&server);
+        for name in names {
+            let path = project.path(name);
+            if huge {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+            } else {
+                pipe(&path);
+            }
+        }
+        project.aye(&["exec", "hi"]).exits(0);
+        let mut terminal = project.open_sized(&[], 100, 30);
+        terminal.wait_for("│ ask │");
+        assert!(terminal.quit().success());
+    }
+}
+
+#[test]
+fn the_settings_of_a_trusted_project_tighten_and_what_they_cannot_set_is_named() {
+    let server = server(1);
+    let project = Project::with(&server).file(
+        ".aye/config.toml",
+        "[budget]\ntask_steps = 7\n[ui]\ntheme = \"dark\"\n[approval]\nguard = \"strict\"\n[tools]\nfollow_symlinks = false\n",
+    );
+    let shown = project.aye(&["config", "show"]).exits(0).stdout;
+    assert!(shown.contains("is ignored: this project is not trusted") && !shown.contains("task_steps = 7"), "{shown}");
+    let shown = project.aye(&["--trust", "config", "show"]).exits(0).stdout;
+    assert!(shown.contains("budget.task_steps = 7") && shown.contains("tools.follow_symlinks = false"), "{shown}");
+    assert!(shown.contains("`ui.theme` is ignored: a project cannot set the screen"), "{shown}");
+    assert!(shown.contains("`approval.guard` is ignored: a project cannot set how an approval is answered"), "{shown}");
+    let found = project.aye(&["--trust", "doctor"]).stdout;
+    assert!(found.contains("project configuration") && found.contains("budget.task_steps = 7"), "{found}");
+    let told = project.aye(&["exec", "--trust", "hi"]).exits(0);
+    assert!(told.stderr.contains("`ui.theme` is ignored"), "{}", told.stderr);
+}

@@ -242,7 +242,7 @@ pub(super) fn outcome(
     let error = match done {
         Ok(Ok(result)) => return result,
         Ok(Err(error)) => {
-            tracing::error!(%error, tool = name, "tool panicked");
+            tracing::error!(task = %error.id(), tool = name, "tool panicked");
             if patience == Patience::Short {
                 ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; it changed nothing, do it in another way")
             } else {
@@ -259,7 +259,7 @@ pub(super) fn outcome(
 }
 
 fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
-    tracing::error!(%error, "a tool panicked while it planned");
+    tracing::error!(task = %error.id(), "a tool panicked while it planned");
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
 }
 

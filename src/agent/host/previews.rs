@@ -54,7 +54,7 @@ impl Host {
                 () = stopped.cancelled() => {}
             }
             let outcome = work.await.unwrap_or_else(|error| {
-                tracing::error!(%error, "a tool panicked in a preview");
+                tracing::error!(task = %error.id(), "a tool panicked in a preview");
                 Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the preview crashed; nothing was changed"))
             });
             let _ = inputs.send(Input::Previewed { index, ticket, outcome }).await;

@@ -102,12 +102,9 @@ fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 /// A plain file, whole: one that is none could make this wait.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let metadata = path.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a file".to_owned());
-    }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let real = path.canonicalize().map_err(|error| error.to_string())?;
+    let file = crate::sys::path::open_file(&real).map_err(|error| error.to_string())?;
     file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > FILE_BYTES { Err("it is larger than 1 MB".to_owned()) } else { Ok(bytes) }
 }

@@ -1,6 +1,7 @@
 //! The files of a workspace by a few letters of their paths: listed as git sees them, kept for some seconds, bounded.
 
 use crate::protocol::FoundFile;
+use crate::sys::ignored::guard;
 use crate::text::Fuzzy;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::path::{Path, PathBuf};
@@ -136,13 +137,10 @@ impl Files {
 /// All that git would not ignore, hidden files too. Links are named and not followed.
 fn walk(workspace: &Path) -> Vec<Entry> {
     let (entries, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
-    let walk = WalkBuilder::new(workspace)
-        .hidden(false)
-        .require_git(false)
-        .add_custom_ignore_filename(".ayeignore")
-        .filter_entry(|entry| entry.file_name() != ".git")
-        .threads(WALKERS)
-        .build_parallel();
+    let mut walk = WalkBuilder::new(workspace);
+    walk.hidden(false).require_git(false).add_custom_ignore_filename(".ayeignore").threads(WALKERS);
+    guard(&mut walk, workspace, |entry| entry.file_name() != ".git");
+    let walk = walk.build_parallel();
     walk.run(|| {
         let mut mine = Batch { entries: &entries, own: Vec::new() };
         let count = &count;

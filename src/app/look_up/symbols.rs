@@ -113,7 +113,7 @@ impl Symbols {
 
 fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?.take(FILE_BYTES).read_to_end(&mut bytes).ok()?;
     (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -158,13 +158,12 @@ enum Keep {
 }
 
 /// What the model would be told: the part of the file that is read.
-fn told(workspace: &Path, file: &InstructionFile) -> Item {
-    let hash = blake3::hash(file.text.as_bytes()).to_hex().to_string();
-    let content = Content::Hashed { hash, bytes: file.text.len() as u64 };
+pub fn told(workspace: &Path, file: &InstructionFile) -> Item {
+    let content = Content::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
     Item { name: relative(workspace, &file.path), kind: Kind::Instructions, content }
 }
 
-fn relative(workspace: &Path, path: &Path) -> String {
+pub fn relative(workspace: &Path, path: &Path) -> String {
     path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().into_owned()
 }
 
@@ -309,23 +308,66 @@ fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
     servers.into_iter().flat_map(|servers| servers.values().flat_map(words)).collect()
 }
 
-/// Which files of the project a command line names: its program, and what it hands to it.
+/// Endings of files that a program runs when it is handed them.
+const SCRIPTS: &[&str] = &[
+    "bash", "bat", "cjs", "class", "clj", "cmd", "cts", "exe", "exs", "fish", "go", "jar", "jl", "js", "jsx", "ksh", "kts",
+    "lua", "mjs", "mts", "php", "phar", "pl", "ps1", "py", "pyc", "pyz", "r", "rb", "sh", "so", "swift", "tcl", "ts", "tsx",
+    "wasm", "zsh",
+];
+/// Programs whose first argument that is no option is what they run.
+const INTERPRETERS: &[&str] = &[
+    "bash", "bun", "dash", "deno", "elixir", "fish", "java", "julia", "ksh", "lua", "node", "nodejs", "perl", "php", "pwsh",
+    "Rscript", "ruby", "sh", "ts-node", "tsx", "zsh",
+];
+
+/// Which files of the project a command line runs: its program, and the scripts that it hands to it. Data is none of them: a database
+/// or a log among the arguments changes with every call.
 pub fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
-    let is_file = |name: &String| workspace.join(name).is_file();
     let mut found = Vec::new();
+    let interpreter = words.first().is_some_and(|program| {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        INTERPRETERS.contains(&name) || name.starts_with("python")
+    });
+    let mut is_script = interpreter;
     for (at, word) in words.iter().enumerate() {
-        let below = directory.filter(|directory| Path::new(directory).is_relative());
-        let places = [below.map(|directory| format!("{directory}/{word}")), Some(word.clone())];
         // A bare first word is looked for on the PATH.
         if at == 0 && !word.contains('/') {
             continue;
         }
-        let absolute = Path::new(word).strip_prefix(workspace).ok().and_then(Path::to_str).map(str::to_owned);
-        let dotted = |place: String| inside(&format!("./{}", place.strip_prefix("./").unwrap_or(&place)));
-        found.extend(places.into_iter().flatten().filter_map(dotted).chain(absolute).filter(is_file));
+        let is_option = word.starts_with('-');
+        let runs = at == 0 || (is_script && !is_option);
+        is_script &= at == 0 || is_option;
+        let is_run = |name: &String| {
+            let path = workspace.join(name);
+            path.is_file() && (runs || is_program(&path))
+        };
+        // `--require=./hook.js` hands over a script as well.
+        let value = word.split_once('=').filter(|_| is_option).map(|(_, value)| value.to_owned());
+        for word in std::iter::once(word.clone()).chain(value) {
+            let below = directory.filter(|directory| Path::new(directory).is_relative());
+            let places = [below.map(|directory| format!("{directory}/{word}")), Some(word.clone())];
+            let absolute = Path::new(&word).strip_prefix(workspace).ok().and_then(Path::to_str).map(str::to_owned);
+            let dotted = |place: String| inside(&format!("./{}", place.strip_prefix("./").unwrap_or(&place)));
+            found.extend(places.into_iter().flatten().filter_map(dotted).chain(absolute).filter(is_run));
+        }
     }
     found.dedup();
     found
+}
+
+/// Whether a file is one that is run: by its ending, its mode, or how it begins.
+fn is_program(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    if ending.is_some_and(|ending| SCRIPTS.contains(&ending.as_str())) {
+        return true;
+    }
+    #[cfg(unix)]
+    if path.metadata().is_ok_and(|metadata| std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0) {
+        return true;
+    }
+    let mut start = [0; 2];
+    let opened = path.canonicalize().and_then(|real| crate::sys::path::open_file(&real));
+    opened.is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && &start == b"#!")
 }
 
 /// `./run.sh` as `run.sh`, where it names something in the project by a path.

@@ -2,6 +2,7 @@
 
 mod contents;
 mod git;
+mod nested;
 mod note;
 #[cfg(test)]
 mod tests;
@@ -9,7 +10,8 @@ mod tests;
 pub use contents::{Content, Item, Kind, programs_of};
 
 use super::{ConfigError, InstructionFile, instructions};
-use contents::collect;
+use contents::{collect, relative, told};
+use nested::Nested;
 use note::{Kept, Note};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,8 @@ pub struct Project {
     real: PathBuf,
     items: Vec<Item>,
     instructions: Vec<InstructionFile>,
+    /// Instruction files below it, once somebody looked for them.
+    nested: Option<Nested>,
 }
 
 /// What the person said about a project.
@@ -45,7 +49,7 @@ impl Project {
     /// Looks at a directory by its real path. What it says is kept closed until there is a yes.
     pub fn examine(real: &Path) -> Self {
         let instructions = instructions::of_project(real);
-        Self { real: real.to_owned(), items: collect(real, &instructions), instructions: instructions.files }
+        Self { real: real.to_owned(), items: collect(real, &instructions), instructions: instructions.files, nested: None }
     }
 
     /// What stands there to be brought in, for the question; also what is too large or leads elsewhere.
@@ -53,10 +57,63 @@ impl Project {
         &self.items
     }
 
+    /// Looks for instruction files below it, for the question. It takes a walk of the workspace, within bounds.
+    pub fn look_for_nested(&mut self) {
+        self.nested = Some(nested::look(&self.real));
+    }
+
+    /// Those that were found, as items of the question.
+    pub fn nested(&self) -> Vec<Item> {
+        let Some(nested) = &self.nested else { return Vec::new() };
+        let mut items: Vec<Item> = nested.files.iter().map(|file| told(&self.real, file)).collect();
+        if nested.is_cut {
+            let why = "more folders, whose instructions count only once you looked at them".to_owned();
+            items.push(Item { name: "other folders".to_owned(), kind: Kind::Rest, content: Content::Closed { why } });
+        }
+        items
+    }
+
+    /// What is no longer as it was trusted of the instruction files below it that are known, in words. None where it is not trusted.
+    pub fn nested_changes(&self, config_dir: &Path) -> Vec<String> {
+        let Some(kept) = self.note_about_it(config_dir) else { return Vec::new() };
+        let changed = kept.nested.iter().filter_map(|(name, digest)| {
+            let path = self.real.join(name);
+            let now = instructions::in_directory(path.parent()?, &self.real).filter(|file| file.path == path)?;
+            match (digest.as_str(), now.digest() == *digest) {
+                (_, true) => None,
+                ("", _) => Some(format!("{name} is new")),
+                _ => Some(format!("{name} changed")),
+            }
+        });
+        changed.collect()
+    }
+
+    /// Keeps in mind that an instruction file below it was met that nobody trusted, so that the next question lists it.
+    pub fn met(real: &Path, config_dir: &Path, name: &str) {
+        let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
+        if let Kept::Note(mut note) = note::read(&path)
+            && note.nested.len() < 2 * nested::MOST_FILES
+            && !note.nested.contains_key(name)
+        {
+            note.nested.insert(name.to_owned(), String::new());
+            if let Err(error) = note.keep(&path) {
+                tracing::warn!(%error, "a new instruction file could not be noted");
+            }
+        }
+    }
+
+    fn note_about_it(&self, config_dir: &Path) -> Option<Note> {
+        match note::read(&self.note_path(config_dir)) {
+            Kept::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => Some(note),
+            Kept::Note(_) | Kept::Nothing | Kept::Unreadable => None,
+        }
+    }
+
     /// The text of what can be read before the answer, by its name: as it was hashed, to be shown and not to be obeyed.
     pub fn texts(&self) -> Vec<(String, Vec<u8>)> {
         let told = |item: &Item| {
-            let file = self.instructions.iter().find(|file| file.path == self.real.join(&item.name))?;
+            let nested = self.nested.iter().flat_map(|nested| &nested.files);
+            let file = self.instructions.iter().chain(nested).find(|file| file.path == self.real.join(&item.name))?;
             Some(file.text.clone().into_bytes())
         };
         let text = |item: &Item| match &item.content {
@@ -64,7 +121,7 @@ impl Project {
             Content::Hashed { .. } => told(item),
             Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
         };
-        self.items.iter().filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
+        self.items.iter().chain(&self.nested()).filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
     }
 
     /// Where its git data says that it comes from; git is not asked.
@@ -105,10 +162,18 @@ impl Project {
 
     /// What a person said yes to when they were asked, by name and hash; nothing where they never were.
     pub fn kept(&self, config_dir: &Path) -> BTreeMap<String, String> {
-        match note::read(&self.note_path(config_dir)) {
-            Kept::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => note.files,
-            Kept::Note(_) | Kept::Nothing | Kept::Unreadable => BTreeMap::new(),
-        }
+        self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.files)
+    }
+
+    /// The instruction files below it that were trusted, by name and hash.
+    pub fn kept_nested(&self, config_dir: &Path) -> BTreeMap<String, String> {
+        self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.nested)
+    }
+
+    /// Those that were found, in the same form.
+    pub fn now_nested(&self) -> BTreeMap<String, String> {
+        let files = self.nested.iter().flat_map(|nested| &nested.files);
+        files.map(|file| (relative(&self.real, &file.path), file.digest())).collect()
     }
 
     /// What is there now, in the same form.
@@ -127,7 +192,7 @@ impl Project {
             Kept::Nothing => Standing::NeverAsked,
             Kept::Note(kept) => {
                 let now = self.note();
-                if kept == now { Standing::Trusted(Trusted(())) } else { Standing::Changed(kept.differences(&now)) }
+                if kept.is_same(&now) { Standing::Trusted(Trusted(())) } else { Standing::Changed(kept.differences(&now)) }
             }
             // A yes to something that nobody knows.
             Kept::Unreadable => Standing::Changed(Vec::new()),
@@ -137,7 +202,8 @@ impl Project {
     /// Keeps the person's yes to exactly this.
     pub fn record(&self, config_dir: &Path) -> Result<Trusted, ConfigError> {
         let path = self.note_path(config_dir);
-        let kept = self.note().keep(&path).map_err(|error| {
+        let nested = if self.nested.is_some() { self.now_nested() } else { self.kept_nested(config_dir) };
+        let kept = Note { nested, ..self.note() }.keep(&path).map_err(|error| {
             ConfigError::one(format!("cannot keep your yes in `{}`: {error}; make its directory writable", path.display()))
         });
         kept.map(|()| Trusted(()))
@@ -149,6 +215,7 @@ impl Project {
             inode: inode(&self.real),
             repository: git::repository(&self.real),
             files: self.items.iter().map(|item| (item.name.clone(), item.fingerprint())).collect(),
+            nested: BTreeMap::new(),
         }
     }
 

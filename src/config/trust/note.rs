@@ -14,9 +14,18 @@ pub struct Note {
     pub repository: String,
     /// What each file was, by its name.
     pub files: BTreeMap<String, String>,
+    /// Instruction files below the workspace, in the same form. Empty is what was met and never looked at.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nested: BTreeMap<String, String>,
 }
 
 impl Note {
+    /// Whether it is about the same, but for the nested files: a change of those is a change of nothing else.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let of = |note: &Self| (note.directory.clone(), note.inode.clone(), note.repository.clone(), note.files.clone());
+        of(self) == of(other)
+    }
+
     /// What is no longer as it was, in words.
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let mut words = Vec::new();

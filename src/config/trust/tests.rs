@@ -183,3 +183,31 @@ fn a_yes_of_an_older_version_asks_again() {
     fs::write(note, "directory = \"/x\"\ninode = \"1:2\"\ncontent = \"3\"\n").unwrap();
     assert_eq!(Project::examine(&real(&dir)).standing(config.path()), Standing::Changed(Vec::new()));
 }
+
+#[test]
+fn only_what_a_server_runs_is_hashed_and_no_data_among_its_arguments() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    for (name, text) in [
+        ("server.py", "print()"),
+        ("run", "#!/bin/sh\n"),
+        ("main", "console.log(1)"),
+        ("hook.js", "x"),
+        ("notes.db", "data"),
+        ("out.log", "data"),
+        ("data/rows.csv", "data"),
+    ] {
+        std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        std::fs::write(root.join(name), text).unwrap();
+    }
+    let run = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        programs_of(&words, None, &root)
+    };
+    assert_eq!(run(&["uvx", "mcp-sqlite", "--db-path", "notes.db", "--log", "out.log", "data", "data/rows.csv"]), [""; 0]);
+    assert_eq!(run(&["python3", "server.py", "notes.db"]), ["server.py"]);
+    assert_eq!(run(&["node", "--require=./hook.js", "main", "notes.db"]), ["hook.js", "main"]);
+    assert_eq!(run(&["./run", "./notes.db"]), ["run"]);
+    assert_eq!(run(&["env", "X=1", "./run"]), ["run"]);
+    assert_eq!(run(&[root.join("run").to_str().unwrap(), root.join("notes.db").to_str().unwrap()]), ["run"]);
+}

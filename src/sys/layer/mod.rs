@@ -60,6 +60,8 @@ pub struct Change {
     pub moved_from: Option<PathBuf>,
     /// It had a set-uid or set-gid bit, which is taken away.
     pub lost_set_id: bool,
+    /// The command gave it an access list or other attributes, which are not kept.
+    pub lost_attributes: bool,
 }
 
 /// Something the command did that is never kept.
@@ -75,6 +77,8 @@ pub enum Why {
     Special,
     /// Only a set-id bit was new.
     SetId,
+    /// Only an access list or other attributes were new.
+    Attributes,
     /// The directory cannot be listed, so that nobody can say what would go with it.
     Closed,
     /// Names are too long together to be reached.

@@ -2,8 +2,8 @@
 
 use super::node::Node;
 use super::plan::{Source, Step, What};
-use super::{Changes, Kind, xattr};
-use crate::sys::path::{open_below, pass_below};
+use super::{Change, Changes, Kind, xattr};
+use crate::sys::path::{open_below, open_directory, pass_below};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmod, fchmodat, fstat, mkdirat};
@@ -34,8 +34,9 @@ pub(super) fn name_of(number: usize) -> OsString {
 
 /// Makes ready what the steps put somewhere. `copies` says that it has to be on another file system.
 pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: &mut [Step], copies: bool) -> io::Result<()> {
-    let after: BTreeMap<&Path, Node> =
-        changes.entries.iter().filter_map(|change| Some((change.path.as_path(), change.after?))).collect();
+    let after: BTreeMap<&Path, (&Change, Node)> =
+        changes.entries.iter().filter_map(|change| Some((change.path.as_path(), (change, change.after?)))).collect();
+    let lower = open_directory(&changes.layered.directory)?;
     let number = |what: &What| match what {
         What::Directory { number } | What::Link { number, .. } => *number,
         _ => 0,
@@ -51,14 +52,16 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
         match &mut step.what {
             What::Directory { number } => mkdirat(stage, name_of(*number).as_os_str(), Mode::S_IRWXU)?,
             What::Place { source, .. } => {
-                let Some(after) = after.get(step.path.as_path()) else { continue };
+                let Some((change, after)) = after.get(step.path.as_path()) else { continue };
+                let before = was_at(&lower, change);
+                let before = before.as_ref().map(|(directory, name)| (directory, *name));
                 if copies {
-                    unsynced.extend(copy(upper, &step.path, after, (stage, &name_of(next)))?.filter(|_| alone));
+                    unsynced.extend(copy(upper, (&step.path, before), after, (stage, &name_of(next)))?.filter(|_| alone));
                     *source = Source::Staged(next);
                     next += 1;
                 } else if after.kind == Kind::File {
                     let file = open_mine(upper, &step.path, after)?;
-                    clean(&file, after)?;
+                    clean(&file, before, after)?;
                     if alone {
                         unsynced.push(file);
                     }
@@ -147,15 +150,29 @@ fn at<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
     Ok((pass_below(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// Nothing of overlayfs on it, and the mode it is to have.
-fn clean(file: &File, after: &Node) -> io::Result<()> {
+/// The file whose attributes a changed or moved one keeps.
+fn was_at<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
+    let was_file = change.before.is_some_and(|before| before.kind == Kind::File);
+    let path = change.moved_from.as_deref().or(was_file.then_some(change.path.as_path()))?;
+    at(lower, path).ok()
+}
+
+/// Nothing of overlayfs on it, the attributes of what was there before, and the mode it is to have.
+fn clean(file: &File, before: Option<(&OwnedFd, &OsStr)>, after: &Node) -> io::Result<()> {
     fchmod(file, Mode::S_IRUSR | Mode::S_IWUSR)?;
     xattr::strip(file)?;
+    xattr::restore(file, before)?;
     Ok(fchmod(file, Mode::from_bits_truncate(after.mode as libc::mode_t))?)
 }
 
-/// A copy of a file or link, with the times, holes and attributes of the first. What is to be written to disk is given.
-fn copy(upper: &OwnedFd, path: &Path, after: &Node, (stage, name): (&OwnedFd, &OsStr)) -> io::Result<Option<File>> {
+/// A copy of a file or link, with its times and holes, and the attributes of what was there before. What is to be written to disk is
+/// given.
+fn copy(
+    upper: &OwnedFd,
+    (path, before): (&Path, Option<(&OwnedFd, &OsStr)>),
+    after: &Node,
+    (stage, name): (&OwnedFd, &OsStr),
+) -> io::Result<Option<File>> {
     if after.kind == Kind::Link {
         let (parent, link) = at(upper, path)?;
         symlinkat(readlinkat(&parent, link)?.as_os_str(), stage, name)?;
@@ -169,7 +186,7 @@ fn copy(upper: &OwnedFd, path: &Path, after: &Node, (stage, name): (&OwnedFd, &O
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mut to = File::from(openat(stage, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)?);
     copy_content(&mut from, &mut to, after.bytes)?;
-    xattr::carry(&from, &to)?;
+    xattr::restore(&to, before)?;
     own(&to, after)?;
     fchmod(&to, Mode::from_bits_truncate(after.mode as libc::mode_t))?;
     set_modified(&to, after)?;

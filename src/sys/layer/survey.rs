@@ -60,8 +60,13 @@ pub fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     changes.entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     name_links(&mut changes.entries, groups);
     moves::find(&mut changes, &upper, &lower)?;
-    let unkept: BTreeSet<PathBuf> =
-        changes.unkept.iter().filter(|unkept| unkept.why != Why::SetId).map(|unkept| unkept.path.clone()).collect();
+    keep_attributes_of_moved(&mut changes.entries, &upper, &lower);
+    let unkept: BTreeSet<PathBuf> = changes
+        .unkept
+        .iter()
+        .filter(|unkept| !matches!(unkept.why, Why::SetId | Why::Attributes))
+        .map(|unkept| unkept.path.clone())
+        .collect();
     let more = changes.without(&unkept);
     changes.unkept.extend(more.into_iter().map(|(path, because)| Unkept { path, why: Why::With(because) }));
     changes.unkept.sort_unstable_by(|left, right| left.path.cmp(&right.path));
@@ -155,7 +160,15 @@ impl Walk {
         let mut after = Node::of(&stat);
         match after.kind {
             Kind::Special => self.unkept(path, Why::Special),
-            Kind::Directory => return self.directory_entry(path, before, after, below),
+            Kind::Directory => {
+                let old = before.filter(|before| before.kind == Kind::Directory).and(lower).map(|lower| (lower, name));
+                let attributes = xattr::differ((upper, name), old);
+                if attributes {
+                    after.mode = xattr::mode_without_list((upper, name), old, after.mode);
+                    self.unkept(path.clone(), Why::Attributes);
+                }
+                return self.directory_entry(path, before, after, below);
+            }
             Kind::File | Kind::Link => {
                 if before.is_some_and(|before| before.kind == Kind::Directory) {
                     self.all_gone_below(&path)?;
@@ -172,13 +185,22 @@ impl Walk {
                 if after.kind == Kind::File && after.links > 1 {
                     self.groups.entry(after.inode).or_default().push((path.clone(), same));
                 }
+                let below = lower.filter(|_| old.is_some()).map(|lower| (lower, name));
+                let attributes = after.kind == Kind::File && xattr::differ((upper, name), below);
+                if attributes {
+                    after.mode = xattr::mode_without_list((upper, name), below, after.mode);
+                }
                 if same && old.is_some_and(|old| is_as_it_was(&old, &after)) {
                     if lost {
-                        self.unkept(path, Why::SetId);
+                        self.unkept(path.clone(), Why::SetId);
+                    }
+                    if attributes {
+                        self.unkept(path, Why::Attributes);
                     }
                     return Ok(());
                 }
-                return self.push(Change { lost_set_id: lost, ..change(path, before, Some(after), same) });
+                let change = change(path, before, Some(after), same);
+                return self.push(Change { lost_set_id: lost, lost_attributes: attributes, ..change });
             }
         }
         Ok(())
@@ -281,13 +303,25 @@ impl Walk {
     }
 }
 
+/// A file that was moved has the attributes that it had under its old name.
+fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) {
+    for change in entries.iter_mut().filter(|change| change.lost_attributes) {
+        let Some(from) = &change.moved_from else { continue };
+        let at = |root: &OwnedFd, path: &Path| open_below(root, path.parent().unwrap_or(Path::new("")), LISTING).ok();
+        let (Some(new), Some(old)) = (at(upper, &change.path), at(lower, from)) else { continue };
+        if let (Some(name), Some(old_name)) = (change.path.file_name(), from.file_name()) {
+            change.lost_attributes = xattr::differ((&new, name), Some((&old, old_name)));
+        }
+    }
+}
+
 /// Whether what is in the directory can be looked at, not only listed. Asked of the mode: without this right not even `.` is found.
 fn may_pass(directory: &OwnedFd) -> bool {
     nix::unistd::faccessat(directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok()
 }
 
 fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content: bool) -> Change {
-    Change { path, before, after, same_content, link_of: None, moved_from: None, lost_set_id: false }
+    Change { path, before, after, same_content, link_of: None, moved_from: None, lost_set_id: false, lost_attributes: false }
 }
 
 /// The device 0:0 is what overlayfs puts where something was deleted.

@@ -186,3 +186,50 @@ fn a_commit_stopped_at_any_step_is_finished_after() {
         }
     }
 }
+
+/// The attributes of a path that a command can set.
+fn attributes(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut list = vec![0; 1024];
+    let length = rustix::fs::listxattr(path, &mut list[..]).unwrap();
+    let names = list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let value = |name: &str| {
+        let mut value = vec![0; 1024];
+        let length = rustix::fs::getxattr(path, name, &mut value[..]).unwrap();
+        value[..length].to_vec()
+    };
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).map(|name| (name.clone(), value(&name))).collect()
+}
+
+#[test]
+fn access_lists_and_attributes_are_never_kept_and_those_from_before_stay() {
+    let set =
+        |path: &Path, name: &str, value: &[u8]| rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).is_ok();
+    let place = Place::new(|lower| {
+        for name in ["same", "changed", "moved"] {
+            fs::write(lower.join(name), "text\n").unwrap();
+            let _ = set(&lower.join(name), "user.origin", b"here");
+        }
+        fs::write(lower.join("plain"), "text\n").unwrap();
+        fs::create_dir(lower.join("directory")).unwrap();
+    });
+    if attributes(&place.lower.join("same")).is_empty() {
+        return eprintln!("skipped: no extended attributes here");
+    }
+    let script = "import os\n\
+                  for name in ('same', 'plain', 'directory'): os.setxattr(name, 'user.new', b'x')\n\
+                  open('changed', 'a').write('more')\nos.setxattr('changed', 'user.new', b'x')\n\
+                  open('made', 'w').write('made')\nos.setxattr('made', 'user.new', b'x')\nos.rename('moved', 'there')\n";
+    let Some(_) = place.view_only(&format!("python3 -c \"{script}\"")) else { return };
+    let changes = changes(&place.layered(), place.began).unwrap();
+    let unkept: Vec<_> = changes.unkept().iter().map(|unkept| (unkept.path.to_str().unwrap(), unkept.why.clone())).collect();
+    assert_eq!(unkept, [("directory", Why::Attributes), ("plain", Why::Attributes), ("same", Why::Attributes)]);
+    let lost: Vec<_> =
+        changes.entries().iter().filter(|change| change.lost_attributes).map(|change| change.path.clone()).collect();
+    assert_eq!(lost, [PathBuf::from("changed"), PathBuf::from("made")]);
+    assert!(commit(&place.preview, &[changes]).unwrap().is_whole());
+    let here = vec![("user.origin".to_owned(), b"here".to_vec())];
+    for (name, expected) in [("same", &here), ("changed", &here), ("there", &here), ("made", &vec![]), ("plain", &vec![])] {
+        assert_eq!(attributes(&place.lower.join(name)), *expected, "{name}");
+    }
+    assert_eq!(attributes(&place.lower.join("directory")), []);
+}

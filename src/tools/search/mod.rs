@@ -6,7 +6,6 @@ pub(in crate::tools) mod glob;
 pub(in crate::tools) mod grep;
 pub(in crate::tools) mod grep_answer;
 pub(in crate::tools) mod grep_arguments;
-pub(in crate::tools) mod ignore_files;
 pub(in crate::tools) mod list_arguments;
 pub(in crate::tools) mod list_directory;
 pub(in crate::tools) mod pattern;

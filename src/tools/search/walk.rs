@@ -1,8 +1,8 @@
 //! How a tree is walked for a search: what is ignored stays out, links are not followed, the answer is bounded and in order.
 
-use super::ignore_files::{trap, trap_above};
 use super::unread::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
+use crate::sys::ignored::{is_global_plain, trap, trap_above};
 use crate::sys::path::{Identity, identity as identity_of};
 use crate::tools::tool::{Settings, invalid};
 use globset::{Glob, GlobBuilder};
@@ -64,7 +64,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
 ) -> Result<(), ToolError> {
     let before = identity(target)?;
     let may_read = settings.may_read_in(&target.real);
-    let above = if reach.ignored { None } else { trap_above(&target.real, settings) };
+    let above = if reach.ignored { None } else { trap_above(&target.real, &*settings.may_read) };
     if let Some(trap) = &above {
         unread.add(trap, "not opened, so that nothing is left out".to_owned());
     }
@@ -85,7 +85,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
         .parents(rules)
         .ignore(rules)
         .git_ignore(rules)
-        .git_global(!reach.ignored)
+        .git_global(!reach.ignored && is_global_plain())
         .git_exclude(rules)
         .follow_links(false)
         .threads(threads)

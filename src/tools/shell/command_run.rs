@@ -206,8 +206,9 @@ pub(in crate::tools) async fn unchanged(work: &mut Work, settings: &Arc<Settings
 /// Does what waits for a disk where waiting harms nobody.
 pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| {
-        ToolError::new(ErrorCode::ToolExecutionFailed, format!("what belongs to the command could not be looked at: {error}"))
+    // What a crash says may have a secret in it: the report of it has that, redacted.
+    done.map_err(|_| {
+        ToolError::new(ErrorCode::ToolExecutionFailed, "what belongs to the command could not be looked at: aye crashed")
     })
 }
 

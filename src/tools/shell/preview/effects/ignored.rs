@@ -1,7 +1,7 @@
 //! The directories that git ignores, by the rules that were there before the command: its own hide nothing.
 
+use crate::sys::ignored::{trap, trap_above};
 use crate::sys::layer::{Change, Changes, Kind};
-use crate::tools::search::ignore_files::{trap, trap_above};
 use crate::tools::tool::Settings;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -21,7 +21,7 @@ pub(super) struct Ignored<'a> {
 impl<'a> Ignored<'a> {
     pub fn new(changes: &'a Changes, settings: &'a Settings) -> Self {
         let directory = changes.directory();
-        let reads = trap_above(directory, settings).is_none();
+        let reads = trap_above(directory, &*settings.may_read).is_none();
         Self { directory, settings, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 

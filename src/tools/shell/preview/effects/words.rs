@@ -44,6 +44,9 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
     if change.lost_set_id {
         notes.push("set-id bit dropped".to_owned());
     }
+    if change.lost_attributes {
+        notes.push("access list or extended attributes dropped".to_owned());
+    }
     if let Some(leader) = &change.link_of {
         notes.push(format!("hard link to {}", shown_in_one_line(&changes.old(leader), settings)));
     }
@@ -84,6 +87,7 @@ fn why(unkept: &Unkept, changes: &Changes, settings: &Settings) -> String {
     match &unkept.why {
         Why::Special => "a socket, FIFO or device is not kept".to_owned(),
         Why::SetId => "a set-id bit is not kept".to_owned(),
+        Why::Attributes => "access lists and extended attributes are not kept".to_owned(),
         Why::Closed => "the directory cannot be listed, so that nobody can say what it would lose; it stays as it is".to_owned(),
         Why::TooDeep => "its path is too long; it stays as it is".to_owned(),
         Why::Refused => "the policy does not let a command change it; it stays as it is".to_owned(),

@@ -1,0 +1,215 @@
+//! What a trusted project's `config.toml` may say: it can only tighten, and every key that it cannot set is named.
+
+use super::ConfigError;
+use super::document::{self, Entry, Origin, Value, Values};
+use super::keys;
+use super::settings::Settings;
+use std::path::Path;
+
+/// How a key of a project can tighten what holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tightens {
+    /// A smaller number; where none is set, any.
+    BySmaller,
+    /// Only this value.
+    By(bool),
+    /// Names that are taken away, or the only ones that stay: each list holds beside the others.
+    ByList,
+    /// The names that stand in both lists.
+    ByIntersection,
+}
+
+/// The keys that a project can tighten.
+const TIGHTEN: &[(&[&str], Tightens)] = &[
+    (&["budget", "*"], Tightens::BySmaller),
+    (&["llm", "max_retries"], Tightens::BySmaller),
+    (&["tools", "absolute_paths_only"], Tightens::By(true)),
+    (&["tools", "follow_symlinks"], Tightens::By(false)),
+    (&["tools", "disabled"], Tightens::ByList),
+    (&["tools", "enabled"], Tightens::ByList),
+    (&["tools", "text", "enabled"], Tightens::By(false)),
+    (&["tools", "text", "allow_create"], Tightens::By(false)),
+    (&["tools", "text", "allow_delete"], Tightens::By(false)),
+    (&["tools", "text", "max_file_size"], Tightens::BySmaller),
+    (&["tools", "text", "allowed_extensions"], Tightens::ByIntersection),
+    (&["mcp", "servers", "*", "enabled"], Tightens::By(false)),
+];
+
+/// Why a key of no such kind is ignored, by how it begins.
+const REASONS: &[(&[&str], &str)] = &[
+    (&["providers"], "a project cannot set providers, addresses or keys"),
+    (&["auth"], "a project cannot set where keys are kept"),
+    (&["model"], "a project cannot choose the model"),
+    (&["llm"], "a project cannot set how models are reached"),
+    (&["context"], "a project cannot set what is sent to the model"),
+    (&["ui"], "a project cannot set the screen"),
+    (&["status"], "a project cannot set the status row or its command"),
+    (&["approval"], "a project cannot set how an approval is answered"),
+    (&["retention"], "retention is about the sessions of all projects"),
+    (&["mcp", "servers"], "servers of a project belong in `.mcp.json`"),
+    (&["mcp"], "a project cannot set how tools of servers are offered"),
+    (&["tools", "shell"], "a project cannot choose the program that runs commands"),
+    (&["tools", "conflict"], "a project cannot choose which of two tools a name means"),
+];
+
+/// What became of a project's file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectLayer {
+    /// Keys that tighten, each with its value: `budget.task_steps = 50`.
+    pub taken: Vec<String>,
+    /// Keys that have no effect: where they stand, and why.
+    pub ignored: Vec<String>,
+}
+
+impl ProjectLayer {
+    /// What a file says beside these settings; with it, what holds.
+    pub fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text, expected a TOML file", path.display())))?;
+        let (said, ignored) = document::parse_what_fits(text, path)?;
+        let mut values = settings.values.clone();
+        let mut layer = Self { taken: Vec::new(), ignored };
+        for (key, entry) in said {
+            match tightened(&key, &entry.value, &values) {
+                Ok(value) => {
+                    layer.taken.push(format!("{} = {}", key.join("."), entry.value.as_toml()));
+                    if let Some(value) = value {
+                        values.insert(key, Entry { value, origin: entry.origin });
+                    }
+                }
+                Err(why) => {
+                    let place = match &entry.origin {
+                        Origin::File { path, line } => format!("`{}` line {line}", path.display()),
+                        Origin::Flag => "--set".to_owned(),
+                    };
+                    layer.ignored.push(format!("{place}: `{}` is ignored: {why}", key.join(".")));
+                }
+            }
+        }
+        Ok((Settings::from_values(values, &[])?, layer))
+    }
+}
+
+/// The value that holds then, or why the key is ignored. `None` where it holds by itself, beside what is set.
+fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Value>, String> {
+    let fits = |pattern: &[&str]| pattern.len() == key.len() && begins(key, pattern);
+    let Some((_, tightens)) = TIGHTEN.iter().find(|(pattern, _)| fits(pattern)) else {
+        let reason = REASONS.iter().find(|(start, _)| begins(key, start));
+        return Err(reason.map_or("a project can only tighten", |(_, reason)| reason).to_owned());
+    };
+    let set = values.get(key).map(|entry| &entry.value);
+    let usual = || keys::find(key).map(|key| key.default).filter(|default| !default.is_empty());
+    match (tightens, said) {
+        (Tightens::BySmaller, Value::Number(new) | Value::Dollars(new)) => {
+            let now = match set {
+                Some(Value::Number(now) | Value::Dollars(now)) => Some(*now),
+                _ => usual().and_then(|default| default.parse().ok()),
+            };
+            match now {
+                Some(now) if *new > now => Err(format!("it would raise a limit; {now} holds")),
+                _ => Ok(Some(said.clone())),
+            }
+        }
+        (Tightens::By(wanted), Value::Flag(flag)) if flag == wanted => {
+            let is_unknown_server = key.first().is_some_and(|table| table == "mcp")
+                && !values.keys().any(|known| known.len() > 3 && known[..3] == key[..3]);
+            if is_unknown_server {
+                Err("there is no such server in your configuration".to_owned())
+            } else {
+                Ok(Some(said.clone()))
+            }
+        }
+        (Tightens::By(wanted), _) => Err(format!("only `{wanted}` tightens")),
+        (Tightens::ByList, _) => Ok(None),
+        (Tightens::ByIntersection, Value::List(new)) => {
+            let plain = |text: &String| text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase();
+            let both = match set {
+                Some(Value::List(now)) if !now.is_empty() => {
+                    let now: Vec<String> = now.iter().map(plain).collect();
+                    new.iter().filter(|text| now.contains(&plain(text))).cloned().collect()
+                }
+                _ => new.clone(),
+            };
+            if both.is_empty() {
+                Err("it has nothing in common with your list, which holds".to_owned())
+            } else {
+                Ok(Some(Value::List(both)))
+            }
+        }
+        (Tightens::BySmaller | Tightens::ByIntersection, _) => Err("a project can only tighten".to_owned()),
+    }
+}
+
+fn begins(key: &[String], start: &[&str]) -> bool {
+    start.len() <= key.len() && start.iter().zip(key).all(|(start, name)| *start == "*" || start == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(own: &str, project: &str) -> (Settings, ProjectLayer) {
+        let values = document::parse(own, Path::new("config.toml")).unwrap();
+        let settings = Settings::from_values(values, &[]).unwrap();
+        ProjectLayer::read(project.as_bytes(), Path::new(".aye/config.toml"), &settings).unwrap()
+    }
+
+    #[test]
+    fn what_tightens_holds_and_all_else_is_named_with_its_reason() {
+        let (settings, layer) = read(
+            "[budget]\ntask_tokens = 1000\nsession_cost_usd = 5\n[tools.text]\nallowed_extensions = [\"md\", \"txt\"]\n",
+            "[budget]\ntask_tokens = 500\ntask_steps = 50\nsession_cost_usd = 9\n[tools]\nfollow_symlinks = false\n\
+             absolute_paths_only = false\ndisabled = [\"Delete\"]\n[tools.text]\nallow_delete = false\nallowed_extensions = [\".md\", \"rs\"]\n\
+             [providers.x]\nbase_url = \"http://127.0.0.1:1\"\n[approval]\nguard = \"strict\"\n[nonsense]\nx = 1\n[status]\ncommand = \"x\"\n",
+        );
+        assert_eq!(
+            layer.taken,
+            [
+                "budget.task_steps = 50",
+                "budget.task_tokens = 500",
+                "tools.disabled = [\"Delete\"]",
+                "tools.follow_symlinks = false",
+                "tools.text.allow_delete = false",
+                "tools.text.allowed_extensions = [\".md\", \"rs\"]",
+            ]
+        );
+        for (key, why) in [
+            ("budget.session_cost_usd", "raise a limit"),
+            ("tools.absolute_paths_only", "only `true` tightens"),
+            ("providers.x.base_url", "providers, addresses or keys"),
+            ("approval.guard", "how an approval is answered"),
+            ("status.command", "the status row"),
+            ("nonsense", "unknown key"),
+        ] {
+            let line = layer.ignored.iter().find(|line| line.contains(&format!("`{key}`")));
+            assert!(line.is_some_and(|line| line.contains(why)), "{key}: {:?}", layer.ignored);
+        }
+        assert_eq!(layer.ignored.len(), 6, "{:?}", layer.ignored);
+        assert!(!settings.tools.follow_symlinks && !settings.tools.absolute_paths_only && !settings.tools.text.allow_delete);
+        assert_eq!(settings.tools.text.allowed_extensions, ["md"]);
+        assert_eq!(settings.task_steps(), Some(50));
+        assert!(!settings.approval.strict);
+        let again = ProjectLayer::read(b"[budget]\ntask_steps = 50\n", Path::new("x"), &settings).unwrap();
+        assert_eq!(again.0.task_steps(), Some(50), "reading it twice changes nothing");
+    }
+
+    #[test]
+    fn no_key_of_a_project_loosens_anything() {
+        for line in [
+            "[budget]\ntask_steps = 1001\n",
+            "[llm]\nmax_retries = 4\n",
+            "[tools]\nfollow_symlinks = true\n",
+            "[tools.text]\nenabled = true\n",
+            "[mcp.servers.x]\ncommand = \"sh\"\n",
+            "[mcp.servers.x]\nenabled = false\n",
+            "[tools]\nshell = \"sh\"\n",
+            "[retention]\nsession_days = 1\n",
+        ] {
+            let (_, layer) = read("[tools]\nfollow_symlinks = false\n", line);
+            assert!(layer.taken.is_empty() && layer.ignored.len() == 1, "{line}: {layer:?}");
+        }
+        let (settings, layer) = read("[mcp.servers.x]\ncommand = \"sh\"\n", "[mcp.servers.x]\nenabled = false\n");
+        assert_eq!(layer.taken, ["mcp.servers.x.enabled = false"]);
+        assert!(settings.show().contains("mcp.servers.x.enabled = false  # .aye/config.toml line 2"), "{}", settings.show());
+    }
+}

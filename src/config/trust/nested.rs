@@ -1,0 +1,138 @@
+//! Instruction files below a workspace: looked for within bounds and by the ignore rules, and never obeyed by that alone.
+
+use super::contents::read_small;
+use crate::config::instructions::{InstructionFile, in_directory};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// Entries that are looked at.
+const MOST_ENTRIES: usize = 20_000;
+/// Files that are listed.
+pub const MOST_FILES: usize = 100;
+/// Directories from the workspace down to a file.
+const DEPTH: usize = 16;
+/// Of one list of what to ignore.
+const RULES_BYTES: u64 = 256 << 10;
+/// What other programs put in a workspace, and in which nobody works.
+const SKIPPED: &[&str] = &["node_modules", "target", "vendor", "venv"];
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Nested {
+    /// In the order of their paths.
+    pub files: Vec<InstructionFile>,
+    /// Whether there may be more.
+    pub is_cut: bool,
+}
+
+/// Looks for the instruction files in the directories below a workspace, near ones first.
+pub fn look(workspace: &Path) -> Nested {
+    let mut found = Nested::default();
+    let mut entries = 0;
+    let mut open: VecDeque<(PathBuf, usize, Vec<Gitignore>)> = VecDeque::from([(workspace.to_owned(), 0, Vec::new())]);
+    while let Some((directory, depth, mut rules)) = open.pop_front() {
+        rules.extend(rules_of(&directory));
+        let Ok(names) = crate::sys::path::entries(&directory) else { continue };
+        for entry in names.filter_map(Result::ok) {
+            entries += 1;
+            if entries > MOST_ENTRIES {
+                found.is_cut = true;
+                return sorted(found);
+            }
+            let name = entry.file_name();
+            let text = name.to_string_lossy();
+            let path = directory.join(&name);
+            // A link to a directory could make a circle, and hidden directories belong to programs.
+            let is_directory = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+            if !is_directory || text.starts_with('.') || SKIPPED.contains(&&*text) || is_ignored(&path, &rules) {
+                continue;
+            }
+            if depth + 1 > DEPTH || found.files.len() >= MOST_FILES {
+                found.is_cut = true;
+                continue;
+            }
+            found.files.extend(in_directory(&path, workspace));
+            open.push_back((path, depth + 1, rules.clone()));
+        }
+    }
+    sorted(found)
+}
+
+fn sorted(mut found: Nested) -> Nested {
+    found.files.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+/// The rules in one directory. The file is read here, within a bound: opened by its name alone it could be a pipe or a device.
+fn rules_of(directory: &Path) -> Vec<Gitignore> {
+    let of = |name: &str| {
+        let path = directory.join(name).canonicalize().ok()?;
+        let bytes = read_small(&path, RULES_BYTES).ok()??;
+        let mut builder = GitignoreBuilder::new(directory);
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            // A line that is no pattern ignores nothing.
+            let _ = builder.add_line(None, line);
+        }
+        builder.build().ok()
+    };
+    [".gitignore", ".ignore"].into_iter().filter_map(of).collect()
+}
+
+/// By the rules of the directories above it, the nearest first.
+fn is_ignored(path: &Path, rules: &[Gitignore]) -> bool {
+    let decided = rules.iter().rev().map(|rules| rules.matched(path, true)).find(|matched| !matched.is_none());
+    decided.is_some_and(|matched| matched.is_ignore())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, name: &str, text: &str) {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn names(root: &Path) -> Vec<String> {
+        let found = look(root).files;
+        found.iter().map(|file| file.path.strip_prefix(root).unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn nested_files_are_found_where_ignore_rules_and_links_allow_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for name in
+            ["AGENTS.md", "a/AGENTS.md", "a/b/CLAUDE.md", "out/AGENTS.md", "node_modules/x/AGENTS.md", ".hidden/AGENTS.md"]
+        {
+            write(&root, name, "text\n");
+        }
+        write(&root, ".gitignore", "/out\n");
+        std::os::unix::fs::symlink(&root, root.join("a/circle")).unwrap();
+        assert_eq!(names(&root), ["a/AGENTS.md", "a/b/CLAUDE.md"]);
+    }
+
+    #[test]
+    fn a_pipe_or_a_huge_list_of_what_to_ignore_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        write(&root, "a/AGENTS.md", "text\n");
+        nix::unistd::mkfifo(&root.join(".gitignore"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        nix::unistd::mkfifo(&root.join("CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::File::create(root.join("a/.gitignore")).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(names(&root), ["a/AGENTS.md"]);
+    }
+
+    #[test]
+    fn a_large_workspace_is_looked_through_only_in_part() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for at in 0..(MOST_FILES + 5) {
+            write(&root, &format!("p{at}/AGENTS.md"), "text\n");
+        }
+        let found = look(&root);
+        assert!(found.is_cut && found.files.len() == MOST_FILES, "{}", found.files.len());
+    }
+}

@@ -1,0 +1,144 @@
+//! The files that say what a walk leaves out. A repository brings them along, and the walk opens what has their names: a link to a
+//! device would be read without end, and a pipe would be waited for. So they are looked at before.
+
+use ignore::{DirEntry, WalkBuilder};
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+/// A larger one says nothing that a person wrote.
+const MOST_BYTES: u64 = 1 << 20;
+/// What git writes in one line about where its data is.
+const POINTER_BYTES: u64 = 4096;
+
+/// What is opened on the way into a directory and must not be, by its name in there.
+pub fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
+    let named =
+        [".ignore", ".gitignore", ".ayeignore"].into_iter().find(|name| !is_plain(&directory.join(name), MOST_BYTES, may_read));
+    named.map(str::to_owned).or_else(|| is_trap(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
+}
+
+/// The same for where a search starts and all directories above it.
+pub fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+    start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
+}
+
+/// Keeps a walk from opening what is no plain file of a usual size. `enters` says which entries it visits otherwise.
+pub fn guard(walk: &mut WalkBuilder, start: &Path, enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) {
+    let rules = trap_above(start, &|_| true).is_none();
+    if !rules {
+        walk.parents(false).ignore(false).git_ignore(false).git_exclude(false);
+    }
+    if !is_global_plain() {
+        walk.git_global(false);
+    }
+    walk.filter_entry(move |entry| {
+        let goes_in = entry.depth() > 0 && entry.file_type().is_some_and(|kind| kind.is_dir());
+        enters(entry) && !(rules && goes_in && trap(entry.path(), &|_| true).is_some())
+    });
+}
+
+/// Whether the user's own list of what to ignore, and the files of git that say where it is, are plain files of a usual size.
+pub fn is_global_plain() -> bool {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = variable("HOME");
+    let config = variable("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
+    let files = [
+        variable("GIT_CONFIG_GLOBAL"),
+        home.map(|home| home.join(".gitconfig")),
+        config.map(|config| config.join("git/config")),
+        Some(variable("GIT_CONFIG_SYSTEM").unwrap_or_else(|| PathBuf::from("/etc/gitconfig"))),
+    ];
+    let is_plain = |path: &Path| is_plain(path, MOST_BYTES, &|_| true);
+    files.iter().flatten().all(|file| is_plain(file))
+        && ignore::gitignore::gitconfig_excludes_path().is_none_or(|list| is_plain(&list))
+}
+
+/// Whether the list of what is left out that belongs to a `.git` leads astray. Of a work tree it is kept elsewhere.
+fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
+    let Ok(metadata) = git.metadata() else { return false };
+    if !metadata.is_file() {
+        return !is_plain(&git.join("info/exclude"), MOST_BYTES, may_read);
+    }
+    // As the walk reads it: what is relative starts from where aye was started.
+    let Some(line) = line(git, may_read) else { return true };
+    let Some(data) = line.strip_prefix("gitdir: ").map(PathBuf::from) else { return false };
+    let pointer = data.join("commondir");
+    if pointer.symlink_metadata().is_err() {
+        return false;
+    }
+    let Some(line) = self::line(&pointer, may_read) else { return true };
+    let common = if line.starts_with('.') { data.join(line) } else { PathBuf::from(line) };
+    !is_plain(&common.join("info/exclude"), MOST_BYTES, may_read)
+}
+
+/// The first line of a small file.
+fn line(path: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
+    if !is_plain(path, POINTER_BYTES, may_read) {
+        return None;
+    }
+    let bytes = crate::sys::file::read(&path.canonicalize().ok()?, POINTER_BYTES).ok()?;
+    String::from_utf8_lossy(&bytes).lines().next().map(str::to_owned)
+}
+
+/// Whether it is not there, or a small file that is no way to read what may not be read.
+fn is_plain(path: &Path, most_bytes: u64, may_read: &dyn Fn(&Path) -> bool) -> bool {
+    let small = |metadata: &Metadata| metadata.is_file() && metadata.len() <= most_bytes;
+    match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_symlink() => match path.canonicalize() {
+            Ok(real) => may_read(&real) && real.metadata().is_ok_and(|metadata| small(&metadata)),
+            Err(_) => true,
+        },
+        // A directory is opened and gives an error.
+        Ok(metadata) => metadata.is_dir() || small(&metadata),
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+
+    /// What a walk finds, within a time that no walk of so few entries takes.
+    fn found(root: &Path) -> Vec<String> {
+        let (send, receive) = std::sync::mpsc::channel();
+        let start = root.to_owned();
+        std::thread::spawn(move || {
+            let mut walk = WalkBuilder::new(&start);
+            walk.hidden(false).require_git(false).add_custom_ignore_filename(".ayeignore");
+            guard(&mut walk, &start, |entry| entry.file_name() != ".git");
+            let files = walk.build().filter_map(Result::ok).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+            let names = files.filter_map(|entry| Some(entry.path().strip_prefix(&start).ok()?.to_string_lossy().into_owned()));
+            let _ = send.send(names.collect::<Vec<_>>());
+        });
+        let mut names = receive.recv_timeout(std::time::Duration::from_secs(60)).expect("the walk ends");
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_list_does_not_stop_a_walk() {
+        for name in [".gitignore", ".ignore", ".ayeignore", ".git/info/exclude", "a/.gitignore", "a/.ignore"] {
+            let directory = tempfile::tempdir().unwrap();
+            let root = directory.path().canonicalize().unwrap();
+            for file in ["x", "a/y", ".git/HEAD"] {
+                std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+                std::fs::write(root.join(file), "x").unwrap();
+            }
+            std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            nix::unistd::mkfifo(&root.join(name), Mode::S_IRWXU).unwrap();
+            assert!(found(&root).contains(&"x".to_owned()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_huge_list_and_a_link_to_a_device_are_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("a")).unwrap();
+        std::fs::write(root.join("x"), "x").unwrap();
+        std::fs::File::create(root.join(".gitignore")).unwrap().set_len(1 << 40).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", root.join("a/.gitignore")).unwrap();
+        assert_eq!(found(&root), [".gitignore", "x"]);
+    }
+}
