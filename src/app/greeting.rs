@@ -4,7 +4,7 @@ use super::git::Repository;
 use super::layers::Policy;
 use super::place::Place;
 use crate::store::{SessionSummary, Store};
-use crate::sys::ignored::guard;
+use crate::sys::ignored::{Lists, guard};
 use ignore::WalkBuilder;
 use std::io::Read;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
 fn task_of(workspace: &Path) -> Option<String> {
     let began = Instant::now();
     let mut walk = WalkBuilder::new(workspace);
-    guard(walk.max_depth(Some(6)), workspace, |_| true);
+    guard(walk.max_depth(Some(6)), workspace, Lists::Gits, |_| true);
     let files = walk.build().filter_map(Result::ok);
     let files = files.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     for entry in files.take(FILES).take_while(|_| began.elapsed() < TIME) {

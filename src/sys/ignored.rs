@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 /// A larger one says nothing that a person wrote.
 const MOST_BYTES: u64 = 1 << 20;
+/// What only aye leaves out.
+const OWN_LIST: &str = ".ayeignore";
 /// What git writes in one line about where its data is.
 const POINTER_BYTES: u64 = 4096;
 
 /// What is opened on the way into a directory and must not be, by its name in there.
 pub fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     let named =
-        [".ignore", ".gitignore", ".ayeignore"].into_iter().find(|name| !is_plain(&directory.join(name), MOST_BYTES, may_read));
+        [".ignore", ".gitignore", OWN_LIST].into_iter().find(|name| !is_plain(&directory.join(name), MOST_BYTES, may_read));
     named.map(str::to_owned).or_else(|| is_trap(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
 }
 
@@ -22,9 +24,20 @@ pub fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<Path
     start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
 }
 
+/// Which lists a walk obeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lists {
+    Gits,
+    /// `.ayeignore` as well.
+    GitsAndOwn,
+}
+
 /// Keeps a walk from opening what is no plain file of a usual size. `enters` says which entries it visits otherwise.
-pub fn guard(walk: &mut WalkBuilder, start: &Path, enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) {
+pub fn guard(walk: &mut WalkBuilder, start: &Path, lists: Lists, enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) {
     let rules = trap_above(start, &|_| true).is_none();
+    if rules && lists == Lists::GitsAndOwn {
+        walk.add_custom_ignore_filename(OWN_LIST);
+    }
     if !rules {
         walk.parents(false).ignore(false).git_ignore(false).git_exclude(false);
     }
@@ -105,8 +118,8 @@ mod tests {
         let start = root.to_owned();
         std::thread::spawn(move || {
             let mut walk = WalkBuilder::new(&start);
-            walk.hidden(false).require_git(false).add_custom_ignore_filename(".ayeignore");
-            guard(&mut walk, &start, |entry| entry.file_name() != ".git");
+            walk.hidden(false).require_git(false);
+            guard(&mut walk, &start, Lists::GitsAndOwn, |entry| entry.file_name() != ".git");
             let files = walk.build().filter_map(Result::ok).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
             let names = files.filter_map(|entry| Some(entry.path().strip_prefix(&start).ok()?.to_string_lossy().into_owned()));
             let _ = send.send(names.collect::<Vec<_>>());

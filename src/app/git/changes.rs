@@ -3,7 +3,7 @@
 
 use super::Repository;
 use super::staged::{Committed, HASH, Hash, Trees};
-use crate::sys::ignored::guard;
+use crate::sys::ignored::{Lists, guard};
 use ignore::WalkBuilder;
 use sha1::{Digest, Sha1};
 use std::collections::HashSet;
@@ -94,7 +94,7 @@ impl Repository {
         }
         let mut walk = WalkBuilder::new(workspace);
         // What hides a file from searches does not hide it from git.
-        guard(walk.hidden(false).ignore(false), workspace, |entry| entry.file_name() != ".git");
+        guard(walk.hidden(false).ignore(false), workspace, Lists::Gits, |entry| entry.file_name() != ".git");
         let files = walk.build().filter_map(Result::ok).filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
         for (count, entry) in files.enumerate() {
             if count >= FILES || began.elapsed() > TIME {

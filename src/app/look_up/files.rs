@@ -1,7 +1,7 @@
 //! The files of a workspace by a few letters of their paths: listed as git sees them, kept for some seconds, bounded.
 
 use crate::protocol::FoundFile;
-use crate::sys::ignored::guard;
+use crate::sys::ignored::{Lists, guard};
 use crate::text::Fuzzy;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::path::{Path, PathBuf};
@@ -138,8 +138,8 @@ impl Files {
 fn walk(workspace: &Path) -> Vec<Entry> {
     let (entries, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let mut walk = WalkBuilder::new(workspace);
-    walk.hidden(false).require_git(false).add_custom_ignore_filename(".ayeignore").threads(WALKERS);
-    guard(&mut walk, workspace, |entry| entry.file_name() != ".git");
+    walk.hidden(false).require_git(false).threads(WALKERS);
+    guard(&mut walk, workspace, Lists::GitsAndOwn, |entry| entry.file_name() != ".git");
     let walk = walk.build_parallel();
     walk.run(|| {
         let mut mine = Batch { entries: &entries, own: Vec::new() };

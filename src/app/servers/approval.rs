@@ -81,11 +81,11 @@ mod tests {
         let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let root = dir.path().canonicalize().unwrap();
         let put = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
-        put(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh", "args": ["./run.sh", "more.txt"]}}}"#);
+        put(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh", "args": ["./run.sh", "more.sh"]}}}"#);
         put("run.sh", "echo one\n");
         let known = Arc::new(Project::examine(&root).now());
         let approved = Approved { root: root.clone(), known, config: config.path().to_owned() };
-        let argv = ["sh", "./run.sh", "more.txt"].map(str::to_owned);
+        let argv = ["sh", "./run.sh", "more.sh"].map(str::to_owned);
         let look = || approved.look("x", &argv, None);
         assert_eq!(look(), Ok(()));
         put("run.sh", "echo two\n");
@@ -95,9 +95,9 @@ mod tests {
         assert_eq!(look(), Ok(()), "a later yes is one too");
         put("run.sh", "echo one\n");
         assert_eq!(look(), Ok(()), "what the first yes was to is back");
-        put("more.txt", "read by it\n");
-        assert!(look().unwrap_err().contains("`more.txt` changed"), "a file that was not there");
-        fs::remove_file(root.join("more.txt")).unwrap();
+        put("more.sh", "read by it\n");
+        assert!(look().unwrap_err().contains("`more.sh` changed"), "a file that was not there");
+        fs::remove_file(root.join("more.sh")).unwrap();
         put(".mcp.json", "{}");
         Project::examine(&root).record(config.path()).unwrap();
         let why = look().unwrap_err();
