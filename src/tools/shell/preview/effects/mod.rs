@@ -195,7 +195,7 @@ fn list(found: Vec<Found<'_>>, shown: &mut Shown, diff: &mut Diff<'_>, settings:
     let name = |found: &Found<'_>, path: &Path| shown_in_one_line(&found.changes.old(path), settings);
     let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
     let (plain, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.folder.is_some());
-    let (created, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| is_new(&one.kind));
+    let (created, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_new);
     let mut folders: BTreeMap<(PathBuf, PathBuf), Vec<Found<'_>>> = BTreeMap::new();
     let mut single = Vec::new();
     for one in plain {
@@ -244,8 +244,8 @@ fn marked(path: String, reader: CodeReader) -> RunsCode {
 }
 
 /// Whether nothing that was there is touched.
-fn is_new(kind: &EffectKind) -> bool {
-    matches!(kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated)
+fn is_new(found: &Found<'_>) -> bool {
+    matches!(found.kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated) && found.change.before.is_none()
 }
 
 /// A directory that is not one any more.
