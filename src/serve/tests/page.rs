@@ -13,7 +13,10 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PROTOCOL.md");
 const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/state.rs"), &["SessionStatus", "TaskStatus", "TaskState"]),
     (include_str!("../../protocol/approval.rs"), &["Approval", "CommandLine", "Part", "Risk", "VerdictKind"]),
-    (include_str!("../../protocol/tool.rs"), &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"]),
+    (
+        include_str!("../../protocol/tool.rs"),
+        &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"],
+    ),
     (include_str!("../../protocol/failure.rs"), &["Failure", "FailureKind"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
     (include_str!("../../protocol/mode.rs"), &["Mode"]),
