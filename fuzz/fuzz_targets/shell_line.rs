@@ -24,7 +24,9 @@ static ENFORCER: LazyLock<Enforcer> = LazyLock::new(|| {
 fn verdict(line: &str) -> VerdictKind {
     let cwd = Target { given: ".".into(), real: PathBuf::from("/home/user/project"), place: Place::Directory };
     let actions = [Action::Exec { command: line.to_owned(), cwd }];
-    ENFORCER.explain(&actions, jiff::Timestamp::UNIX_EPOCH).verdict
+    let told = ENFORCER.explain(&actions, jiff::Timestamp::UNIX_EPOCH);
+    assert_ne!(told.reason, aye::fuzzing::policy::guard::FAILED);
+    told.verdict
 }
 
 fuzz_target!(|line: &str| {

@@ -1,6 +1,7 @@
 //! When aye itself breaks: what the person is told, and the report that is left for whoever mends it.
 
 use super::trouble::Trouble;
+use crate::policy::guard::contains_panics;
 use crate::policy::redact::{Key, Redactor, names_a_secret};
 use std::backtrace::Backtrace;
 use std::io::Write as _;
@@ -31,6 +32,9 @@ impl Watch {
         let own = watch.clone();
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
+            if contains_panics() {
+                return before(info);
+            }
             match own.broke(info) {
                 // Nobody else will say it.
                 Some(words) if std::thread::current().name() == Some("main") => super::warn(&words),
@@ -112,6 +116,20 @@ fn redacted(text: String) -> String {
     let thread = std::thread::Builder::new().name(REDACTS.to_owned()).spawn(redact);
     let done = thread.ok().and_then(|thread| thread.join().ok());
     done.unwrap_or_else(|| "(the text of the error is withheld, because it could not be redacted)".to_owned())
+}
+
+/// From the start of the program: a panic that is contained goes to the log and nowhere else. The log gets the place and not the
+/// message, which may quote what was judged.
+pub fn log_contained() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if contains_panics() {
+            let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
+            tracing::error!(%place, "something could not be judged because of an internal error; it was denied");
+        } else {
+            before(info);
+        }
+    }));
 }
 
 /// A file of its own, that only the person reads.

@@ -84,6 +84,8 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     crash::redact_panics();
     crate::sys::memory::share_heaps();
     version::set(commit);
+    crash::log_contained();
+    crate::tui::spare_contained(crate::policy::guard::contains_panics);
     let invocation = match cli::parse(std::env::args_os(), Nesting::of_process()) {
         Ok(invocation) => invocation,
         Err(Stop::Told(help)) => {

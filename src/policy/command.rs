@@ -3,17 +3,20 @@
 use super::bundle::{Bundle, BundleError, Decision, Rule, Shell};
 use super::danger::{self, leaves};
 use super::decided::{Decided, Finding, across, counts, reason, unlisted};
+use super::guard;
 use super::layer::{FileRules, Owned, Ready, Scope};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
 use super::shell::options::{Reading, reading};
-use super::shell::{Arg, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
+use super::shell::{Arg, COMPUTED, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 const THROWS_AWAY: &str = "it throws away work that no commit has; aye keeps the files of the workspace first, but not what git ignores or what is too large";
+const CONCEALS_NAME: &str = "the program's name is known only when it runs, and this policy blocks programs";
+const CONCEALS_TEXT: &str = "it runs text that is known only when it runs, and this policy blocks programs";
 const MOVES: &str = "the line changes directory, so its paths cannot be told";
 
 /// What does not change while one line is judged.
@@ -31,6 +34,9 @@ pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
         return finding(refused, Risk::High, Vec::new());
     }
     let line = read_line(command);
+    if line.failed {
+        return finding(Decided::deny("built-in", guard::FAILED), Risk::High, Vec::new());
+    }
     if line.hopeless {
         return finding(Decided::deny("built-in", HOPELESS), Risk::High, Vec::new());
     }
@@ -110,6 +116,9 @@ pub fn asking(
         return Err(vec![refused.reason]);
     }
     let line = read_line(command);
+    if line.failed {
+        return Err(vec![guard::FAILED.to_owned()]);
+    }
     if line.hopeless || line.parts.is_empty() {
         return Err(vec![if line.hopeless { HOPELESS } else { "there is no command in it" }.to_owned()]);
     }
@@ -191,6 +200,13 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     if let Some((path, rule)) = blocked_operand(part, scene) {
         decided = decided.stricter(Decided::ask(rule, format!("`{path}` is a blocked path")).locked());
     }
+    if decided.verdict != VerdictKind::Deny
+        && let Some(reason) = concealed(part, scene)
+        && let Some(rule) = blocking_rule(scene)
+    {
+        let approval_rule = decided.approval_rule.clone();
+        decided = decided.stricter(Decided { approval_rule, ..Decided::ask(rule, reason).locked() });
+    }
     let remember = remembered(line, part, &decided, danger, scene.cwd);
     decided = loosened(decided, danger, remember.as_ref(), scene);
     let shown = CommandPart {
@@ -203,6 +219,35 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         input_from: None,
     };
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
+}
+
+/// Why it is not known which program a part runs.
+fn concealed(part: &Simple, scene: &Scene<'_>) -> Option<&'static str> {
+    if part.floors.contains(&COMPUTED) {
+        return Some(CONCEALS_NAME);
+    }
+    if part.unknown_code || (part.reads_code && part.piped) {
+        return Some(CONCEALS_TEXT);
+    }
+    // Combinations that were not looked at matter where they may name another program, or words that a rule is about.
+    let telling = |one: &Invocation| one.wrapped || part.renames || scene.layers.iter().any(|layer| speaks_of(layer, one.base()));
+    (part.narrowed && part.invocations.iter().any(telling)).then_some(CONCEALS_NAME)
+}
+
+/// Whether a layer blocks some use of a program.
+fn speaks_of(layer: &Ready, program: &str) -> bool {
+    layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
+        || layer.commands.iter().any(|owned| owned.rule.decision == Decision::Deny && owned.rule.is_about(program))
+}
+
+/// The first rule by which some program is never run.
+fn blocking_rule(scene: &Scene<'_>) -> Option<String> {
+    scene.layers.iter().find_map(|layer| {
+        let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
+        let denies = |owned: &&Owned<Rule>| owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, scene.now);
+        let rule = || layer.commands.iter().find(denies).map(|owned| owned.scope.rule(owned.rule.line));
+        blocked.map(|entry| layer.scope.rule(entry.line)).or_else(rule)
+    })
 }
 
 /// Session grants and the modes.
@@ -295,7 +340,9 @@ fn invocation_in_layer(
             Some(why) => obstacle = Some(why),
         }
     }
+    // `[[` is a word of the shell and no program.
     if let Some(allowed) = &shell.allowed
+        && argv[0].text != "[["
         && !allowed.iter().any(|entry| entry.hits(argv))
     {
         let name = invocation.base().replace('\0', "…");

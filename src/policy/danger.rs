@@ -1,8 +1,10 @@
 //! How much a command could hurt: measured by program, options and operands.
 
 use super::paths::Context;
+use super::shell::builtins::destination;
 use super::shell::options::{Reading, reading};
 use super::shell::{Arg, COMPUTED, Invocation, Simple};
+use super::steering::steers;
 use crate::protocol::Risk;
 use std::path::Path;
 
@@ -144,7 +146,7 @@ pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
             (false, false) => Risk::High,
         });
     }
-    if part.invocations.is_empty() {
+    if part.invocations.is_empty() || part.variables.iter().any(|name| steers(name)) {
         danger.risk = danger.risk.max(Risk::Medium);
     }
     if part.unknown_code || part.floors.contains(&COMPUTED) || (part.reads_code && part.piped) {
@@ -300,7 +302,7 @@ fn of_invocation(invocation: &Invocation, context: &Context, cwd: &Path) -> Dang
     let reads_only = argv[0].text == name && matches!(reading(argv), Reading::Reads { .. });
     let risk = if privileged || deletes || calls_out || recursive_change(name, argv) {
         Risk::High
-    } else if reads_only && !outside() {
+    } else if reads_only && !outside() || destination(argv).is_some_and(|to| !leaves(to, context, cwd)) {
         Risk::Low
     } else {
         Risk::Medium

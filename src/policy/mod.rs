@@ -9,6 +9,7 @@ mod effective;
 mod enforcer;
 mod files;
 mod git;
+pub mod guard;
 mod invoke;
 mod layer;
 mod limit;
@@ -19,6 +20,7 @@ pub mod permit;
 mod reads;
 pub mod redact;
 mod shell;
+mod steering;
 mod upload;
 pub mod url;
 

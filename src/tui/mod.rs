@@ -71,7 +71,7 @@ pub use input::inputs_in;
 pub use keymap::problems as key_problems;
 pub use onboarding::provider_of_key;
 pub use plain::run as run_plain;
-pub use terminal::{Emulator, columns, give_back_at_once};
+pub use terminal::{Emulator, columns, give_back_at_once, spare_contained};
 pub use theme::Colours;
 pub use transcript::exit_of;
 pub use update::COMMANDS;

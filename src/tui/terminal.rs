@@ -10,8 +10,8 @@ pub use emulator::{Emulator, Notice};
 pub use told::{Then, Told};
 
 use std::io::{self, Write};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Once, OnceLock};
 use tokio::sync::Notify;
 
 /// Alternate screen, bracketed paste, focus reports. What a terminal takes for wider than it is
@@ -99,6 +99,13 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 static PUSHED: AtomicU8 = AtomicU8::new(0);
 static HOOK: Once = Once::new();
 static PANICKED: Notify = Notify::const_new();
+static CONTAINED: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Panics of which this says that somebody contains them leave the screen as it is.
+pub fn spare_contained(contained: fn() -> bool) {
+    // The first one stays: there is one program.
+    let _ = CONTAINED.set(contained);
+}
 
 /// While it lives the terminal is ours.
 #[derive(Debug)]
@@ -205,6 +212,9 @@ fn restore_on_panic() {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
+            if CONTAINED.get().is_some_and(|contained| contained()) {
+                return before(info);
+            }
             restore(|| before(info));
             PANICKED.notify_one();
         }));

@@ -6,7 +6,7 @@ use crate::app::place::Place;
 use crate::app::session;
 use crate::app::trouble::Trouble;
 use crate::headless::lines;
-use crate::policy::{Enforcer, Explanation, Sandbox};
+use crate::policy::{Enforcer, Explanation, Sandbox, guard};
 use crate::protocol::{Arguments, Mode};
 use crate::tools::{Holding, Settings};
 use serde::Serialize;
@@ -29,7 +29,7 @@ struct Answer<'a> {
 pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
-    let enforcer = place.enforcer(&policy, Sandbox::Present, Mode::Ask);
+    let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
     let settings = session::tool_settings(place, &enforcer, Holding::nothing());
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -84,8 +84,10 @@ fn explained(request: &BTreeMap<String, &RawValue>, enforcer: &Enforcer, setting
     let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
         return Explanation::unreadable(EXPECTED.to_owned());
     };
-    match super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings) {
-        Ok((_, told)) => told,
-        Err(why) => Explanation::unreadable(why),
+    // One line that breaks something says nothing about the next.
+    match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings)) {
+        Some(Ok((_, told))) => told,
+        Some(Err(why)) => Explanation::unreadable(why),
+        None => Explanation::unreadable(guard::FAILED.to_owned()),
     }
 }

@@ -53,6 +53,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether it decides some use of a program of this name.
+    pub fn is_about(&self, name: &str) -> bool {
+        self.elements.first().is_some_and(|names| names.iter().any(|one| one == name || pattern::matches(one, name)))
+    }
+
     pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
         section.only(&["command", "exact", "decision", "reason", "match", "not_match", "args", "expires_at"])?;
         let Some(elements) = section.alternatives("command")?.filter(|elements| !elements.is_empty()) else {
@@ -164,6 +169,11 @@ impl Blocked {
             Ok(Self { program, words: words.collect(), line: section.source.line(&text.span), text: text.text.clone() })
         };
         section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
+    }
+
+    /// Whether it blocks some use of a program of this name.
+    pub fn is_about(&self, name: &str) -> bool {
+        base(&self.program) == name || pattern::matches(&self.program, name)
     }
 
     /// The same for a name that a glob may turn into the program's.

@@ -18,6 +18,7 @@ use super::danger::obeys_repository;
 use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
+use super::guard;
 use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
 use super::limit::ToolLimit;
@@ -215,8 +216,15 @@ impl Enforcer {
         }
     }
 
-    /// The same with everything that led to it.
+    /// The same with everything that led to it. A panic on the way is a denial: no error in the judgement allows anything.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
+        guard::contained(|| self.explained(actions, now)).unwrap_or_else(|| {
+            let denial = Denial { rule: "built-in".to_owned(), reason: guard::FAILED.to_owned(), parts: Vec::new() };
+            Explanation { risk: Risk::High, ..Explanation::denied(denial) }
+        })
+    }
+
+    fn explained(&self, actions: &[Action], now: Timestamp) -> Explanation {
         if let Some(reason) = self.expired(now) {
             let over = |layer: &&Ready| layer.bundle.expires_at.is_some_and(|end| end <= now);
             let layer = self.layers.iter().find(over);

@@ -1,142 +1,286 @@
-//! Brace expansion: `{a,b}`, `{1..9}`.
+//! Brace expansion, `{a,b}` and `{1..9}`, on the text of a word and before anything else is expanded in it, as bash does it.
 
 use super::values::UNKNOWN;
-use super::word::{Piece, Word};
+use super::word::{Reader, Word};
 
-/// Words that the braces of one word may make, and the letters that may be copied for it.
+/// Words that the braces of one word may make, and the bytes that may be copied for it.
 const MOST_WORDS: usize = 8192;
-const MOST_COPIED: usize = 100_000;
-/// Numbers of a sequence that are written out; the rest of a longer one stands as unknown.
+const MOST_COPIED: usize = 400_000;
+/// Bytes looked at in search of braces, for one word.
+const MOST_READ: usize = 4_000_000;
+/// Words of a sequence that are written out; the rest of a longer one stands as unknown.
 const MOST_NUMBERS: usize = 64;
+const DEPTH: usize = 64;
 
-/// Brace expansion, which comes before all others.
+/// The words that the braces of one word make of it. `None` where it comes to too many.
 pub fn braces(word: &Word) -> Option<Vec<Word>> {
     if !word.raw.contains('{') {
         return Some(vec![word.clone()]);
     }
-    let mut atoms = Vec::new();
-    for piece in &word.pieces {
-        match piece {
-            Piece::Text { text, quoted: false } => atoms.extend(text.chars().map(Atom::Char)),
-            other => atoms.push(Atom::Piece(other.clone())),
+    let text = without_escapes(&word.raw);
+    let texts = Expander::default().expand(&text, 0)?;
+    if let [only] = texts.as_slice()
+        && *only == text
+    {
+        return Some(vec![word.clone()]);
+    }
+    Some(texts.iter().map(|text| read_again(text)).collect())
+}
+
+/// A text that braces made, as a word.
+fn read_again(text: &str) -> Word {
+    let mut reader = Reader::of_expanded(text);
+    let word = reader.word();
+    if reader.ended() && !reader.unterminated && !reader.gave_up() {
+        return word;
+    }
+    Reader::unknown_word(text)
+}
+
+/// The text with each `$'…'` as the quoted text it stands for, and `$"…"` without its `$`: a shell does this as it reads the word,
+/// so that no brace sees it.
+fn without_escapes(raw: &str) -> String {
+    if !raw.contains("$'") && !raw.contains("$\"") {
+        return raw.to_owned();
+    }
+    let mut text = String::with_capacity(raw.len());
+    let (mut at, mut copied) = (0, 0);
+    while at < raw.len() {
+        let rest = &raw.as_bytes()[at..];
+        if rest.starts_with(b"$'") || rest.starts_with(b"$\"") {
+            text.push_str(&raw[copied..at]);
+            let mut reader = Reader::new(raw);
+            reader.at = at + 1;
+            if rest[1] == b'\'' {
+                let decoded = reader.ansi_text();
+                text.push_str(&format!("'{}'", decoded.replace('\'', "'\\''")));
+                at = reader.at;
+                copied = at;
+            } else {
+                copied = at + 1;
+                at = end_of_unit(raw, at + 1);
+            }
+        } else {
+            at = end_of_unit(raw, at);
         }
     }
-    let mut results = Vec::new();
-    let mut budget = MOST_COPIED + atoms.len() * 4;
-    expand_braces(&atoms, &mut results, &mut budget)?;
-    Some(results.into_iter().map(assemble).collect())
+    text.push_str(&raw[copied..]);
+    text
 }
 
-#[derive(Debug, Clone)]
-enum Atom {
-    Char(char),
-    Piece(Piece),
+/// Where the quoted text, escape, substitution, expansion or letter that starts at `at` ends.
+fn end_of_unit(text: &str, at: usize) -> usize {
+    let mut reader = Reader::of_expanded(text);
+    reader.at = at;
+    reader.skip_piece();
+    reader.at.max(at + 1).min(text.len())
 }
 
-fn assemble(atoms: Vec<Atom>) -> Word {
-    let mut word = Word::default();
-    for atom in atoms {
-        match atom {
-            Atom::Piece(piece) => word.pieces.push(piece),
-            Atom::Char(character) => {
-                if let Some(Piece::Text { text, quoted: false }) = word.pieces.last_mut() {
-                    text.push(character);
-                } else {
-                    word.pieces.push(Piece::Text { text: character.to_string(), quoted: false });
+/// What a search is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sought {
+    Open,
+    Comma,
+    Close,
+}
+
+#[derive(Default)]
+struct Expander {
+    words: usize,
+    copied: usize,
+    read: usize,
+}
+
+impl Expander {
+    fn expand(&mut self, text: &str, depth: usize) -> Option<Vec<String>> {
+        if depth > DEPTH {
+            return None;
+        }
+        let Some((open, close)) = self.pair(text)? else {
+            return self.made(vec![text.to_owned()]);
+        };
+        let inner = &text[open + 1..close];
+        let middle = if has_comma(inner) {
+            self.alternatives(inner, depth)?
+        } else if let Some(words) = sequence(inner) {
+            words
+        } else if close + 1 < text.len() {
+            // It stays as it is, with all braces in it; what follows is still expanded.
+            vec![text[open..=close].to_owned()]
+        } else {
+            return self.made(vec![text.to_owned()]);
+        };
+        let endings = if close + 1 < text.len() { self.expand(&text[close + 1..], depth + 1)? } else { vec![String::new()] };
+        let mut words = Vec::new();
+        for one in &middle {
+            for ending in &endings {
+                self.copied += open + one.len() + ending.len() + 1;
+                if self.copied > MOST_COPIED || words.len() >= MOST_WORDS {
+                    return None;
                 }
+                words.push(format!("{}{one}{ending}", &text[..open]));
             }
         }
+        self.made(words)
     }
-    word
-}
 
-/// `None` where it comes to too many words.
-fn expand_braces(atoms: &[Atom], results: &mut Vec<Vec<Atom>>, budget: &mut usize) -> Option<()> {
-    *budget = budget.checked_sub(atoms.len() + 1)?;
-    if results.len() >= MOST_WORDS {
-        return None;
+    fn made(&mut self, words: Vec<String>) -> Option<Vec<String>> {
+        self.words += words.len();
+        (self.words <= MOST_WORDS * 4).then_some(words)
     }
-    let last = atoms.iter().rposition(|atom| matches!(atom, Atom::Char('}'))).unwrap_or(0);
-    for (open, atom) in atoms.iter().enumerate().take(last) {
-        if !matches!(atom, Atom::Char('{')) {
-            continue;
-        }
-        *budget = budget.checked_sub((last - open) / 8)?;
-        if let Some((close, options)) = brace_options(atoms, open) {
-            for option in options {
-                let mut whole = atoms[..open].to_vec();
-                whole.extend(option);
-                whole.extend_from_slice(&atoms[close + 1..]);
-                expand_braces(&whole, results, budget)?;
-            }
-            return Some(());
-        }
-    }
-    results.push(atoms.to_vec());
-    Some(())
-}
 
-/// The alternatives of the brace at `open` and where it closes.
-fn brace_options(atoms: &[Atom], open: usize) -> Option<(usize, Vec<Vec<Atom>>)> {
-    let (mut depth, mut from) = (0_usize, open + 1);
-    let mut options = Vec::new();
-    for (at, atom) in atoms.iter().enumerate().skip(open) {
-        match atom {
-            Atom::Char('{') => depth += 1,
-            Atom::Char(',') if depth == 1 => {
-                options.push(atoms[from..at].to_vec());
-                from = at + 1;
+    /// The first brace that closes, and where it does; outer `None` where the search takes too long.
+    fn pair(&mut self, text: &str) -> Option<Option<(usize, usize)>> {
+        let mut from = 0;
+        loop {
+            let Some(open) = self.seek(text, from, Sought::Open)? else { return Some(None) };
+            if let Some(close) = self.seek(text, open + 1, Sought::Close)? {
+                return Some(Some((open, close)));
             }
-            Atom::Char('}') => {
-                depth -= 1;
-                if depth == 0 {
-                    let last = atoms[from..at].to_vec();
-                    if options.is_empty() {
-                        return sequence(&last).map(|options| (at, options));
+            from = open + 1;
+        }
+    }
+
+    /// What stands between the commas, each expanded.
+    fn alternatives(&mut self, inner: &str, depth: usize) -> Option<Vec<String>> {
+        let mut words = Vec::new();
+        let mut from = 0;
+        loop {
+            let comma = self.seek(inner, from, Sought::Comma)?;
+            let one = &inner[from..comma.unwrap_or(inner.len())];
+            words.extend(self.expand(one, depth + 1)?);
+            if words.len() > MOST_WORDS {
+                return None;
+            }
+            match comma {
+                Some(comma) => from = comma + 1,
+                None => return Some(words),
+            }
+        }
+    }
+
+    /// The next of what is sought that is neither quoted nor inside other braces. A `}` closes only behind a comma or a `..`.
+    fn seek(&mut self, text: &str, from: usize, sought: Sought) -> Option<Option<usize>> {
+        let bytes = text.as_bytes();
+        let (mut at, mut level, mut divided) = (from, 0_usize, sought != Sought::Close);
+        while at < bytes.len() {
+            let byte = bytes[at];
+            if matches!(byte, b'\\' | b'\'' | b'"' | b'`') || matches!(byte, b'$' | b'<' | b'>') && starts_unit(bytes, at) {
+                let end = end_of_unit(text, at);
+                self.read += end - at;
+                at = end;
+            } else {
+                let found = match sought {
+                    Sought::Open => byte == b'{' && !stands_alone(bytes, at),
+                    Sought::Comma => byte == b',',
+                    Sought::Close => byte == b'}',
+                };
+                if found && level == 0 && divided {
+                    return Some(Some(at));
+                }
+                match byte {
+                    b'{' if sought != Sought::Open || level > 0 || !stands_alone(bytes, at) => level += 1,
+                    b'}' if level > 0 => level -= 1,
+                    b',' if sought == Sought::Close && level == 0 => divided = true,
+                    b'.' if sought == Sought::Close && level == 0 => {
+                        divided |= bytes.get(at + 1) == Some(&b'.') && bytes.get(at + 2) != Some(&b'}');
                     }
-                    options.push(last);
-                    return Some((at, options));
+                    _ => {}
                 }
+                at += 1;
+                self.read += 1;
             }
-            Atom::Char(_) | Atom::Piece(_) => {}
+            if self.read > MOST_READ {
+                return None;
+            }
         }
+        Some(None)
     }
-    None
+}
+
+/// Whether an expansion or a substitution starts here that braces do not look into.
+fn starts_unit(bytes: &[u8], at: usize) -> bool {
+    match (bytes[at], bytes.get(at + 1)) {
+        (b'$', Some(b'{' | b'(')) | (b'<' | b'>', Some(b'(')) => true,
+        _ => false,
+    }
+}
+
+/// `{}` and `{ ` at the start of a word or behind a blank begin no expansion.
+fn stands_alone(bytes: &[u8], at: usize) -> bool {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n');
+    let before = at == 0 || blank(&bytes[at - 1]);
+    before && bytes.get(at + 1).is_some_and(|next| blank(next) || *next == b'}')
+}
+
+/// Whether there is a comma at all, be it quoted: such braces are no sequence.
+fn has_comma(inner: &str) -> bool {
+    let mut escaped = false;
+    inner.bytes().any(|byte| {
+        let comma = byte == b',' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        comma
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Number(i64),
+    Letter(u8),
 }
 
 /// `{a..e}`, `{1..9}`, `{01..20..2}`.
-fn sequence(inner: &[Atom]) -> Option<Vec<Vec<Atom>>> {
-    let text: Option<String> = inner.iter().map(|atom| if let Atom::Char(c) = atom { Some(*c) } else { None }).collect();
-    let text = text?;
-    let mut ends = text.split("..");
-    let (from, to, step) = (ends.next()?, ends.next()?, ends.next().map(str::parse::<i64>));
-    if ends.next().is_some() {
+fn sequence(inner: &str) -> Option<Vec<String>> {
+    let (from, rest) = inner.split_once("..")?;
+    let (to, step) = match rest.split_once("..") {
+        Some((to, step)) => (to, Some(step)),
+        None => (rest, None),
+    };
+    let step = step.map_or(Some(1), number)?;
+    let (first, last) = (end(from)?, end(to)?);
+    match (first, last) {
+        (End::Number(first), End::Number(last)) => {
+            let padded = |text: &str| {
+                let digits = text.strip_prefix('-').unwrap_or(text);
+                digits.len() > 1 && digits.starts_with('0')
+            };
+            let width = if padded(from) || padded(to) { from.len().max(to.len()) } else { 0 };
+            Some(steps(first, last, step).map(|value| value.map_or_else(unknown, |value| format!("{value:0width$}"))).collect())
+        }
+        (End::Letter(first), End::Letter(last)) => {
+            let letter = |value: i64| u8::try_from(value).ok().map_or_else(unknown, |byte| char::from(byte).to_string());
+            Some(steps(i64::from(first), i64::from(last), step).map(|value| value.map_or_else(unknown, letter)).collect())
+        }
+        (End::Number(_), End::Letter(_)) | (End::Letter(_), End::Number(_)) => None,
+    }
+}
+
+fn unknown() -> String {
+    UNKNOWN.to_string()
+}
+
+fn end(text: &str) -> Option<End> {
+    match text.as_bytes() {
+        [letter] if letter.is_ascii_alphabetic() => Some(End::Letter(*letter)),
+        _ => number(text).map(End::Number),
+    }
+}
+
+/// Digits behind at most one sign.
+fn number(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let step = usize::try_from(step.transpose().ok()?.unwrap_or(1).unsigned_abs()).unwrap_or(1).max(1);
-    let number = |text: &str| text.parse::<i32>().ok();
-    let texts: Vec<String> = if let (Some(first), Some(last)) = (number(from), number(to)) {
-        let padded = [from, to].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1);
-        let width = if padded { from.len().max(to.len()) } else { 0 };
-        let mut numbers: Vec<i32> = (first.min(last)..=first.max(last)).step_by(step).take(MOST_NUMBERS + 1).collect();
-        let more = numbers.len() > MOST_NUMBERS;
-        numbers.truncate(MOST_NUMBERS);
-        if first > last {
-            for number in &mut numbers {
-                *number = number.saturating_sub(last).saturating_neg().saturating_add(first);
-            }
-        }
-        let shown = numbers.iter().map(|number| format!("{number:0width$}"));
-        shown.chain(more.then(|| UNKNOWN.to_string())).collect()
-    } else {
-        // Any other letter stands for itself.
-        let single = |text: &str| text.chars().next().filter(|letter| letter.is_ascii() && text.len() == 1);
-        let (first, last) = (single(from)?, single(to)?);
-        let mut letters: Vec<char> = (first.min(last)..=first.max(last)).step_by(step).collect();
-        if first > last {
-            letters.reverse();
-        }
-        letters.iter().map(char::to_string).collect()
-    };
-    Some(texts.iter().map(|text| text.chars().map(Atom::Char).collect()).collect())
+    text.parse().ok()
+}
+
+/// The values of a sequence; a long one ends with one that is not known.
+fn steps(first: i64, last: i64, step: i64) -> impl Iterator<Item = Option<i64>> {
+    let distance = i128::from(last) - i128::from(first);
+    let width = i128::from(step).abs().max(1);
+    let count = usize::try_from(distance.abs() / width + 1).unwrap_or(usize::MAX);
+    let direction = if distance < 0 { -width } else { width };
+    let value = move |nth: usize| i64::try_from(i128::from(first) + direction * nth as i128).ok();
+    (0..count.min(MOST_NUMBERS)).map(value).chain((count > MOST_NUMBERS).then_some(None))
 }

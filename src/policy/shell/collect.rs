@@ -72,8 +72,8 @@ pub fn collect(values: &mut Values, scan: &Scan) {
             }
             "printf" if rest.first().is_some_and(|word| word.raw == "-v") && rest.len() > 2 => {
                 for args in values.readings(&rest[2..]) {
-                    if let (Some(text), Some(name)) = (super::values::printed("printf", &args), rest[1].literal()) {
-                        values.assign_text(name.split('[').next().unwrap_or_default(), &text);
+                    for (text, name) in super::values::printed("printf", &args).iter().zip(rest[1].literal()) {
+                        values.assign_text(name.split('[').next().unwrap_or_default(), text);
                     }
                 }
             }
@@ -93,10 +93,14 @@ fn declared(values: &mut Values, word: &Word, named: bool, case: &str) {
     if let Some(name) = assigned(&word.raw) {
         let from = word.raw.find('=').map_or(0, |at| at + 1);
         let value = Reader::new(&word.raw[from..]).word();
-        if named && let Some(other) = value.literal() {
+        if named {
             // Another name for a variable.
-            let parameter = Parameter { name: other, ..Parameter::default() };
-            let pieces = vec![Piece::Parameter { parameter, quoted: true }];
+            let parameter = match (value.literal(), value.pieces.as_slice()) {
+                (Some(other), _) => Some(Parameter { name: other, ..Parameter::default() }),
+                (None, [Piece::Parameter { parameter, .. }]) => Some(Parameter { indirect: true, ..parameter.clone() }),
+                (None, _) => None,
+            };
+            let pieces = vec![parameter.map_or(Piece::Opaque, |parameter| Piece::Parameter { parameter, quoted: true })];
             values.assign(&Assignment {
                 name: name.clone(),
                 values: vec![Word { raw: word.raw.clone(), pieces }],
@@ -129,7 +133,7 @@ fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
         let Some((name, rest)) = command.words.split_first() else { continue };
         let Some(name) = name.literal().filter(|name| matches!(name.as_str(), "echo" | "printf")) else { continue };
         for args in values.readings(rest) {
-            texts.extend(super::values::printed(&name, &args).map(|text| literal(&text)));
+            texts.extend(super::values::printed(&name, &args).iter().map(|text| literal(text)));
         }
     }
     texts.extend(scan.documents.iter().take(MOST_PRINTED).flat_map(|text| text.lines().take(MOST_PRINTED)).map(literal));

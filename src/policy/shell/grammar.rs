@@ -3,7 +3,7 @@
 use super::scan::{Scan, UNPARSABLE};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 const TWO_READINGS: &str = "the line can be read in more than one way";
@@ -20,11 +20,13 @@ thread_local! {
 }
 
 fn parse(line: &str) -> Option<Tree> {
-    PARSER.with_borrow_mut(|parser| {
+    PARSER.with_borrow_mut(|slot| {
+        // Put back at the end only: a parser that was in use when something panicked is not used again.
+        let mut parser = slot.take();
         if parser.is_none() {
             let mut made = Parser::new();
             made.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-            *parser = Some(made);
+            parser = Some(made);
         }
         let text = harmless(line);
         let bytes = text.as_bytes();
@@ -36,9 +38,9 @@ fn parse(line: &str) -> Option<Tree> {
         };
         let options = ParseOptions::new().progress_callback(&mut given_up);
         let tree = parser.as_mut()?.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
-        if tree.is_none() || line.contains("<<") {
-            // Its memory of here-documents outlives the text they stood in.
-            *parser = None;
+        // Its memory of here-documents outlives the text they stood in.
+        if tree.is_some() && !line.contains("<<") {
+            *slot = parser;
         }
         tree
     })
@@ -63,6 +65,7 @@ pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     let mut words = Vec::new();
     let mut commands = 0_usize;
     let mut plain = true;
+    let mut cut = false;
     visit(&tree, |node| match node.kind() {
         "program" | "list" | "pipeline" | "redirected_statement" | "file_redirect" | "command_name" | "comment" => true,
         "command" => {
@@ -70,17 +73,38 @@ pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
             true
         }
         "word" | "raw_string" | "string" | "concatenation" | "number" | "ansi_c_string" => {
-            words.push(&line[node.byte_range()]);
+            // The grammar reads bytes: a node may begin or end inside a character.
+            match line.get(node.byte_range()) {
+                Some(word) => words.push(word),
+                None => cut = true,
+            }
             plain &= node.kind() != "string" && node.kind() != "concatenation" || !has_expansion(node);
             false
         }
+        "test_command" if node.child(0).is_some_and(|open| open.kind() == "[") => {
+            commands += 1;
+            true
+        }
+        "unary_expression" | "binary_expression" | "parenthesized_expression" if conditional(node) => true,
+        "test_operator" => {
+            words.extend(line.get(node.byte_range()));
+            false
+        }
         "file_descriptor" => false,
+        // The brackets and operators of a condition are words like others.
+        _ if !node.is_named() && node.parent().is_some_and(conditional) => {
+            words.extend(line.get(node.byte_range()));
+            false
+        }
         _ if !node.is_named() => false,
         _ => {
             plain = false;
             false
         }
     });
+    if cut {
+        return Some(UNPARSABLE);
+    }
     if !plain {
         return Some(NOT_PLAIN);
     }
@@ -94,7 +118,7 @@ pub fn commands(line: &str) -> Vec<String> {
     if let Some(tree) = parse(line) {
         visit(&tree, |node| {
             if matches!(node.kind(), "command" | "declaration_command") {
-                found.push(line[node.byte_range()].to_owned());
+                found.push(whole_characters(line, node.byte_range()).to_owned());
             }
             true
         });
@@ -132,7 +156,24 @@ pub fn sequence_ends(line: &str) -> Vec<usize> {
         }
     }
     ends.pop();
-    ends
+    if ends.iter().all(|end| line.is_char_boundary(*end)) { ends } else { Vec::new() }
+}
+
+/// The text in a range of bytes, made longer at both ends where it would cut a character.
+fn whole_characters(line: &str, range: Range<usize>) -> &str {
+    let start = (0..=range.start.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    let end = (range.end.min(line.len())..=line.len()).find(|at| line.is_char_boundary(*at)).unwrap_or(line.len());
+    &line[start..end.max(start)]
+}
+
+/// Whether it is `[ … ]` or stands in one.
+fn conditional(node: Node<'_>) -> bool {
+    let mut node = node;
+    while matches!(node.kind(), "unary_expression" | "binary_expression" | "parenthesized_expression") {
+        let Some(parent) = node.parent() else { return false };
+        node = parent;
+    }
+    node.kind() == "test_command" && node.child(0).is_some_and(|open| open.kind() == "[")
 }
 
 fn has_expansion(node: Node<'_>) -> bool {

@@ -1,12 +1,16 @@
 //! What a shell line would run, without running it: every simple command, seen through wrappers, quotes and variables.
 
 mod braces;
+pub mod builtins;
 mod collect;
+mod escapes;
+mod fields;
 mod grammar;
 mod names;
 pub mod options;
 pub mod pattern;
 mod run_files;
+mod runners;
 mod scan;
 mod see;
 mod typed;
@@ -16,10 +20,13 @@ mod word;
 mod wrappers;
 
 pub use run_files::run_files;
+#[cfg(test)]
+pub use runners::lines as runner_lines;
 pub use typed::{keeps_meaning, runs_input};
 pub use values::Arg;
 pub use visible::hides;
 
+use crate::policy::guard;
 use collect::collect;
 use scan::{Command, Scan, scan};
 use std::collections::HashSet;
@@ -62,6 +69,8 @@ pub struct Line {
     pub multiplies: bool,
     /// No system takes it.
     pub too_long: bool,
+    /// Reading it failed by an error of ours.
+    pub failed: bool,
 }
 
 /// One simple command with all that it would start.
@@ -79,6 +88,12 @@ pub struct Simple {
     pub piped: bool,
     /// The text of the one command whose output it reads.
     pub input_from: Option<String>,
+    /// Its words have more combinations of values than were looked at.
+    pub narrowed: bool,
+    /// Its first word is not the same in all of them, or computed.
+    pub renames: bool,
+    /// The variables that it is given.
+    pub variables: Vec<String>,
 }
 
 /// A program with its arguments.
@@ -113,6 +128,12 @@ pub fn read(line: &str) -> Line {
     if line.len() >= MOST_BYTES {
         return Line { too_long: true, ..Line::default() };
     }
+    guard::contained(|| looked_at(line)).unwrap_or_else(|| Line { hopeless: true, failed: true, ..Line::default() })
+}
+
+fn looked_at(line: &str) -> Line {
+    #[cfg(test)]
+    tests::fault(line);
     let (whole, values) = look(line, Values::default());
     // A text that some command runs can give a variable the value that a command before it uses.
     match values {
@@ -126,7 +147,7 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     if line.len() > SHOWN_BYTES {
         return Vec::new();
     }
-    let ends = grammar::sequence_ends(line);
+    let ends = guard::contained(|| grammar::sequence_ends(line)).unwrap_or_default();
     let all = if ends.is_empty() { Vec::new() } else { read(line).parts };
     let first = |end: usize| {
         let parts = read(&line[..end]).parts;
@@ -285,12 +306,16 @@ impl Engine {
             Simple { text: command.text.clone(), floors: command.oddities.clone(), piped: command.piped, ..Simple::default() };
         if !command.assignments.is_empty() {
             simple.floors.push(ASSIGNMENT);
+            simple.variables = command.assignments.iter().map(|assignment| assignment.name.clone()).collect();
             self.run_by_variables(command, &mut simple, depth);
         }
         for redirect in &command.redirects {
             self.redirect(&redirect.operator, &redirect.target, &mut simple, depth);
         }
+        self.values.narrowed = false;
         let readings = self.values.readings(&command.words);
+        simple.narrowed = self.values.narrowed;
+        simple.renames = command.words.first().is_some_and(|word| word.literal().is_none() || word.raw.contains('{'));
         let literal = command.words.iter().all(|word| word.literal().is_some());
         if !literal || readings.len() != 1 || readings[0].len() != command.words.len() {
             simple.floors.push(EXPANSION);
@@ -371,6 +396,9 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+pub use tests::FAULTY;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! For programs that only read: exactly the options with which they stay so, and which of their words are paths.
 
+use super::builtins;
 use super::values::Arg;
 
 /// How one program reads its words. Long options: `name`, `name?` (`=value` possible), `name=` (value needed),
@@ -137,7 +138,10 @@ pub fn reading(argv: &[Arg]) -> Reading<'_> {
     match argv[0].text.as_str() {
         "find" => find(&argv[1..]),
         "git" => git(&argv[1..]),
-        name => TABLES.iter().find(|table| table.program == name).map_or(Reading::NoTable, |table| ordinary(table, &argv[1..])),
+        name => match TABLES.iter().find(|table| table.program == name) {
+            Some(table) => ordinary(table, &argv[1..]),
+            None => builtins::reading(argv).unwrap_or(Reading::NoTable),
+        },
     }
 }
 

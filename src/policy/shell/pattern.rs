@@ -1,27 +1,35 @@
 //! The small text operations of a shell: parameter operators, `printf` formats, escapes.
 
+use super::escapes::{Style, decode};
 use super::values::{Arg, UNKNOWN};
 
 /// Longer values are not trimmed by pattern, which costs the cube of the length.
 const MOST_TRIMMED: usize = 256;
 
-/// `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. An operator that is not worked out leaves the text as it was.
+/// `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. What is not worked out exactly is unknown.
 pub fn apply(text: &str, operator: &str, operand: &str) -> String {
-    if matches!(operator, "#" | "##" | "%" | "%%") && (text.len() > MOST_TRIMMED || operand.len() > MOST_TRIMMED) {
-        return UNKNOWN.to_string();
+    let unknown = || UNKNOWN.to_string();
+    let cuts = matches!(operator.as_bytes(), [b'#' | b'%' | b'/', ..]);
+    if cuts && (text.len() > MOST_TRIMMED || operand.len() > MOST_TRIMMED) {
+        return unknown();
     }
-    match operator.as_bytes() {
-        [b',', ..] => text.to_lowercase(),
-        [b'^', ..] => text.to_uppercase(),
-        [b'#', ..] => shortest(text, operand, operator == "##"),
-        [b'%', ..] => shortest_end(text, operand, operator == "%%"),
-        [b'/', ..] => {
-            let (from, to) = operand.split_once('/').unwrap_or((operand, ""));
-            if operator == "//" { text.replace(from, to) } else { text.replacen(from, to, 1) }
+    match operator {
+        "" | ":-" | "-" | ":=" | "=" | ":?" | "?" | ":+" | "+" => text.to_owned(),
+        ",," if operand.is_empty() => text.to_lowercase(),
+        "^^" if operand.is_empty() => text.to_uppercase(),
+        "," | "^" if operand.is_empty() => {
+            let mut rest = text.chars();
+            let first = rest
+                .next()
+                .map(|first| if operator == "," { first.to_lowercase().to_string() } else { first.to_uppercase().to_string() });
+            first.map_or_else(String::new, |first| first + rest.as_str())
         }
-        [b':'] => slice(text, operand),
-        [b'@'] => transformed(text, operand),
-        _ => text.to_owned(),
+        "#" | "##" => Pattern::new(operand).map_or_else(unknown, |pattern| trimmed_start(text, &pattern, operator == "##")),
+        "%" | "%%" => Pattern::new(operand).map_or_else(unknown, |pattern| trimmed_end(text, &pattern, operator == "%%")),
+        "/" | "//" | "/#" | "/%" => replaced(text, operator, operand).unwrap_or_else(unknown),
+        ":" => slice(text, operand).unwrap_or_else(unknown),
+        "@" => transformed(text, operand),
+        _ => unknown(),
     }
 }
 
@@ -34,34 +42,197 @@ fn transformed(text: &str, letter: &str) -> String {
             let mut rest = text.chars();
             rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
         }
-        "E" => unescape(text),
+        "E" => decode(text, Style::Quotes),
         "Q" => format!("'{}'", text.replace('\'', "'\\''")),
-        _ => text.to_owned(),
+        // Expanded once more where it has anything to expand, which is looked at on its own.
+        "P" => text.to_owned(),
+        _ => UNKNOWN.to_string(),
     }
 }
 
-fn slice(text: &str, operand: &str) -> String {
+fn slice(text: &str, operand: &str) -> Option<String> {
     let (from, length) = operand.split_once(':').map_or((operand, None), |(from, length)| (from, Some(length)));
-    let Ok(from) = from.trim().parse::<i64>() else { return text.to_owned() };
+    let number = |text: &str| if text.trim().is_empty() { Some(0) } else { text.trim().parse::<i64>().ok() };
     let count = text.chars().count() as i64;
-    let from = if from < 0 { (count + from).max(0) } else { from };
-    let length = length.map_or(Ok(count), |length| length.trim().parse::<i64>()).unwrap_or(count);
-    let length = if length < 0 { (count - from + length).max(0) } else { length };
-    text.chars().skip(from as usize).take(length as usize).collect()
+    let from = number(from)?;
+    let from = if from < 0 { count.checked_add(from)? } else { from };
+    let length = length.map_or(Some(count), number)?;
+    if from < 0 || from > count {
+        return Some(String::new());
+    }
+    let length = if length < 0 { (count - from).checked_add(length).filter(|length| *length >= 0)? } else { length };
+    Some(text.chars().skip(from as usize).take(length as usize).collect())
 }
 
-fn shortest(text: &str, pattern: &str, longest: bool) -> String {
-    let cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    let hit = |at: &&usize| matches(pattern, &text[..**at]);
+/// One element of a shell pattern.
+#[derive(Debug, PartialEq, Eq)]
+enum Element {
+    Letter(char),
+    Any,
+    Many,
+    /// `[…]`: letters and ranges, and whether it means all others.
+    Class(Vec<(char, char)>, bool),
+}
+
+/// A shell pattern whose meaning does not depend on the locale.
+struct Pattern(Vec<Element>);
+
+impl Pattern {
+    /// `None` where it has what is not worked out: named classes, an unknown piece.
+    fn new(text: &str) -> Option<Self> {
+        let mut elements = Vec::new();
+        let mut rest = text.chars();
+        while let Some(letter) = rest.next() {
+            elements.push(match letter {
+                UNKNOWN => return None,
+                '*' => Element::Many,
+                '?' => Element::Any,
+                '\\' => Element::Letter(rest.next().unwrap_or('\\')),
+                '[' => match class(rest.as_str())? {
+                    Some((class, length)) => {
+                        rest = rest.as_str().get(length..)?.chars();
+                        class
+                    }
+                    None => Element::Letter('['),
+                },
+                letter => Element::Letter(letter),
+            });
+        }
+        Some(Self(elements))
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        let text: Vec<char> = text.chars().collect();
+        let (mut p, mut t, mut star, mut mark) = (0, 0, None, 0);
+        while t < text.len() {
+            match self.0.get(p) {
+                Some(Element::Many) => {
+                    star = Some(p);
+                    mark = t;
+                    p += 1;
+                    continue;
+                }
+                Some(element) if element.is(text[t]) => {
+                    p += 1;
+                    t += 1;
+                    continue;
+                }
+                Some(_) | None => {}
+            }
+            let Some(at) = star else { return false };
+            p = at + 1;
+            mark += 1;
+            t = mark;
+        }
+        self.0[p..].iter().all(|element| *element == Element::Many)
+    }
+}
+
+impl Element {
+    fn is(&self, letter: char) -> bool {
+        match self {
+            Self::Letter(one) => *one == letter,
+            Self::Any => true,
+            Self::Many => false,
+            Self::Class(ranges, others) => ranges.iter().any(|(from, to)| (*from..=*to).contains(&letter)) != *others,
+        }
+    }
+}
+
+/// Behind a `[`: the class and its length. Inner `None` where it never closes, outer `None` where it is not worked out.
+fn class(text: &str) -> Option<Option<(Element, usize)>> {
+    let others = text.starts_with(['!', '^']);
+    let from = usize::from(others);
+    let inner = text.get(from..)?;
+    let Some(close) = inner.char_indices().skip(1).find(|(_, letter)| *letter == ']').map(|(at, _)| at) else {
+        return Some(None);
+    };
+    let letters: Vec<char> = inner[..close].chars().collect();
+    if !inner.is_ascii() || letters.iter().any(|letter| matches!(letter, '[' | '\\' | '\0')) {
+        return None;
+    }
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while at < letters.len() {
+        if at + 2 < letters.len() && letters[at + 1] == '-' {
+            let (from, to) = (letters[at], letters[at + 2]);
+            let same = |kind: fn(&char) -> bool| kind(&from) && kind(&to);
+            // A range of other letters is sorted as the locale has it.
+            if !(same(char::is_ascii_digit) || same(char::is_ascii_lowercase) || same(char::is_ascii_uppercase)) {
+                return None;
+            }
+            ranges.push((from, to));
+            at += 3;
+        } else {
+            ranges.push((letters[at], letters[at]));
+            at += 1;
+        }
+    }
+    Some(Some((Element::Class(ranges, others), from + close + 1)))
+}
+
+fn boundaries(text: &str) -> Vec<usize> {
+    text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
+}
+
+fn trimmed_start(text: &str, pattern: &Pattern, longest: bool) -> String {
+    let cuts = boundaries(text);
+    let hit = |at: &&usize| pattern.matches(&text[..**at]);
     let cut = if longest { cuts.iter().rev().find(hit) } else { cuts.iter().find(hit) };
     cut.map_or(text, |at| &text[*at..]).to_owned()
 }
 
-fn shortest_end(text: &str, pattern: &str, longest: bool) -> String {
-    let cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    let hit = |at: &&usize| matches(pattern, &text[**at..]);
+fn trimmed_end(text: &str, pattern: &Pattern, longest: bool) -> String {
+    let cuts = boundaries(text);
+    let hit = |at: &&usize| pattern.matches(&text[**at..]);
     let cut = if longest { cuts.iter().find(hit) } else { cuts.iter().rev().find(hit) };
     cut.map_or(text, |at| &text[..*at]).to_owned()
+}
+
+/// `${x/a/b}` and its like: the longest match, the first one or all.
+fn replaced(text: &str, operator: &str, operand: &str) -> Option<String> {
+    let slash = {
+        let mut escaped = false;
+        operand.char_indices().find(|(_, letter)| {
+            let found = *letter == '/' && !escaped;
+            escaped = *letter == '\\' && !escaped;
+            found
+        })
+    };
+    let (from, to) = slash.map_or((operand, ""), |(at, _)| (&operand[..at], &operand[at + 1..]));
+    if from.is_empty() {
+        return Some(text.to_owned());
+    }
+    // `&` and a backslash in the replacement mean something in some versions.
+    if to.contains(['&', '\\']) {
+        return None;
+    }
+    let pattern = Pattern::new(from)?;
+    let cuts = boundaries(text);
+    let end_of = |start: usize| cuts.iter().rev().copied().find(|end| *end >= start && pattern.matches(&text[start..*end]));
+    if operator == "/%" {
+        let start = cuts.iter().copied().find(|start| pattern.matches(&text[*start..]));
+        return Some(start.map_or_else(|| text.to_owned(), |start| format!("{}{to}", &text[..start])));
+    }
+    let (mut result, mut done, mut at) = (String::new(), 0, 0);
+    while at < text.len() {
+        match end_of(at).filter(|end| *end > at) {
+            Some(end) => {
+                result.push_str(&text[done..at]);
+                result.push_str(to);
+                (done, at) = (end, end);
+                if operator != "//" {
+                    break;
+                }
+            }
+            None => at += text[at..].chars().next().map_or(1, char::len_utf8),
+        }
+        if operator == "/#" {
+            break;
+        }
+    }
+    result.push_str(&text[done..]);
+    Some(result)
 }
 
 /// Whether a pattern of `*` and `?` matches the whole text.
@@ -99,46 +270,6 @@ pub fn with_classes_open(pattern: &str) -> String {
     open + rest
 }
 
-/// Backslash escapes of `echo -e` and `printf`.
-pub fn unescape(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        if character != '\\' {
-            result.push(character);
-            continue;
-        }
-        let (radix, most) = match rest.peek() {
-            Some('n') => {
-                result.push('\n');
-                rest.next();
-                continue;
-            }
-            Some('t') => {
-                result.push('\t');
-                rest.next();
-                continue;
-            }
-            Some('x') => (16, 2),
-            Some('0'..='7') => (8, 4),
-            _ => {
-                result.push('\\');
-                continue;
-            }
-        };
-        if radix == 16 {
-            rest.next();
-        }
-        let mut digits = String::new();
-        while digits.len() < most && rest.peek().is_some_and(|c| c.is_digit(radix)) {
-            digits.extend(rest.next());
-        }
-        let code = u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32);
-        result.push(code.unwrap_or(UNKNOWN));
-    }
-    result
-}
-
 /// `printf`'s `%s`; other conversions stay unknown. The format is used again while arguments remain.
 pub fn format(format: &str, args: &[Arg]) -> String {
     let mut result = String::new();
@@ -152,7 +283,8 @@ pub fn format(format: &str, args: &[Arg]) -> String {
                 continue;
             }
             match characters.next() {
-                Some('s' | 'b') => result.push_str(rest.next().map_or("", |arg| arg.text.as_str())),
+                Some('s') => result.push_str(rest.next().map_or("", |arg| arg.text.as_str())),
+                Some('b') => result.push_str(&rest.next().map_or_else(String::new, |arg| decode(&arg.text, Style::Echo))),
                 Some('c') => result.extend(rest.next().and_then(|arg| arg.text.chars().next())),
                 Some('%') => result.push('%'),
                 Some(_) => {

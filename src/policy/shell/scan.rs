@@ -276,7 +276,7 @@ impl<'t> Scanner<'t> {
         let before = self.reader.at;
         let word = self.reader.word();
         if word.raw == "esac" {
-            self.case_depth -= 1;
+            self.case_depth = self.case_depth.saturating_sub(1);
             self.pattern_next = false;
         }
         if self.reader.at == before {
@@ -379,7 +379,7 @@ impl<'t> Scanner<'t> {
                     self.reader.at += 2;
                 }
             }
-            "[[" => self.double_brackets(),
+            "[[" => self.double_brackets(raw),
             _ => return false,
         }
         true
@@ -432,20 +432,27 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn double_brackets(&mut self) {
+    /// A condition is a command that reads; its operators between words are left out.
+    fn double_brackets(&mut self, raw: &str) {
+        self.current.words.push(Reader::new(raw).word());
         while !self.reader.ended() {
             let before = self.reader.at;
             let word = self.reader.word();
-            if word.raw == "]]" {
-                return;
-            }
             if self.reader.at == before {
                 self.reader.at += 1;
+                continue;
             }
+            let closes = word.raw == "]]";
             if let Some(text) = word.literal().filter(|text| evaluates(text)) {
                 self.reader.inside(&text);
             }
-            self.scan.raws.push(word.raw.clone());
+            if !closes {
+                self.scan.raws.push(word.raw.clone());
+            }
+            self.current.words.push(word);
+            if closes {
+                return;
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Which program a command really starts: through wrappers, nested shells, `find -exec`, aliases and texts.
 
 use super::names::evaluates;
+use super::runners::{TEXT_OPERANDS, TEXT_OPTIONS};
 use super::scan::Command;
 use super::values::{Arg, UNKNOWN, join, printed};
 use super::word::{Reader, Word};
-use super::wrappers::wrapper_named;
+use super::wrappers::{starts, wraps};
 use super::{ALIAS, COMPUTED, DEPTH, Engine, Invocation, Simple, base};
 
 const UNKNOWN_TEXT: &str = "it runs text that is known only when it runs";
@@ -68,7 +69,8 @@ impl Engine {
             self.hopeless = true;
             return;
         }
-        if !first.is_known() || first.glob || first.tilde {
+        // `find -exec {} \;`, `xargs -I{} {}`: what is found or read is run.
+        if !first.is_known() || first.glob || first.tilde || wrapped && first.text.contains("{}") {
             floor(simple, COMPUTED);
         }
         let name = base(&first.text).to_owned();
@@ -148,7 +150,7 @@ impl Engine {
                 let files = argv[1..].iter().filter(|arg| !arg.text.starts_with('-'));
                 self.written.extend(files.map(|arg| arg.text.trim_start_matches("./").to_owned()));
             }
-            "echo" | "printf" => self.printed.extend(printed(name, &argv[1..]).map(|text| (text, depth + 1))),
+            "echo" | "printf" => self.printed.extend(printed(name, &argv[1..]).into_iter().map(|text| (text, depth + 1))),
             "test" | "[" | "let" | "unset" | "read" | "declare" | "typeset" | "local" | "export" | "readonly" | "wait"
             | "getopts" => {
                 self.subscripts(&argv[1..], simple, depth);
@@ -162,23 +164,43 @@ impl Engine {
     }
 
     fn wrapped(&mut self, name: &str, argv: &[Arg], simple: &mut Simple, depth: usize) {
-        let Some(wrapper) = wrapper_named(name) else { return };
-        let starts = wrapper.starts(argv);
+        for (_, options) in TEXT_OPTIONS.iter().filter(|(program, _)| *program == name) {
+            self.text_option(argv, options, simple, depth);
+        }
+        let starts = starts(name, argv);
         if !starts.is_empty() {
             floor(simple, WRAPPED);
         }
+        let adds = matches!(name, "xargs" | "gxargs" | "parallel" | "sem");
+        let placed = if adds { placeholder(argv) } else { None };
         let starts_last = starts.last().copied();
         for start in starts {
-            self.see(argv[start..].to_vec(), simple, depth + 1, true);
-            if matches!(name, "watch" | "parallel" | "hyperfine" | "entr" | "tmux") {
+            let mut inner = argv[start..].to_vec();
+            if let Some(placed) = &placed {
+                inner.iter_mut().for_each(|arg| arg.text = arg.text.replace(placed.as_str(), "{}"));
+            }
+            let program = super::base(&inner[0].text);
+            if adds && (wraps(program) || SHELLS.contains(&program)) {
+                // The words from its input are the program that this one starts.
+                inner.push(Arg::plain(UNKNOWN.to_string()));
+            }
+            self.see(inner, simple, depth + 1, true);
+            if TEXT_OPERANDS.contains(&name) {
                 self.evaluated(&argv[start..], simple, depth);
+                if argv.len() - start > 1 {
+                    self.evaluated(&argv[start..=start], simple, depth);
+                }
             }
         }
         match name {
             "env" => self.split_string(argv, simple, depth),
             "xargs" | "parallel" => {
                 if let Some(start) = starts_last {
-                    self.appended.push((argv[start..].to_vec(), depth));
+                    let mut inner = argv[start..].to_vec();
+                    if let Some(placed) = &placed {
+                        inner.iter_mut().for_each(|arg| arg.text = arg.text.replace(placed.as_str(), "{}"));
+                    }
+                    self.appended.push((inner, depth));
                 }
             }
             "flock" => self.text_option(argv, &["-c", "--command"], simple, depth),
@@ -264,7 +286,7 @@ impl Engine {
         floor(simple, WRAPPED);
         let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
         let text = join(args);
-        if args.iter().any(|arg| !arg.is_known()) {
+        if args.iter().any(|arg| !arg.is_known()) || text.trim() == "{}" {
             floor(simple, UNKNOWN_TEXT);
             simple.unknown_code = true;
             self.takes_input = true;
@@ -280,6 +302,9 @@ impl Engine {
             simple.redirects.extend(inner.redirects);
             simple.unknown_code |= inner.unknown_code;
             simple.reads_code |= inner.reads_code;
+            simple.narrowed |= inner.narrowed;
+            simple.renames |= inner.renames;
+            simple.variables.extend(inner.variables);
         }
         floor(simple, WRAPPED);
     }
@@ -382,6 +407,20 @@ fn floor(simple: &mut Simple, reason: &'static str) {
     if !simple.floors.contains(&reason) {
         simple.floors.push(reason);
     }
+}
+
+/// What `xargs` puts the words of its input in the place of: `-I %`, `-i`, `--replace=%`.
+fn placeholder(argv: &[Arg]) -> Option<String> {
+    argv.iter().enumerate().skip(1).find_map(|(at, arg)| {
+        let text = arg.text.as_str();
+        let given = match text.strip_prefix("--replace") {
+            Some(rest) => rest.strip_prefix('=').unwrap_or("{}"),
+            None if text == "-I" => argv.get(at + 1).map_or("", |next| next.text.as_str()),
+            None if text == "-i" => "{}",
+            None => text.strip_prefix("-I").or_else(|| text.strip_prefix("-i"))?,
+        };
+        (!given.is_empty() && given != "{}").then(|| given.to_owned())
+    })
 }
 
 /// `command -v name` looks a name up and runs nothing.

@@ -1,5 +1,14 @@
 use super::*;
 
+mod bash;
+
+/// A line that makes the reader panic, as an unknown error in it would.
+pub const FAULTY: &str = "aye-test-faulty-line";
+
+pub fn fault(line: &str) {
+    assert!(line != FAULTY, "the line asks for a panic");
+}
+
 fn programs(line: &str) -> Vec<String> {
     read(line).parts.iter().flat_map(|part| &part.invocations).map(|invocation| invocation.base().to_owned()).collect()
 }

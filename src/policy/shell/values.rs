@@ -1,6 +1,8 @@
 //! What words can expand to, from what the line itself assigns; all that is not in the line stays unknown.
 
 use super::braces::braces;
+use super::escapes::{Style, decode};
+use super::fields::{Field, assigns_tilde, has_tilde};
 use super::pattern;
 use super::scan::{Assignment, Command, Scan, scan};
 use super::word::{Parameter, Piece, Word};
@@ -12,6 +14,8 @@ pub const UNKNOWN: char = '\0';
 const MOST: usize = 512;
 /// Readings of one command that combine the values of several words.
 const MOST_READINGS: usize = 64;
+/// Words that all readings of one written word may come to.
+const MOST_ARGS: usize = 100_000;
 /// Values that `+=` makes longer, of one variable.
 const MOST_APPENDED: usize = 8;
 /// Commands of one substitution whose output is looked at.
@@ -56,18 +60,23 @@ pub struct Values {
     pub shifts: bool,
     /// Some command has more readings than are told apart.
     pub overflow: bool,
+    /// Not every combination of values was looked at since this was last taken.
+    pub narrowed: bool,
     /// How often something new was learnt.
     pub learnt: usize,
     /// Variables being worked out, which do not hold themselves.
     open: Vec<String>,
     /// What the line itself makes a field separator.
     separators: String,
+    /// The line sets `IFS`, so that `"${x[*]}"` is not joined with blanks.
+    joins_otherwise: bool,
     steps: usize,
 }
 
 impl Values {
     pub fn assign(&mut self, assignment: &Assignment) {
         if assignment.name == "IFS" {
+            self.joins_otherwise = true;
             self.separators.extend(assignment.values.iter().filter_map(Word::literal));
         }
         let values = self.variables.entry(assignment.name.clone()).or_default();
@@ -121,6 +130,7 @@ impl Values {
                 }
                 continue;
             }
+            self.narrowed |= readings.len() * fields.len() > MOST_READINGS;
             readings = pairs(readings.len(), fields.len(), MOST_READINGS)
                 .map(|(reading, field)| readings[reading].iter().chain(&fields[field]).cloned().collect())
                 .collect();
@@ -143,17 +153,15 @@ impl Values {
                 }
                 continue;
             }
-            let mut next = Vec::with_capacity(lists.len() * fields.len());
-            for list in &lists {
-                for field in &fields {
-                    let mut longer = list.clone();
-                    longer.extend(field.iter().cloned());
-                    next.push(longer);
-                }
+            let most = MOST_READINGS.min(MOST_ARGS / words.len()).max(1);
+            self.narrowed |= lists.len() * fields.len() > most;
+            lists = pairs(lists.len(), fields.len(), most)
+                .map(|(list, field)| lists[list].iter().chain(&fields[field]).cloned().collect())
+                .collect();
+            if lists.len() * words.len() > MOST_ARGS {
+                self.overflow = true;
+                return vec![vec![Arg::plain(UNKNOWN.to_string())]];
             }
-            self.overflow |= next.len() > MOST;
-            next.truncate(MOST);
-            lists = next;
         }
         lists
     }
@@ -166,11 +174,12 @@ impl Values {
         }
         let mut states = vec![Field::default()];
         let glued = word.pieces.len() > 1;
-        for (index, piece) in word.pieces.iter().enumerate() {
+        let tilde = has_tilde(word);
+        for piece in &word.pieces {
             let (options, quoted) = match piece {
                 Piece::Text { text, quoted } => {
                     for state in &mut states {
-                        state.push_literal(text, *quoted, index == 0);
+                        state.push_literal(text, *quoted, tilde);
                     }
                     continue;
                 }
@@ -192,6 +201,7 @@ impl Values {
                 continue;
             }
             let mut next = Vec::new();
+            self.narrowed |= states.len() * options.len() > MOST;
             for (state, option) in pairs(states.len(), options.len(), MOST) {
                 let (mut state, option) = (states[state].clone(), &options[option]);
                 if quoted || self.separators.is_empty() {
@@ -209,6 +219,11 @@ impl Values {
                 return vec![vec![Arg::plain(UNKNOWN.to_string())]];
             }
             states = next;
+        }
+        if assigns_tilde(word) {
+            for state in &mut states {
+                state.push_literal(&UNKNOWN.to_string(), true, false);
+            }
         }
         states.into_iter().map(Field::finish).collect()
     }
@@ -235,6 +250,10 @@ impl Values {
             self.prompts.extend(texts.take(MOST));
         }
         let operand: Vec<String> = match &parameter.operand {
+            Some(word) if parameter.operator.starts_with(['#', '%', '/']) => {
+                let word = escaped(word);
+                self.expand(&word, depth + 1).into_iter().map(|list| join(&list)).collect()
+            }
             Some(word) => self.expand(word, depth + 1).into_iter().map(|list| join(&list)).collect(),
             None => vec![String::new()],
         };
@@ -250,6 +269,9 @@ impl Values {
         }
         if matches!(parameter.operator.as_str(), ":-" | "-" | ":=" | "=" | "+" | ":+") {
             results.extend(operand.into_iter().map(|text| vec![text]));
+        }
+        if parameter.star && self.joins_otherwise {
+            results.push(vec![UNKNOWN.to_string()]);
         }
         if results.is_empty() {
             return if parameter.name == "IFS" { vec![vec![" ".to_owned()]] } else { unknown() };
@@ -368,7 +390,8 @@ impl Values {
                     };
                     lists.iter().flat_map(longer).take(MOST).collect()
                 });
-                lists.iter().filter_map(|args| printed(&name.literal()?, args)).map(|text| vec![text]).collect()
+                let name = name.literal().unwrap_or_default();
+                lists.iter().flat_map(|args| printed(&name, args)).map(|text| vec![text]).collect()
             })
             .unwrap_or_default()
     }
@@ -381,21 +404,27 @@ fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize,
     (0..count).map(move |at| if all { (at / right, at % right) } else { (at % left, at % right) })
 }
 
-/// What `echo` or `printf` would print, without trailing line breaks.
-pub fn printed(name: &str, args: &[Arg]) -> Option<String> {
-    let text = match name {
+/// What `echo` or `printf` would print, without trailing line breaks: of an `echo` both with its escapes decoded and without, since
+/// shells and options differ.
+pub fn printed(name: &str, args: &[Arg]) -> Vec<String> {
+    let mut texts = match name {
         "echo" => {
             let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en")).count();
-            pattern::unescape(&join(&args[from..]))
+            let plain = join(&args[from..]);
+            vec![decode(&plain, Style::Echo), plain]
         }
         "printf" => {
             let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
-            let (format, rest) = args.split_first()?;
-            pattern::format(&pattern::unescape(&format.text), rest)
+            let Some((format, rest)) = args.split_first() else { return Vec::new() };
+            vec![pattern::format(&decode(&format.text, Style::Format), rest)]
         }
-        _ => return None,
+        _ => return Vec::new(),
     };
-    Some(text.trim_end_matches('\n').to_owned())
+    for text in &mut texts {
+        text.truncate(text.trim_end_matches('\n').len());
+    }
+    texts.dedup();
+    texts
 }
 
 pub fn join(args: &[Arg]) -> String {
@@ -410,15 +439,32 @@ fn sliced(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
     elements.iter().skip(from).take(count).cloned().collect()
 }
 
+/// A word as a pattern: what is quoted in it means itself.
+fn escaped(word: &Word) -> Word {
+    let mut word = word.clone();
+    for piece in &mut word.pieces {
+        if let Piece::Text { text, quoted: true } = piece
+            && text.contains(['*', '?', '[', '\\', '/'])
+        {
+            *text = text
+                .chars()
+                .flat_map(|letter| matches!(letter, '*' | '?' | '[' | '\\' | '/').then_some('\\').into_iter().chain([letter]))
+                .collect();
+        }
+    }
+    word
+}
+
 /// The quick way for words in which nothing expands.
 fn constant(word: &Word) -> Option<Arg> {
-    if word.raw.contains('{') {
+    if word.raw.contains('{') || assigns_tilde(word) {
         return None;
     }
     let mut field = Field::default();
-    for (index, piece) in word.pieces.iter().enumerate() {
+    let tilde = has_tilde(word);
+    for piece in &word.pieces {
         let Piece::Text { text, quoted } = piece else { return None };
-        field.push_literal(text, *quoted, index == 0);
+        field.push_literal(text, *quoted, tilde);
     }
     field.finish().pop()
 }
@@ -431,52 +477,5 @@ fn appended(before: &[Word], more: &[Word]) -> Vec<Word> {
             vec![Word { raw: String::new(), pieces }]
         }
         _ => before.iter().chain(more).cloned().collect(),
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct Field {
-    done: Vec<Arg>,
-    current: Option<Arg>,
-}
-
-impl Field {
-    fn push_literal(&mut self, text: &str, quoted: bool, first: bool) {
-        let current = self.current.get_or_insert_with(Arg::default);
-        current.tilde |= first && !quoted && text.starts_with('~');
-        current.glob |= !quoted && text.contains(['*', '?', '[']);
-        current.quoted |= quoted;
-        current.text.push_str(text);
-    }
-
-    fn push_value(&mut self, elements: &[String], quoted: bool) {
-        for (index, element) in elements.iter().enumerate() {
-            if index > 0 {
-                self.done.extend(self.current.take());
-            }
-            if quoted {
-                self.push_literal(element, true, false);
-                continue;
-            }
-            if element.starts_with([' ', '\t', '\n']) {
-                self.done.extend(self.current.take());
-            }
-            for (nth, field) in element.split_ascii_whitespace().enumerate() {
-                if nth > 0 {
-                    self.done.extend(self.current.take());
-                }
-                let current = self.current.get_or_insert_with(Arg::default);
-                current.glob |= field.contains(['*', '?', '[']);
-                current.text.push_str(field);
-            }
-            if element.ends_with([' ', '\t', '\n']) {
-                self.done.extend(self.current.take());
-            }
-        }
-    }
-
-    fn finish(mut self) -> Vec<Arg> {
-        self.done.extend(self.current.take());
-        self.done
     }
 }

@@ -1,5 +1,6 @@
 //! What one shell word is made of: text, quoting, parameters, substitutions.
 
+use super::escapes::{Style, decode};
 use std::cell::Cell;
 
 /// A word as written, taken apart.
@@ -35,6 +36,8 @@ pub struct Parameter {
     pub indirect: bool,
     /// All elements of an array, each a word of its own.
     pub all: bool,
+    /// `$*`, `${x[*]}`: in quotes one word of all elements.
+    pub star: bool,
     /// What follows the name: `:-word`, `#prefix`, `,,`.
     pub operator: String,
     pub operand: Option<Box<Word>>,
@@ -80,12 +83,19 @@ pub struct Reader<'t> {
     pub unterminated: bool,
     /// Nested too deeply, or made to be read over and over.
     pub exhausted: bool,
+    /// The text is what braces made: `$'` and `$"` in it begin no quotes.
+    expanded: bool,
     depth: usize,
     work: Cell<usize>,
     /// Searches for a closing bracket within one another.
     searches: Cell<usize>,
 }
 
+/// What may follow the name in `${…}`, the longer of two first.
+const OPERATORS: &[&str] = &[
+    ":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", ":", "-", "=", "?", "+", "#", "%", "/", "^", ",", "@",
+    "~~", "~",
+];
 const DEPTH: usize = 32;
 /// Bytes looked at in search of closing brackets, for one text.
 const WORK: usize = 4 * 1024 * 1024;
@@ -98,10 +108,21 @@ impl<'t> Reader<'t> {
             substitutions: Vec::new(),
             unterminated: false,
             exhausted: false,
+            expanded: false,
             depth: 0,
             work: Cell::new(0),
             searches: Cell::new(0),
         }
+    }
+
+    /// For a text that brace expansion made of a word.
+    pub fn of_expanded(text: &'t str) -> Self {
+        Self { expanded: true, ..Self::new(text) }
+    }
+
+    /// A word of which nothing is known but how it is written.
+    pub fn unknown_word(raw: &str) -> Word {
+        Word { raw: raw.to_owned(), pieces: vec![Piece::Opaque] }
     }
 
     /// A reader for a text inside this one.
@@ -157,6 +178,11 @@ impl<'t> Reader<'t> {
                 self.double_quotes(word, b'"');
             }
             b'\\' if self.byte(1) == b'\n' => self.at += 2,
+            b'\\' if self.at + 1 == self.text.len() => {
+                // With nothing behind it, it means itself.
+                word.push_text("\\", true);
+                self.at += 1;
+            }
             b'\\' => {
                 self.at += 1;
                 self.character(word, true);
@@ -232,11 +258,11 @@ impl<'t> Reader<'t> {
                 self.at = end;
             }
             b'{' => self.braced_parameter(word, quoted),
-            b'\'' if !quoted => {
+            b'\'' if !quoted && !self.expanded => {
                 self.at += 1;
                 self.ansi_quotes(word);
             }
-            b'"' if !quoted => {
+            b'"' if !quoted && !self.expanded => {
                 self.at += 2;
                 self.double_quotes(word, b'"');
             }
@@ -325,13 +351,15 @@ impl<'t> Reader<'t> {
         rest[..named].clone_into(&mut parameter.name);
         rest = &rest[named..];
         parameter.all = parameter.name == "@" || parameter.name == "*";
+        parameter.star = parameter.name == "*";
         if rest.starts_with('[') {
             let (subscript, after) = rest.split_once(']').unwrap_or((rest, ""));
             parameter.all = subscript == "[@" || subscript == "[*";
+            parameter.star = subscript == "[*";
             self.inside(subscript);
             rest = after;
         }
-        let length = rest.find(|c: char| !":-=+?#%/^,@".contains(c)).unwrap_or(rest.len()).min(2);
+        let length = OPERATORS.iter().find(|operator| rest.starts_with(**operator)).map_or(0, |operator| operator.len());
         rest[..length].clone_into(&mut parameter.operator);
         if !rest[length..].is_empty() {
             let mut reader = self.child(&rest[length..]);
@@ -351,67 +379,32 @@ impl<'t> Reader<'t> {
 
     /// At `$'` (on the quote): the escapes of ANSI-C quoting.
     fn ansi_quotes(&mut self, word: &mut Word) {
-        self.at += 1;
-        let mut text: Vec<u8> = Vec::new();
-        loop {
-            if self.ended() {
-                self.unterminated = true;
-                break;
-            }
-            match self.byte(0) {
-                b'\'' => {
-                    self.at += 1;
-                    break;
-                }
-                b'\\' => {
-                    self.at += 1;
-                    self.escape(&mut text);
-                }
-                byte => {
-                    text.push(byte);
-                    self.at += 1;
-                }
-            }
-        }
-        word.push_text(&String::from_utf8_lossy(&text), true);
+        let text = self.ansi_text();
+        word.push_text(&text, true);
     }
 
-    fn escape(&mut self, text: &mut Vec<u8>) {
-        let letter = self.byte(0);
-        self.at = (self.at + 1).min(self.text.len());
-        match letter {
-            b'n' => text.push(b'\n'),
-            b't' => text.push(b'\t'),
-            b'r' => text.push(b'\r'),
-            b'a' => text.push(7),
-            b'b' => text.push(8),
-            b'e' | b'E' => text.push(27),
-            b'f' => text.push(12),
-            b'v' => text.push(11),
-            b'c' => {
-                text.push(self.byte(0) & 0x1f);
-                self.at = (self.at + 1).min(self.text.len());
-            }
-            b'x' => self.code(text, 16, 2),
-            b'u' => self.code(text, 16, 4),
-            b'U' => self.code(text, 16, 8),
-            b'0'..=b'7' => {
-                self.at -= 1;
-                self.code(text, 8, 3);
-            }
-            other => text.push(other),
+    /// The text of `$'…'` from its first quote on; a shell looks for the last one before it decodes any escape.
+    pub fn ansi_text(&mut self) -> String {
+        let from = self.at + 1;
+        let bytes = self.text.as_bytes();
+        let mut end = from;
+        while end < bytes.len() && bytes[end] != b'\'' {
+            end += 1 + usize::from(bytes[end] == b'\\');
         }
+        self.unterminated |= end >= bytes.len();
+        let end = end.min(bytes.len());
+        self.at = (end + 1).min(bytes.len());
+        decode(self.text.get(from..end).unwrap_or_default(), Style::Quotes)
     }
 
-    fn code(&mut self, text: &mut Vec<u8>, radix: u32, most: usize) {
-        let digits: String =
-            self.text.get(self.at..).unwrap_or_default().chars().take(most).take_while(|c| c.is_digit(radix)).collect();
-        self.at += digits.len();
-        let number = u32::from_str_radix(&digits, radix).unwrap_or(0);
-        if most <= 3 {
-            text.push(number as u8);
-        } else if let Some(character) = char::from_u32(number) {
-            text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    /// Over one quoted text, escape, substitution, expansion or letter.
+    pub fn skip_piece(&mut self) {
+        match (self.byte(0), self.byte(1)) {
+            (b'<' | b'>', b'(') => {
+                self.at += 1;
+                self.substitution(&mut Word::default(), false);
+            }
+            _ => self.piece(&mut Word::default()),
         }
     }
 

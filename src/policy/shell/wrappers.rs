@@ -1,10 +1,12 @@
 //! Programs that run their arguments: which of their own options take a value, and where the inner command starts.
 
+use super::runners::{ANYWHERE, COMMAND_OPTIONS, RUNNERS};
 use super::values::Arg;
+use std::collections::HashSet;
 
 /// How a program that runs its arguments reads its own.
-pub struct Wrapper {
-    pub name: &'static str,
+struct Wrapper {
+    name: &'static str,
     /// Short options without a value.
     flags: &'static str,
     /// Short options with a value.
@@ -24,6 +26,9 @@ const fn wrapper(
 ) -> Wrapper {
     Wrapper { name, flags, valued, long, operands }
 }
+
+/// Words of one program that are looked at as the command it starts.
+const MOST_STARTS: usize = 64;
 
 const WRAPPERS: &[Wrapper] = &[
     wrapper("env", "i0v", "uCSa", &["unset", "chdir", "split-string", "argv0"], 0),
@@ -92,7 +97,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("pkexec", "", "", &["user"], 0),
     wrapper("hyperfine", "iN", "wmrMspcLn", &["warmup", "runs", "prepare", "setup", "cleanup", "command-name"], 0),
     wrapper("entr", "acdnprsx", "", &[], 0),
-    wrapper("direnv", "", "", &[], 2),
     wrapper("ts", "", "", &[], 0),
     wrapper("gdb", "nqv", "xpcd", &["command", "pid", "core", "ex", "eval-command"], 0),
     wrapper("lldb", "bQ", "oksS", &["one-line", "source"], 0),
@@ -114,46 +118,83 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("spawn", "", "", &[], 0),
 ];
 
-pub fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
+/// A runner of the table in `runners.rs`, of whose options nothing is known.
+const RUNNER: Wrapper = wrapper("", "", "", &[], 0);
+
+fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
     let loader = name.starts_with("ld-linux") || name.starts_with("ld-musl");
     let name = if loader { "ld.so" } else { name };
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
+/// Whether a program of this name starts what its words say.
+pub fn wraps(name: &str) -> bool {
+    wrapper_named(name).is_some()
+        || RUNNERS.iter().any(|runner| runner.program == name)
+        || COMMAND_OPTIONS.iter().any(|(program, _)| *program == name)
+        || ANYWHERE.contains(&name)
+}
+
+/// Where the inner command of a program can start; several places where an option is not known to take a value or not.
+pub fn starts(name: &str, argv: &[Arg]) -> Vec<usize> {
+    let mut found = wrapper_named(name).map_or_else(Vec::new, |wrapper| wrapper.starts(argv, "", wrapper.operands));
+    for runner in RUNNERS.iter().filter(|runner| runner.program == name) {
+        found.extend(RUNNER.starts(argv, runner.verbs, runner.operands));
+    }
+    for (_, options) in COMMAND_OPTIONS.iter().filter(|(program, _)| *program == name) {
+        let behind = |(at, arg): (usize, &Arg)| options.contains(&arg.text.as_str()).then_some(at + 1);
+        found.extend(argv.iter().enumerate().skip(1).filter_map(behind).filter(|at| *at < argv.len()));
+    }
+    if ANYWHERE.contains(&name) {
+        found.extend((1..argv.len()).filter(|at| !argv[*at].text.starts_with('-')).take(MOST_STARTS));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 impl Wrapper {
-    /// Where the inner command can start; several places where an option is not known to take a value or not.
-    pub fn starts(&self, argv: &[Arg]) -> Vec<usize> {
+    fn starts(&self, argv: &[Arg], verbs: &str, operands: usize) -> Vec<usize> {
+        let verbs: Vec<&str> = verbs.split_whitespace().collect();
         let mut starts = Vec::new();
-        let mut open = vec![(1_usize, self.operands, false)];
-        while let Some((at, operands, closed)) = open.pop() {
+        // The word that is looked at, how many verbs and operands are still to come, and whether options have ended.
+        let mut open = vec![(1_usize, 0_usize, operands, false)];
+        let mut seen = HashSet::new();
+        while let Some(state @ (at, verb, operands, closed)) = open.pop() {
             let Some(arg) = argv.get(at) else { continue };
-            if starts.contains(&at) || starts.len() > 16 || open.len() > 64 {
+            if starts.len() > MOST_STARTS || open.len() > MOST_STARTS || !seen.insert(state) {
                 continue;
             }
             let text = arg.text.as_str();
             if !closed && text == "--" {
-                open.push((at + 1, operands, true));
+                open.push((at + 1, verb, operands, true));
             } else if !closed && text.len() > 1 && text.starts_with('-') {
                 let (one, two) = self.option(text);
                 if one {
-                    open.push((at + 1, operands, false));
+                    open.push((at + 1, verb, operands, false));
                 }
                 if two {
-                    open.push((at + 2, operands, false));
+                    open.push((at + 2, verb, operands, false));
+                }
+            } else if let Some(wanted) = verbs.get(verb) {
+                if text == *wanted || !arg.is_known() {
+                    open.push((at + 1, verb + 1, operands, closed));
                 }
             } else if text.starts_with('+') && self.name == "xargs"
                 || self.takes_assignments() && is_assignment(text)
                 || text == "-"
             {
-                open.push((at + 1, operands, closed));
+                open.push((at + 1, verb, operands, closed));
             } else if operands > 0 {
                 // `perf record -g …` has options of its own after the operand.
-                open.push((at + 1, operands - 1, !matches!(self.name, "perf" | "rr")));
+                open.push((at + 1, verb, operands - 1, !matches!(self.name, "" | "perf" | "rr")));
             } else {
-                starts.push(at);
+                if !starts.contains(&at) {
+                    starts.push(at);
+                }
                 if !arg.is_known() && !arg.quoted {
                     // It may expand to nothing.
-                    open.push((at + 1, 0, true));
+                    open.push((at + 1, verb, 0, true));
                 }
             }
         }
@@ -161,7 +202,7 @@ impl Wrapper {
     }
 
     fn takes_assignments(&self) -> bool {
-        matches!(self.name, "env" | "sudo" | "doas" | "exec")
+        matches!(self.name, "" | "env" | "sudo" | "doas" | "exec")
     }
 
     /// Whether the option can end with this word, and whether it can take the next one.
@@ -170,8 +211,9 @@ impl Wrapper {
             if long.contains('=') {
                 return (true, false);
             }
+            // One that is not known may take the next word.
             let valued = self.long.iter().any(|known| known.starts_with(long));
-            return if valued { (false, true) } else { (true, false) };
+            return (!valued, true);
         }
         for (index, letter) in text[1..].char_indices() {
             if self.valued.contains(letter) {

@@ -1,0 +1,112 @@
+//! No text makes a verdict panic, and an error in one would be a denial that leaves everything else as it is.
+
+use super::*;
+use crate::policy::guard::FAILED;
+use crate::policy::shell::FAULTY;
+use proptest::prelude::*;
+
+#[test]
+fn what_panics_is_denied_and_what_comes_next_is_judged_as_always() {
+    let enforcer = enforcer(parsed(&cases("reading.toml")));
+    let told = enforcer.explain(&exec(FAULTY), now());
+    assert_eq!((told.verdict, told.risk, told.reason.as_str()), (VerdictKind::Deny, Risk::High, FAILED));
+    let always = enforcer.always(&exec(FAULTY), now());
+    assert!(always.offers.is_empty() && !always.never.is_empty(), "{always:?}");
+    assert_eq!(verdict(&enforcer, "ls -la"), VerdictKind::Allow);
+    assert_eq!(verdict(&enforcer, "sudo id"), VerdictKind::Deny);
+    assert!(crate::policy::run_files(FAULTY).is_empty() && crate::policy::runs_input(FAULTY));
+}
+
+#[test]
+fn a_panic_anywhere_in_a_judgement_is_a_denial() {
+    let mut enforcer = built_in();
+    enforcer.grants.clear();
+    let judged = crate::policy::guard::contained(|| -> VerdictKind { std::panic::panic_any("broken") });
+    assert_eq!(judged, None);
+    assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
+}
+
+/// Lines with here-documents and quotes around letters of every length.
+fn here_documents() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "cat",
+        "<<",
+        "<<-",
+        "EOF",
+        "\n",
+        "\nEOF\n",
+        "'EOF'",
+        "\"é\"",
+        "é",
+        "日本",
+        "\u{1f600}",
+        "\u{e9}F",
+        "$(",
+        ")",
+        "`",
+        "$x",
+        "${",
+        "}",
+        "\\",
+        "|",
+        ";",
+        "&&",
+        " ",
+        "\t",
+        "'",
+        "\"",
+        "$'",
+        "{a,é}",
+        "{é..z}",
+        "\u{301}",
+        "\u{202e}",
+        "\u{ffff}",
+        "E",
+        "OF",
+        "<<É\n",
+        "É\n",
+        "<<E\\\nOF",
+        "sudo",
+        "[",
+        "]",
+    ];
+    prop::collection::vec(prop_oneof![prop::sample::select(pieces).prop_map(str::to_owned), "\\PC{0,3}"], 0..24)
+        .prop_map(|pieces| format!("cat <<{}", pieces.concat()))
+}
+
+#[test]
+fn letters_of_several_bytes_in_here_documents_are_read() {
+    let enforcer = enforcer(parsed(&cases("reading.toml")));
+    let letters = ["é", "É", "日", "日本", "\u{1f600}", "e\u{301}"];
+    for (one, other) in letters.iter().flat_map(|one| letters.iter().map(move |other| (one, other))) {
+        for line in [
+            format!("cat <<{one}\n{other}\n{one}\n"),
+            format!("cat <<EOF\n{one}{other}\nEOF\n"),
+            format!("cat <<EOF\n{one}\nEOF{other}\n"),
+            format!("cat <<EOF{one}\n{other}\nEOF{one}"),
+            format!("cat <<'{one}' | grep {other}\n{other}\n{one}"),
+            format!("cat <<EOF\n${{x:-{one}}}$({other}\n{one}"),
+            format!("cat <<-EOF\n\t{one}$x{other}\n\tEOF\ncat <<{other}"),
+            format!("cat <<EOF {one}<<{other}\n$({one}\n"),
+        ] {
+            let told = enforcer.explain(&exec(&line), now());
+            assert_ne!(told.reason, FAILED, "{line:?}");
+            assert_ne!(told.verdict, VerdictKind::Allow, "{line:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1024, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_here_document_makes_a_verdict_panic(line in prop_oneof![here_documents(), "\\PC{0,40}(\n\\PC{0,10}){0,3}"]) {
+        let told = enforcer(parsed(&cases("reading.toml"))).explain(&exec(&line), now());
+        prop_assert_ne!(told.reason, FAILED);
+        for kept in crate::policy::run_files(&line) {
+            prop_assert!(!kept.is_empty());
+        }
+        crate::policy::keeps_meaning(&line);
+        crate::policy::first_commands(&line);
+    }
+}

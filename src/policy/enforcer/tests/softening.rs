@@ -1,0 +1,198 @@
+//! More text makes no denial milder: names that are computed, words that braces make, programs behind other programs.
+
+use super::*;
+
+fn reference() -> Enforcer {
+    enforcer(parsed(&cases("reading.toml")))
+}
+
+#[track_caller]
+fn all(enforcer: &Enforcer, wanted: VerdictKind, lines: &[&str]) {
+    for line in lines {
+        let told = enforcer.explain(&exec(line), now());
+        assert_eq!(told.verdict, wanted, "{line}: {}", told.reason);
+    }
+}
+
+const CONCEALED: &[&str] = &[
+    "$x id",
+    "\"$x\" id",
+    "v=$(cat f); $v id",
+    "v=odus; $(rev <<< $v) id",
+    "v=abcsudo; n=3; ${v:n} id",
+    "env $x id",
+    "timeout 5 $x id",
+    "find . -exec {} \\;",
+    "find . -exec env {} \\;",
+    "ls | xargs -I% % id",
+    "ls | xargs -I{} sh -c {}",
+    "ls | xargs env",
+    "ls | xargs sh -c",
+    "eval \"$x\"",
+    "bash -c \"$x\"",
+    "cat f | base64 -d | sh",
+    "while read -r x; do $x; done < f",
+    "/usr/bin/s*o id",
+];
+
+#[test]
+fn where_programs_are_blocked_a_computed_name_asks_whatever_the_mode_or_the_rules_say() {
+    let open = "requires_approval = false\nblocked_commands = [\"sudoedit\"]";
+    let denying =
+        "requires_approval = false\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"sudoedit\"]\ndecision = \"deny\"";
+    for table in [open, denying] {
+        for mode in [Mode::Ask, Mode::AutoEdit, Mode::Auto] {
+            let mut enforcer = shell(table);
+            enforcer.set_mode(mode);
+            all(&enforcer, VerdictKind::Ask, CONCEALED);
+            all(&enforcer, VerdictKind::Allow, &["make", "cargo test", "for i in a b; do cp $i x; done"]);
+            for line in CONCEALED {
+                assert!(enforcer.always(&exec(line), now()).offers.is_empty(), "{line}");
+            }
+        }
+    }
+    // Where nothing is blocked nothing can be hidden.
+    all(&shell("requires_approval = false"), VerdictKind::Allow, &["$x id", "env $x id"]);
+}
+
+#[test]
+fn values_that_are_not_all_tried_do_not_hide_a_name() {
+    let mut enforcer = reference();
+    enforcer.set_mode(Mode::Auto);
+    let values =
+        |name: &str, last: &str| (0..40).map(|n| format!("{name}=x{n}; ")).collect::<String>() + &format!("{name}={last}; ");
+    let line =
+        format!("{}{}{}$b$a id", values("a", "do"), values("b", "su"), (0..9).map(|n| format!("a=y{n}; ")).collect::<String>());
+    assert_ne!(verdict(&enforcer, &line), VerdictKind::Allow, "{line}");
+}
+
+#[test]
+fn a_blocked_program_is_found_behind_every_runner() {
+    let enforcer = reference();
+    let lines: Vec<String> = crate::policy::shell::runner_lines("sudo id");
+    assert!(lines.len() > 150, "{}", lines.len());
+    for line in lines {
+        let told = enforcer.explain(&exec(&line), now());
+        assert_eq!(told.verdict, VerdictKind::Deny, "{line}: {}", told.reason);
+    }
+    let more = [
+        "uv --directory x run --with y -- sudo id",
+        "uv run --with x sudo id",
+        "pnpm --filter x exec sudo id",
+        "mise exec node@20 -- sudo id",
+        "nix develop .#x --command sudo id",
+        "nix shell nixpkgs#hello -c sudo id",
+        "gdb -ex run --args sudo id",
+        "bwrap --ro-bind / / --dev /dev sudo id",
+        "systemd-run --user --scope -p MemoryMax=1G sudo id",
+        "ip -n x netns exec a sudo",
+        "ls | xargs -I% sudo %",
+        "script -qc 'sudo id'",
+        "expect -c 'spawn sudo id'",
+        "cargo watch -s 'sudo id'",
+        "v=sudo; uv run $v id",
+    ];
+    all(&enforcer, VerdictKind::Deny, &more);
+    // The same words where they are data.
+    let data = [
+        "uv pip install sudo",
+        "npm run sudo",
+        "ip netns add sudo",
+        "bundle install sudo",
+        "git commit -m 'uv run sudo'",
+        "docker run x sudo id",
+    ];
+    all(&enforcer, VerdictKind::Ask, &data);
+}
+
+#[test]
+fn a_blocked_program_is_found_behind_what_the_line_computes() {
+    let lines = [
+        "v=sudox; ${v%x} id",
+        "v=sudo.x.y; ${v%%.*} id",
+        "v=x/y/sudo; ${v##*/} id",
+        "v=sudo:x; ${v%:*} id",
+        "v=su-do; ${v/-/} id",
+        "v=sXdo; ${v/X/u} id",
+        "v=Xudo; ${v/#X/s} id",
+        "v=sudX; ${v/%X/o} id",
+        "v='s*udo'; ${v/\\*/} id",
+        "v=sudo123; ${v%%[0-9]*} id",
+        "v=123sudo; ${v##*[0-9]} id",
+        "v='s u d o'; ${v// /} id",
+        "v=abcsudo; ${v: -4} id",
+        "v=Sudo; ${v,} id",
+        "printf -v v '%b' 's\\x75do'; $v id",
+        "printf -v v '\\x73udo'; $v id",
+        "w=v; v=sudo; declare -n r=$w; $r id",
+        "a=(x y sudo); ${a[-1]} id",
+        "for x in a sudo; do \"$x\" id; done",
+        "read -r a b <<< 'sudo id'; $a $b",
+        "$'\\x{73}udo' id",
+        "{''sudo,id}",
+    ];
+    all(&reference(), VerdictKind::Deny, &lines);
+}
+
+#[test]
+fn words_that_braces_and_quotes_make_are_no_reading_options() {
+    let lines = [
+        "find . ''{},-delete}",
+        "find . {a},-delete}",
+        "find . \"\"{-delete,x}",
+        "find . $'\\x{2d}delete'",
+        "find . $'-delete\\c@'",
+        "find . {-delete,}",
+        "rg x $'\\x{2d}-pre=./a'",
+        "rg x ''{},--pre=./a}",
+        "git diff $'\\x{2d}-output=a'",
+        "git log {--output=a},x}",
+        "cat ''{},/etc/passwd}",
+        "cat $'\\x{2f}etc/passwd'",
+        "cat {..,/etc/passwd}",
+        "cat a=~/x",
+        "ls $'/\\u0065tc'",
+    ];
+    all(&reference(), VerdictKind::Ask, &lines);
+    all(
+        &reference(),
+        VerdictKind::Allow,
+        &["cat ''a", "grep $'\\t' a", "cat $'a\\x2db'", "find . -name '*.{a,b}'", "rg -g '*.{ts,tsx}' x", "cat ~''/a"],
+    );
+}
+
+#[test]
+fn conditions_read_and_are_not_critical() {
+    let enforcer = built_in();
+    for (line, wanted, risk) in [
+        ("[ -f x ]", VerdictKind::Allow, Risk::Low),
+        ("[ -f x ] && cat x", VerdictKind::Allow, Risk::Low),
+        ("[ ! -d a ] || ls a", VerdictKind::Allow, Risk::Low),
+        ("[ a = b ]; ls", VerdictKind::Allow, Risk::Low),
+        ("test -f src/main.rs", VerdictKind::Allow, Risk::Low),
+        ("test -f x && ls", VerdictKind::Allow, Risk::Low),
+        ("[[ -f x ]]", VerdictKind::Ask, Risk::Low),
+        ("[[ -f x && -n y ]] && ls", VerdictKind::Ask, Risk::Low),
+        ("test -f /etc/passwd", VerdictKind::Ask, Risk::Medium),
+        ("[ -f ~/.netrc ]", VerdictKind::Ask, Risk::Medium),
+        ("[ -v 'a[$(id)]' ]", VerdictKind::Ask, Risk::Medium),
+        ("[ -f * ]", VerdictKind::Ask, Risk::Medium),
+        ("true", VerdictKind::Ask, Risk::Low),
+        ("echo hi", VerdictKind::Ask, Risk::Low),
+        ("printf '%s\\n' a", VerdictKind::Ask, Risk::Low),
+        ("printf -v x a", VerdictKind::Ask, Risk::Medium),
+        ("cd src", VerdictKind::Ask, Risk::Low),
+        ("cd /etc", VerdictKind::Ask, Risk::Medium),
+        ("LD_PRELOAD=./x.so ls", VerdictKind::Ask, Risk::Medium),
+        ("PATH=./bin ls", VerdictKind::Ask, Risk::Medium),
+        ("GIT_EXTERNAL_DIFF=./x git diff", VerdictKind::Ask, Risk::Medium),
+        ("X=1 LD_AUDIT=./x ls", VerdictKind::Ask, Risk::Medium),
+        ("env LD_PRELOAD=./x.so ls", VerdictKind::Ask, Risk::Medium),
+        ("export LD_PRELOAD=./x.so; ls", VerdictKind::Ask, Risk::Medium),
+        ("bash -c 'LD_PRELOAD=./x.so ls'", VerdictKind::Ask, Risk::Medium),
+        ("LANG=C ls", VerdictKind::Ask, Risk::Low),
+    ] {
+        let told = enforcer.explain(&exec(line), now());
+        assert_eq!((told.verdict, told.risk, told.critical), (wanted, risk, false), "{line}: {}", told.reason);
+    }
+}

@@ -1,0 +1,105 @@
+//! Builtins of the shell that only look or print: exactly the words with which they stay so.
+
+use super::options::Reading;
+use super::values::Arg;
+
+/// What is said of a builtin; `None` where the program is none of these.
+pub fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
+    let (name, args) = argv.split_first()?;
+    Some(match name.text.as_str() {
+        "true" | "false" | ":" => prints(args),
+        "echo" => prints(args),
+        "printf" => formats(args),
+        "test" => condition(args),
+        "[" => closed(args, "]"),
+        "[[" => closed(args, "]]"),
+        _ => return None,
+    })
+}
+
+/// A glob among the words lists the names that it matches.
+fn prints(args: &[Arg]) -> Reading<'_> {
+    Reading::Reads { paths: args.iter().filter(|arg| arg.glob).map(|arg| arg.text.as_str()).collect() }
+}
+
+/// `printf`, which puts what it prints into a variable with `-v`.
+fn formats(args: &[Arg]) -> Reading<'_> {
+    match args.first() {
+        Some(first) if first.text != "--" && (first.text.starts_with('-') || first.glob) => {
+            Reading::MayDoMore { word: &first.text }
+        }
+        Some(_) | None => prints(args),
+    }
+}
+
+fn closed<'a>(args: &'a [Arg], close: &str) -> Reading<'a> {
+    match args.split_last() {
+        Some((last, inner)) if last.text == close => condition(inner),
+        Some((last, _)) => Reading::MayDoMore { word: &last.text },
+        None => Reading::Reads { paths: Vec::new() },
+    }
+}
+
+/// The words of a condition. Whatever stands behind an operator counts as a file. A subscript (`-v 'a[…]'`) is evaluated, and a glob
+/// could become an operator.
+fn condition(args: &[Arg]) -> Reading<'_> {
+    if let Some(odd) = args.iter().find(|arg| arg.glob || arg.text.contains('[')) {
+        return Reading::MayDoMore { word: &odd.text };
+    }
+    let operator = |at: usize| args.get(at).is_some_and(|arg| arg.text.len() > 1 && arg.text.starts_with('-'));
+    let compares = |at: usize| args.get(at).is_some_and(|arg| matches!(arg.text.as_str(), "-nt" | "-ot" | "-ef"));
+    let names = |at: &usize| compares(at + 1) || *at > 0 && operator(at - 1) && !operator(*at);
+    Reading::Reads { paths: (0..args.len()).filter(names).map(|at| args[at].text.as_str()).collect() }
+}
+
+/// The directory that `cd` goes to, where its words say it.
+pub fn destination(argv: &[Arg]) -> Option<&Arg> {
+    let (name, args) = argv.split_first()?;
+    let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-L" | "-P" | "-e" | "--")).count();
+    match &args[from..] {
+        [only] if name.text == "cd" && !only.glob && only.is_known() && !only.text.starts_with('-') => Some(only),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(line: &str) -> Option<Vec<String>> {
+        let argv: Vec<Arg> = line.split(' ').map(|word| Arg { glob: word.contains('*'), ..Arg::plain(word) }).collect();
+        match reading(&argv) {
+            Some(Reading::Reads { paths }) => Some(paths.into_iter().map(str::to_owned).collect()),
+            Some(Reading::MayDoMore { .. } | Reading::NoTable) | None => None,
+        }
+    }
+
+    #[test]
+    fn conditions_and_printing_read_and_name_their_files() {
+        for (line, named) in [
+            ("[ -f x ]", &["x"][..]),
+            ("test -f /etc/passwd", &["/etc/passwd"]),
+            ("test a -nt ../b", &["a", "../b"]),
+            ("[ ! -d a -o -e b ]", &["a", "b"]),
+            ("[ a = /etc ]", &[]),
+            ("[[ -n x && -f y ]]", &["x", "y"]),
+            ("echo hi -n", &[]),
+            ("echo /etc/*", &["/etc/*"]),
+            ("printf %s x", &[]),
+            ("printf -- -v", &[]),
+            (": x", &[]),
+            ("true", &[]),
+        ] {
+            assert_eq!(
+                paths(line).as_deref(),
+                Some(&named.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()[..]),
+                "{line}"
+            );
+        }
+        for line in
+            ["[ -f x", "test -v a[0]", "[ -f * ]", "printf -v x y", "printf -vx y", "printf *", "[[ a[0] -eq 1 ]]", "rm x"]
+        {
+            assert_eq!(paths(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The fields that one word becomes: where they split, and what in them is a pattern or a home directory.
+
+use super::names::assigned;
+use super::values::Arg;
+use super::word::{Piece, Word};
+
+/// Whether the word begins with a `~` that a shell expands: nothing up to the first slash may be quoted.
+pub fn has_tilde(word: &Word) -> bool {
+    match word.pieces.as_slice() {
+        [Piece::Text { text, quoted: false }, rest @ ..] if text.starts_with('~') => {
+            text.contains('/') || !matches!(rest.first(), Some(Piece::Text { .. }))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a shell expands a `~` inside the word because it looks like an assignment: `x=~/a`, `x=a:~`.
+pub fn assigns_tilde(word: &Word) -> bool {
+    let Some(Piece::Text { text, quoted: false }) = word.pieces.first() else { return false };
+    if !text.contains('=') || assigned(text).is_none() {
+        return false;
+    }
+    word.pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains("=~") || text.contains(":~")))
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Field {
+    done: Vec<Arg>,
+    pub current: Option<Arg>,
+    /// The current one has an unquoted `*` or `?`.
+    wild: bool,
+    /// Where its first unquoted `[` is.
+    bracket: Option<usize>,
+}
+
+impl Field {
+    pub fn push_literal(&mut self, text: &str, quoted: bool, tilde: bool) {
+        let current = self.current.get_or_insert_with(Arg::default);
+        current.tilde |= tilde;
+        current.quoted |= quoted;
+        let before = current.text.len();
+        current.text.push_str(text);
+        if !quoted {
+            self.pattern(text, before);
+        }
+    }
+
+    fn pattern(&mut self, text: &str, before: usize) {
+        self.wild |= text.contains(['*', '?']);
+        self.bracket = self.bracket.or_else(|| text.find('[').map(|at| before + at));
+    }
+
+    pub fn push_value(&mut self, elements: &[String], quoted: bool) {
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                self.close();
+            }
+            if quoted {
+                self.push_literal(element, true, false);
+                continue;
+            }
+            if element.starts_with([' ', '\t', '\n']) {
+                self.close();
+            }
+            for (nth, field) in element.split_ascii_whitespace().enumerate() {
+                if nth > 0 {
+                    self.close();
+                }
+                let current = self.current.get_or_insert_with(Arg::default);
+                let before = current.text.len();
+                current.text.push_str(field);
+                self.pattern(field, before);
+            }
+            if element.ends_with([' ', '\t', '\n']) {
+                self.close();
+            }
+        }
+    }
+
+    /// Ends the current word. A `[` without a `]` behind it is a letter like any other.
+    fn close(&mut self) {
+        let (wild, bracket) = (std::mem::take(&mut self.wild), self.bracket.take());
+        if let Some(mut arg) = self.current.take() {
+            arg.glob = wild || bracket.is_some_and(|at| arg.text[at..].contains(']'));
+            self.done.push(arg);
+        }
+    }
+
+    pub fn finish(mut self) -> Vec<Arg> {
+        self.close();
+        self.done
+    }
+}

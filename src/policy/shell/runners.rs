@@ -1,0 +1,224 @@
+//! Data: programs that start another program, and where in their words it is named.
+//!
+//! To add a program, add a line to one of the tables:
+//! * `RUNNERS` where the command follows the program, a subcommand of it, or a fixed number of words (`uv run CMD`, `ip netns exec NAME CMD`);
+//! * `COMMAND_OPTIONS` where an option says that all words behind it are the command (`nix develop -c CMD`);
+//! * `ANYWHERE` where options take several words each (`bwrap --bind A B CMD`);
+//! * `TEXT_OPTIONS` where the value of an option is a text for a shell (`nix-shell --run TEXT`);
+//! * `TEXT_OPERANDS` where its other words are such a text.
+//!
+//! Options need no mention: one that is not known to take a value is tried with and without. A program of which more is known has a
+//! line in `wrappers.rs`. A blocked program is denied wherever one of the tables finds it.
+
+/// A program, the words that have to come before the command, and how many further words (a name, a file) stand between.
+pub struct Runner {
+    pub program: &'static str,
+    pub verbs: &'static str,
+    pub operands: usize,
+}
+
+const fn runner(program: &'static str, verbs: &'static str, operands: usize) -> Runner {
+    Runner { program, verbs, operands }
+}
+
+pub const RUNNERS: &[Runner] = &[
+    // Python.
+    runner("uv", "run", 0),
+    runner("uv", "tool run", 0),
+    runner("uvx", "", 0),
+    runner("pipx", "run", 0),
+    runner("poetry", "run", 0),
+    runner("pipenv", "run", 0),
+    runner("pdm", "run", 0),
+    runner("pdm", "x", 0),
+    runner("hatch", "run", 0),
+    runner("hatch", "env run", 0),
+    runner("rye", "run", 0),
+    runner("pixi", "run", 0),
+    runner("pixi", "exec", 0),
+    runner("conda", "run", 0),
+    runner("mamba", "run", 0),
+    runner("micromamba", "run", 0),
+    runner("tox", "exec", 0),
+    runner("pyenv", "exec", 0),
+    runner("dotenv", "", 0),
+    runner("dotenv", "run", 0),
+    // Ruby.
+    runner("bundle", "exec", 0),
+    runner("bundler", "exec", 0),
+    runner("rbenv", "exec", 0),
+    runner("chruby-exec", "", 1),
+    runner("rvm", "do", 0),
+    runner("rvm", "do", 1),
+    // JavaScript.
+    runner("npx", "", 0),
+    runner("bunx", "", 0),
+    runner("npm", "exec", 0),
+    runner("npm", "x", 0),
+    runner("pnpm", "exec", 0),
+    runner("pnpm", "dlx", 0),
+    runner("pnpx", "", 0),
+    runner("yarn", "exec", 0),
+    runner("yarn", "run", 0),
+    runner("yarn", "dlx", 0),
+    runner("bun", "x", 0),
+    runner("bun", "run", 0),
+    runner("corepack", "", 0),
+    runner("volta", "run", 0),
+    runner("fnm", "exec", 0),
+    runner("nvm", "exec", 0),
+    runner("nvm", "exec", 1),
+    runner("nodenv", "exec", 0),
+    runner("cross-env", "", 0),
+    runner("cross-env-shell", "", 0),
+    runner("env-cmd", "", 0),
+    runner("dotenvx", "run", 0),
+    runner("lerna", "exec", 0),
+    // Other languages.
+    runner("rustup", "run", 1),
+    runner("opam", "exec", 0),
+    runner("dune", "exec", 0),
+    runner("stack", "exec", 0),
+    runner("cabal", "exec", 0),
+    runner("mix", "cmd", 0),
+    runner("swiftly", "run", 0),
+    runner("jenv", "exec", 0),
+    runner("dlv", "exec", 0),
+    // Versions and environments.
+    runner("asdf", "exec", 0),
+    runner("mise", "exec", 0),
+    runner("mise", "x", 0),
+    runner("direnv", "exec", 1),
+    runner("devbox", "run", 0),
+    runner("devenv", "shell", 0),
+    runner("flox", "activate", 0),
+    runner("nix", "run", 0),
+    runner("nix", "run", 1),
+    runner("guix", "shell", 0),
+    runner("toolbox", "run", 0),
+    runner("snap", "run", 0),
+    // Secrets in the environment of a command.
+    runner("op", "run", 0),
+    runner("doppler", "run", 0),
+    runner("infisical", "run", 0),
+    runner("teller", "run", 0),
+    runner("chamber", "exec", 1),
+    runner("aws-vault", "exec", 1),
+    runner("envchain", "", 1),
+    runner("envdir", "", 1),
+    // Namespaces, users, limits.
+    runner("ip", "netns exec", 1),
+    runner("ip", "netns exec", 0),
+    runner("ip", "vrf exec", 1),
+    runner("flatpak-spawn", "", 0),
+    runner("schroot", "", 0),
+    runner("fakechroot", "", 0),
+    runner("pseudo", "", 0),
+    runner("machinectl", "shell", 0),
+    runner("machinectl", "shell", 1),
+    runner("lxc-attach", "", 0),
+    runner("aa-exec", "", 0),
+    runner("runcon", "", 0),
+    runner("runcon", "", 1),
+    runner("run0", "", 0),
+    runner("please", "", 0),
+    runner("gksudo", "", 0),
+    runner("kdesudo", "", 0),
+    runner("gksu", "", 0),
+    runner("softlimit", "", 0),
+    runner("chpst", "", 0),
+    runner("s6-setuidgid", "", 1),
+    runner("setlock", "", 1),
+    runner("pgrphack", "", 0),
+    runner("cpulimit", "", 0),
+    runner("trickle", "", 0),
+    runner("tsocks", "", 0),
+    runner("torify", "", 0),
+    // Tracing, debugging, emulating.
+    runner("catchsegv", "", 0),
+    runner("qemu-x86_64", "", 0),
+    runner("qemu-aarch64", "", 0),
+    runner("qemu-arm", "", 0),
+    runner("box64", "", 0),
+    runner("arch", "", 0),
+    runner("coverage", "run", 0),
+    // Terminals, sessions, repetition.
+    runner("dbus-launch", "", 0),
+    runner("gpg-agent", "", 0),
+    runner("dtach", "", 1),
+    runner("abduco", "", 1),
+    runner("zellij", "run", 0),
+    runner("winpty", "", 0),
+    runner("daemonize", "", 0),
+    runner("watchexec", "", 0),
+    runner("nodemon", "", 0),
+    runner("sem", "", 0),
+    runner("concurrently", "", 0),
+    runner("pee", "", 0),
+    runner("ifne", "", 0),
+    runner("gtimeout", "", 1),
+    runner("genv", "", 0),
+    runner("gnice", "", 0),
+    runner("gnohup", "", 0),
+    runner("gstdbuf", "", 0),
+    runner("gxargs", "", 0),
+    runner("gtime", "", 0),
+];
+
+/// Options behind which all words are the command.
+pub const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
+    ("nix", &["-c", "--command"]),
+    ("guix", &["--"]),
+    ("schroot", &["--"]),
+    ("distrobox", &["--", "-e", "--exec"]),
+    ("distrobox-enter", &["--", "-e", "--exec"]),
+    ("start-stop-daemon", &["-x", "--exec", "-a", "--startas"]),
+    ("schedtool", &["-e"]),
+    ("gdb", &["--args", "-args"]),
+    ("flox", &["--"]),
+    ("mise", &["--", "-c", "--command"]),
+    ("devenv", &["--"]),
+    ("capsh", &["--user", "--shell"]),
+];
+
+/// Programs whose options take several words, so that any word may be the command.
+pub const ANYWHERE: &[&str] = &["bwrap", "systemd-nspawn", "nsjail"];
+
+/// Options whose value a shell reads.
+pub const TEXT_OPTIONS: &[(&str, &[&str])] = &[
+    ("nix-shell", &["--run", "--command"]),
+    ("npx", &["-c", "--call"]),
+    ("npm", &["-c", "--call"]),
+    ("pnpm", &["-c"]),
+    ("bunx", &["-c"]),
+    ("nodemon", &["-x", "--exec"]),
+    ("cargo", &["-s", "--shell", "-x", "--exec"]),
+    ("hyperfine", &["-p", "--prepare", "-s", "--setup", "-c", "--cleanup", "--conclude"]),
+    ("tar", &["-I", "--use-compress-program", "--to-command", "-F", "--info-script", "--new-volume-script", "--rsh-command"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    ("capsh", &["-c"]),
+    ("flox", &["-c", "--command"]),
+    ("distrobox-enter", &["-c"]),
+    ("perf", &["--pre", "--post"]),
+];
+
+/// Programs whose words behind their options are a text that a shell reads.
+pub const TEXT_OPERANDS: &[&str] =
+    &["watch", "parallel", "sem", "hyperfine", "entr", "tmux", "watchexec", "concurrently", "pee", "nodemon", "cross-env-shell"];
+
+/// A line for each entry of the tables, with this command behind it.
+#[cfg(test)]
+pub fn lines(command: &str) -> Vec<String> {
+    let runners = RUNNERS.iter().map(|one| format!("{} {} {}{command}", one.program, one.verbs, "word ".repeat(one.operands)));
+    let options = COMMAND_OPTIONS
+        .iter()
+        .flat_map(|(program, options)| options.iter().map(move |option| format!("{program} word {option} {command}")));
+    let texts = TEXT_OPTIONS
+        .iter()
+        .flat_map(|(program, options)| options.iter().map(move |option| format!("{program} word {option} '{command}'")));
+    let operands = TEXT_OPERANDS.iter().filter(|program| **program != "tmux").map(|program| format!("{program} '{command}'"));
+    let anywhere = ANYWHERE.iter().map(|program| format!("{program} --bind a b {command}"));
+    runners.chain(options).chain(texts).chain(operands).chain(anywhere).collect()
+}
