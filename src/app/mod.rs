@@ -82,6 +82,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
         crate::sys::process::supervise_main();
     }
     crash::redact_panics();
+    crate::sys::memory::hide_from_others();
     crate::sys::memory::share_heaps();
     version::set(commit);
     crash::log_contained();

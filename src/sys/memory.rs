@@ -13,6 +13,22 @@ pub fn share_heaps() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_heaps() {}
 
+/// Keeps other processes of the same user from reading the memory of this one, where keys are, and from writing it to a file when it
+/// crashes. What it starts is as usual again. A process that is traced already stays as it is: its tracer reads it anyway.
+#[cfg(target_os = "linux")]
+pub fn hide_from_others() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let traced = status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|pid| pid.trim() != "0");
+    if !traced {
+        // Where it is refused there is nothing else to try.
+        let _ = nix::sys::prctl::set_dumpable(false);
+    }
+}
+
+/// Other systems have no such switch.
+#[cfg(not(target_os = "linux"))]
+pub fn hide_from_others() {}
+
 /// Gives back to the system what was freed: the allocator keeps it for later, and a process that waits for its person has no use for it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call trims the heap")]
@@ -70,6 +86,17 @@ mod tests {
                     7f0000200000-7f0000300000 r-xp 00000000 00:00 0 \n";
         assert_eq!(super::code(maps, "/opt/my aye").collect::<Vec<_>>(), [(0x55d0_c080_0000, 0x55d0_c1d0_0000)]);
         assert_eq!(super::code(maps, "/opt/aye").count(), 0);
+    }
+
+    #[test]
+    fn the_memory_of_this_process_is_hidden_unless_it_is_traced() {
+        use nix::sys::prctl;
+        let before = prctl::get_dumpable().unwrap();
+        super::hide_from_others();
+        let after = prctl::get_dumpable().unwrap();
+        prctl::set_dumpable(before).unwrap();
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        assert_eq!(after, before && !status.contains("TracerPid:\t0"));
     }
 
     #[test]
