@@ -2,6 +2,7 @@
 
 use crate::protocol::HunkChoice;
 use crate::tools::tool::Settings;
+use crate::tools::write::line_breaks::{Breaks, only_cr, shown_lines};
 use crate::tools::write::replacement::{ending_near, endings, relined, with_lf};
 use similar::{DiffOp, DiffTag};
 use std::ops::Range;
@@ -141,7 +142,8 @@ impl<'a> Side<'a> {
         let plain = lines(&plain_text);
         let mut at = 0;
         let mut starts: Vec<usize> = vec![0];
-        starts.extend(text.split_inclusive('\n').map(|line| {
+        let breaks = if only_cr(text) { Breaks::Cr } else { Breaks::Lf };
+        starts.extend(breaks.lines(text).into_iter().map(|line| {
             at += line.len();
             at
         }));
@@ -149,7 +151,7 @@ impl<'a> Side<'a> {
             return Some(Self { text, starts });
         }
         // What is hidden stands on one line, however many it has.
-        let lf = with_lf(text);
+        let lf = shown_lines(text);
         let mut within = Vec::new();
         for range in settings.redactor.hidden(&lf) {
             let first = lf[..range.start].matches('\n').count();
@@ -215,6 +217,12 @@ pub(in crate::tools) fn with_choices<E>(
                 let mut written = restored(&with_lf(written))?;
                 if cut.old.end < old.count() && !written.is_empty() && !written.ends_with('\n') {
                     written.push('\n');
+                }
+                // No LF is near, so that all of its lines end as the file's do.
+                if only_cr(old_text) {
+                    text.push_str(&written.replace('\n', "\r"));
+                    at = cut.old.end;
+                    continue;
                 }
                 let near = if endings(old_text).is_some() {
                     ending_near(old_text, old.starts[cut.old.start])

@@ -5,7 +5,7 @@ mod long_lines;
 
 use super::tool::Settings;
 use super::write::document::Document;
-use super::write::replacement::with_lf;
+use super::write::line_breaks::shown_lines;
 use crate::ports::Stood;
 use cuts::Cut;
 use long_lines::shortened;
@@ -18,9 +18,9 @@ const DIFF_LIMIT: Duration = Duration::from_millis(500);
 /// Lines around what changes.
 const AROUND: usize = 3;
 
-/// A text as a diff has it: with LF endings, and hidden as a whole, so that no line of a key is shown alone.
+/// A text as a diff has it: with LF endings, also where its lines end in a lone CR only, and hidden as a whole, so that no line of a key is shown alone.
 pub(in crate::tools) fn plain(text: &str, settings: &Settings) -> String {
-    settings.redactor.hide(&with_lf(text)).into_owned()
+    settings.redactor.hide(&shown_lines(text)).into_owned()
 }
 
 /// The same of a content; nothing where it is no text.

@@ -11,6 +11,7 @@ pub(in crate::tools) mod edit_file;
 mod editor;
 pub(in crate::tools) mod file_change;
 mod large;
+pub(in crate::tools) mod line_breaks;
 pub(in crate::tools) mod matching;
 mod misfit;
 pub(in crate::tools) mod move_path;

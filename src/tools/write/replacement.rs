@@ -56,7 +56,7 @@ pub(in crate::tools) fn line_of(text: &str, at: usize) -> usize {
 pub(in crate::tools) fn endings(text: &str) -> Option<&'static str> {
     let (all, crlf) = (text.matches('\n').count(), text.matches("\r\n").count());
     match (all, crlf) {
-        (0, _) => None,
+        (0, _) => text.contains('\r').then_some("CR"),
         (_, 0) => Some("LF"),
         (all, crlf) if all == crlf => Some("CRLF"),
         _ => Some("mixed"),

@@ -1,9 +1,9 @@
 //! A text with hunks applied: what no hunk changes stays to the byte, what is new ends as the lines at its place.
 
 use super::choose::{Unclear, choose, span};
-use super::find::{Lines, Lost, Places, body};
-use super::parse::{Hunk, Kind};
-use crate::tools::write::replacement::ending_of;
+use super::find::{Lines, Lost, Places};
+use super::parse::{Hunk, Kind, Line};
+use crate::tools::write::line_breaks::{Breaks, has_lone_cr};
 use std::ops::Range;
 
 /// A text after its hunks, and how each of them was found.
@@ -24,8 +24,34 @@ pub enum Misfit {
 const MOST_PLACES: usize = 2_000_000;
 
 /// `text` after `hunks`. A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none.
+///
+/// A lone CR ends a line where the hunks fit that way, and is a character of its line where they fit only so.
 pub fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
-    let lines = Lines::of(text);
+    if !has_lone_cr(text) {
+        return apply_by(Breaks::Lf, text, hunks, hidden);
+    }
+    let parted: Vec<Hunk> = hunks.iter().map(at_cr).collect();
+    apply_by(Breaks::Cr, text, &parted, hidden).or_else(|misfit| match apply_by(Breaks::Lf, text, hunks, hidden) {
+        Ok(applied) => Ok(applied),
+        // That a place is unclear says more than that there is none.
+        Err(other @ Misfit::Unclear(_)) if matches!(misfit, Misfit::Lost { .. }) => Err(other),
+        Err(_) => Err(misfit),
+    })
+}
+
+/// The hunk with the lines to be found parted at a lone CR within them, as the lines of the file are.
+fn at_cr(hunk: &Hunk) -> Hunk {
+    let parted = |line: &Line| -> Vec<Line> {
+        if line.kind == Kind::Added || !line.text.contains('\r') {
+            return vec![line.clone()];
+        }
+        line.text.split('\r').map(|text| Line { text: text.to_owned(), ..line.clone() }).collect()
+    };
+    Hunk { lines: hunk.lines.iter().flat_map(parted).collect(), ..hunk.clone() }
+}
+
+fn apply_by(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
+    let lines = Lines::of(text, breaks);
     let offsets = offsets(&lines);
     let refused = |start: usize, length: usize| {
         let (at, end) = (offsets[start], offsets[start + length]);
@@ -43,7 +69,8 @@ pub fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Appl
         room = rest;
         places.push(found);
     }
-    let whole: Vec<&str> = text.split_inclusive('\n').collect();
+    let whole: Vec<(&str, &'static str)> =
+        breaks.lines(text).into_iter().map(|line| (breaks.body(line), breaks.ending(line))).collect();
     let same = |one: &[usize], other: &[usize]| {
         one == other || joined(&whole, hunks, &places, one) == joined(&whole, hunks, &places, other)
     };
@@ -61,6 +88,9 @@ fn offsets(lines: &Lines<'_>) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
+/// A line and what ends it.
+type Ended<'a> = (&'a str, &'static str);
+
 /// Lines that go, and what comes for them.
 struct Block<'a> {
     at: usize,
@@ -68,28 +98,35 @@ struct Block<'a> {
     added: Vec<&'a str>,
 }
 
-fn joined(whole: &[&str], hunks: &[Hunk], places: &[Places], starts: &[usize]) -> String {
+fn joined(whole: &[Ended<'_>], hunks: &[Hunk], places: &[Places], starts: &[usize]) -> String {
     let mut blocks: Vec<Block<'_>> =
         hunks.iter().zip(places).zip(starts).flat_map(|((hunk, places), start)| blocks(hunk, places, *start)).collect();
     blocks.sort_by_key(|block| (block.at, block.removed));
-    let mut result: Vec<(&str, &str)> = Vec::with_capacity(whole.len());
+    let mut result: Vec<Ended<'_>> = Vec::with_capacity(whole.len());
     let mut done = 0;
     for block in &blocks {
-        result.extend(whole[done..block.at].iter().map(|line| (body(line), ending(line))));
+        result.extend_from_slice(&whole[done..block.at]);
         // The last line may have none; those above it then say what is usual.
-        let before = whole[..block.at].iter().rev().take(2).map(|line| ending(line)).find(|ending| !ending.is_empty());
-        let after = || whole.get(block.at).map(|line| ending(line)).filter(|ending| !ending.is_empty());
+        let before = whole[..block.at].iter().rev().take(2).map(|line| line.1).find(|ending| !ending.is_empty());
+        let after = || whole.get(block.at).map(|line| line.1).filter(|ending| !ending.is_empty());
         let mut near = before.or_else(after).unwrap_or("\n");
         for (index, line) in block.added.iter().enumerate() {
-            let replaced = whole[block.at..block.at + block.removed].get(index).map(|line| ending(line));
+            let replaced = whole[block.at..block.at + block.removed].get(index).map(|line| line.1);
             near = replaced.filter(|ending| !ending.is_empty()).unwrap_or(near);
             result.push((line, near));
         }
         done = block.at + block.removed;
     }
-    result.extend(whole[done..].iter().map(|line| (body(line), ending(line))));
+    result.extend_from_slice(&whole[done..]);
     close(&mut result, whole, hunks, (places, starts), &blocks);
-    result.into_iter().flat_map(|(body, ending)| [body, ending]).collect()
+    let mut text = String::new();
+    for (body, ending) in result {
+        // An empty line after a lone CR would become a part of that line's ending.
+        let merges = body.is_empty() && ending == "\n" && text.ends_with('\r');
+        text.push_str(body);
+        text.push_str(if merges { "\r\n" } else { ending });
+    }
+    text
 }
 
 fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
@@ -130,8 +167,8 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
 }
 
 /// Ends every line but the last, and the last one as it was or as the patch says.
-fn close(result: &mut [(&str, &'_ str)], whole: &[&str], hunks: &[Hunk], at: (&[Places], &[usize]), blocks: &[Block<'_>]) {
-    let was_open = whole.last().is_some_and(|line| ending(line).is_empty());
+fn close(result: &mut [Ended<'_>], whole: &[Ended<'_>], hunks: &[Hunk], at: (&[Places], &[usize]), blocks: &[Block<'_>]) {
+    let was_open = whole.last().is_some_and(|line| line.1.is_empty());
     let touched = blocks.iter().any(|block| block.at + block.removed == whole.len() && !block.added.is_empty());
     let last_hunk =
         hunks.iter().zip(at.0).zip(at.1).find(|((hunk, places), start)| span(hunk, places, **start, false).end == whole.len());
@@ -150,7 +187,7 @@ fn close(result: &mut [(&str, &'_ str)], whole: &[&str], hunks: &[Hunk], at: (&[
             continue;
         }
         // Nothing but its end can be what changes of a line that is replaced by itself.
-        let same_line = was_open && whole.last().is_some_and(|line| line == body);
+        let same_line = was_open && whole.last().is_some_and(|line| line.0 == *body);
         let ends = says.unwrap_or(!was_open || same_line);
         *ending = match (ends, ending.is_empty()) {
             (true, true) => near,
@@ -158,8 +195,4 @@ fn close(result: &mut [(&str, &'_ str)], whole: &[&str], hunks: &[Hunk], at: (&[
             (false, _) => "",
         };
     }
-}
-
-fn ending(line: &str) -> &'static str {
-    ending_of(line).unwrap_or_default()
 }

@@ -7,6 +7,7 @@ use super::parse::{Hunk, Section};
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
 use crate::tools::tool::invalid;
+use crate::tools::write::line_breaks::{Breaks, has_lone_cr};
 use crate::tools::write::replacement::with_lf;
 use std::fmt::Write as _;
 
@@ -24,7 +25,7 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
     let at = |hunk: usize| format!("line {} of the patch", hunks[hunk].line);
     let message = match misfit {
         Misfit::Lost { hunk, why: Lost::Nowhere } => {
-            let closest = closest(&redactor.redact(&with_lf(text)).text, &hunks[*hunk]);
+            let closest = closest(&redactor.redact(&as_compared(text)).text, &hunks[*hunk]);
             format!("{}: the lines of this hunk that stay or go are not in `{path}`; nothing was changed. {closest}", at(*hunk))
         }
         Misfit::Lost { hunk, why: Lost::OnlyBefore { header, starts } } => format!(
@@ -52,6 +53,14 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
         ),
     };
     invalid(message)
+}
+
+/// The text with an LF at the end of every line that the hunks were compared with.
+fn as_compared(text: &str) -> String {
+    if has_lone_cr(text) {
+        return Breaks::Cr.lines(text).into_iter().flat_map(|line| [Breaks::Cr.body(line), "\n"]).collect();
+    }
+    with_lf(text)
 }
 
 /// Counted from 1.

@@ -1,6 +1,7 @@
 //! Where the lines of a hunk stand in a file: as exactly as they can be found there.
 
 use super::parse::{Hunk, Kind};
+use crate::tools::write::line_breaks::Breaks;
 use crate::tools::write::matching::typed;
 use crate::tools::write::sequence::occurrences;
 use std::borrow::Cow;
@@ -67,8 +68,8 @@ pub enum Lost {
 }
 
 impl<'a> Lines<'a> {
-    pub fn of(text: &'a str) -> Self {
-        let bodies: Vec<&str> = text.split_inclusive('\n').map(body).collect();
+    pub fn of(text: &'a str, breaks: Breaks) -> Self {
+        let bodies: Vec<&str> = breaks.lines(text).into_iter().map(|line| breaks.body(line)).collect();
         Self { bodies, levels: Default::default(), block_ends: OnceCell::new() }
     }
 
@@ -253,11 +254,6 @@ fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
         attempts.push((1, true));
     }
     attempts
-}
-
-/// A line without its ending.
-pub fn body(line: &str) -> &str {
-    line.strip_suffix('\n').map_or(line, |body| body.strip_suffix('\r').unwrap_or(body))
 }
 
 impl Level {

@@ -1,5 +1,7 @@
 //! The text of a patch as sections and hunks; what models put around or leave out is taken where only one thing can be meant.
 
+use crate::tools::write::line_breaks::only_cr;
+
 /// What is done to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
@@ -98,7 +100,9 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn new(patch: &'a str) -> Self {
         let patch = patch.strip_prefix('\u{FEFF}').unwrap_or(patch);
-        let mut lines: Vec<&str> = patch.split('\n').collect();
+        // A patch for a file whose lines end in a lone CR may be written in the same way.
+        let newline = if only_cr(patch) { '\r' } else { '\n' };
+        let mut lines: Vec<&str> = patch.split(newline).collect();
         let ended = lines.last().is_some_and(|last| last.trim().is_empty());
         if lines.last().is_some_and(|last| last.is_empty()) {
             lines.pop();

@@ -1,6 +1,7 @@
 use super::apply::{Misfit, apply};
 use super::choose::Unclear;
 use super::parse::{Hunk, Kind, What, parse};
+use crate::tools::write::line_breaks::Breaks;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
@@ -204,4 +205,86 @@ fn a_line_is_in_the_block_of_its_header_as_its_indentation_says() {
     assert_eq!(apply(text, &hunks(patch), &[]).unwrap().text, text.replace("    x", "z"));
     let patch = "*** Begin Patch\n*** Update File: f\n@@ b:\n   y\n     x\n-  x\n+z\n*** End Patch\n";
     assert!(apply(text, &hunks(patch), &[]).unwrap().text.contains("    x\nz\n}"));
+}
+
+/// A text whose lines end in one of these endings, each line by itself; the last may have none.
+fn with_endings(endings: &'static [&'static str]) -> impl Strategy<Value = Vec<(String, &'static str)>> {
+    let line = prop::sample::select(&["a", "b", " a", "", "}", "fn f() {", "\tx", "ü"][..]);
+    let ended = (line.prop_map(str::to_owned), prop::sample::select(endings));
+    (prop::collection::vec(ended, 1..12), any::<bool>()).prop_map(|(mut lines, ended)| {
+        if let Some(last) = lines.last_mut().filter(|last| !ended && !last.0.is_empty()) {
+            last.1 = "";
+        }
+        lines
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_file_keeps_its_endings_where_some_of_them_are_a_lone_cr(
+        lines in prop_oneof![with_endings(&["\r"]), with_endings(&["\r", "\n"]), with_endings(&["\r", "\r\n", "\n"])],
+        at in any::<prop::sample::Index>(),
+        cut in 0usize..3,
+        put in prop::collection::vec("[xyz]{1,3}", 0..3),
+    ) {
+        // A line that is empty and ends in LF would make a CRLF of the CR before it.
+        prop_assume!(lines.windows(2).all(|pair| !(pair[0].1 == "\r" && pair[1] == (String::new(), "\n"))));
+        let joined = |lines: &[(String, &str)]| lines.iter().flat_map(|(body, ending)| [body.as_str(), ending]).collect::<String>();
+        let at = at.index(lines.len());
+        let end = (at + cut).min(lines.len());
+        prop_assume!(end > at || !put.is_empty());
+        let (old, new) = (&lines[at..end], &put);
+        let mut patch = "*** Begin Patch\n*** Update File: f\n@@\n".to_owned();
+        let mut push = |sign: char, line: &str| patch.extend([sign.to_string(), line.to_owned(), "\n".to_owned()]);
+        lines[..at].iter().for_each(|line| push(' ', &line.0));
+        old.iter().for_each(|line| push('-', &line.0));
+        new.iter().for_each(|line| push('+', line));
+        lines[end..].iter().for_each(|line| push(' ', &line.0));
+        patch.push_str("*** End Patch\n");
+        let text = joined(&lines);
+        let applied = apply(&text, &hunks(&patch), &[]).unwrap_or_else(|misfit| panic!("{misfit:?}\n{text:?}\n{patch}"));
+        // Lines before and after the change stay to the byte; a last line without an ending may be followed by a new one.
+        let head = joined(&lines[..at]);
+        prop_assert!(applied.text.starts_with(&head), "{:?} {:?}\n{}", text, applied.text, patch);
+        if end < lines.len() {
+            prop_assert!(applied.text.ends_with(&joined(&lines[end..])), "{:?} {:?}\n{}", text, applied.text, patch);
+        }
+        // What is new ends as lines of the file do.
+        let own = |ending: &str| lines.iter().any(|line| line.1 == ending);
+        let breaks = Breaks::Cr;
+        for line in breaks.lines(&applied.text) {
+            let ending = breaks.ending(line);
+            let joins = ending == "\r\n" && own("\r") && own("\n");
+            prop_assert!(ending.is_empty() || own(ending) || joins || lines.iter().all(|line| line.1.is_empty()), "{:?} {:?}", text, applied.text);
+        }
+        let bodies: Vec<&str> = breaks.lines(&applied.text).into_iter().map(|line| breaks.body(line)).collect();
+        let wanted: Vec<&str> = lines[..at].iter().map(|line| line.0.as_str()).chain(put.iter().map(String::as_str))
+            .chain(lines[end..].iter().map(|line| line.0.as_str())).collect();
+        prop_assert_eq!(bodies, wanted);
+    }
+}
+
+#[test]
+fn lines_that_end_in_a_lone_cr_are_found_one_by_one() {
+    let update = |body: &str| hunks(&format!("*** Begin Patch\n*** Update File: f\n@@\n{body}*** End Patch\n"));
+    for (text, body, after) in [
+        ("one\rtwo\rthree\r", " one\n-two\n+2\n", "one\r2\rthree\r"),
+        ("one\rtwo", "-two\n+2\n+3\n", "one\r2\r3"),
+        ("one\rtwo\r", "+three\n*** End of File\n", "one\rtwo\rthree\r"),
+        ("one\r\ntwo\rthree\n", " two\n-three\n+3\n", "one\r\ntwo\r3\n"),
+        // A CR within a line of the patch is one of the file.
+        ("one\rtwo\rthree\r", "-one\rtwo\n+1\n", "1\rthree\r"),
+        // In a line of a file with LF endings, it is a character.
+        ("10 %\r20 %\nb\nb\n", " 10 %\r20 %\n-b\n+c\n", "10 %\r20 %\nc\nb\n"),
+        ("a\rb\nb\n", "-b\n+c\n", "a\rb\nc\n"),
+    ] {
+        let applied = apply(text, &update(body), &[]).unwrap_or_else(|misfit| panic!("{misfit:?}: {text:?} {body:?}"));
+        assert_eq!(applied.text, after, "{text:?} {body:?}");
+    }
+    let misfit = apply("one\rtwo\rone\r", &update("-one\n+1\n"), &[]).unwrap_err();
+    assert_eq!(misfit, Misfit::Unclear(Unclear::Several { hunk: 0, starts: vec![0, 2] }));
+    let patch = "*** Begin Patch\r*** Update File: f\r@@\r-two\r+2\r*** End Patch\r";
+    assert_eq!(apply("one\rtwo\r", &hunks(patch), &[]).unwrap().text, "one\r2\r");
 }

@@ -1,0 +1,87 @@
+//! Where the lines of a text end: at LF and CRLF, and in a file that uses it at a lone CR.
+
+use super::replacement::{ending_of, with_lf};
+
+/// What counts as the end of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) enum Breaks {
+    /// LF and CRLF. A lone CR is a character of its line.
+    Lf,
+    /// LF, CRLF and a lone CR.
+    Cr,
+}
+
+impl Breaks {
+    /// The lines of a text, each with its ending.
+    pub(in crate::tools) fn lines(self, text: &str) -> Vec<&str> {
+        if self == Self::Lf || !text.contains('\r') {
+            return text.split_inclusive('\n').collect();
+        }
+        let bytes = text.as_bytes();
+        let (mut lines, mut start) = (Vec::new(), 0);
+        for at in memchr::memchr2_iter(b'\r', b'\n', bytes) {
+            if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') {
+                continue;
+            }
+            lines.push(&text[start..=at]);
+            start = at + 1;
+        }
+        if start < text.len() {
+            lines.push(&text[start..]);
+        }
+        lines
+    }
+
+    /// What ends a line; empty for a last line that has no ending.
+    pub(in crate::tools) fn ending(self, line: &str) -> &'static str {
+        match ending_of(line) {
+            Some(ending) => ending,
+            None if self == Self::Cr && line.ends_with('\r') => "\r",
+            None => "",
+        }
+    }
+
+    /// A line without its ending.
+    pub(in crate::tools) fn body(self, line: &str) -> &str {
+        &line[..line.len() - self.ending(line).len()]
+    }
+}
+
+/// Whether a CR without an LF after it is in the text.
+pub(in crate::tools) fn has_lone_cr(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
+}
+
+/// Whether the lines of the text can only end in a lone CR: it has no LF.
+pub(in crate::tools) fn only_cr(text: &str) -> bool {
+    text.contains('\r') && !text.contains('\n')
+}
+
+/// The text as its lines are shown: each ends in LF. A lone CR beside an LF is a character of its line.
+pub(in crate::tools) fn shown_lines(text: &str) -> String {
+    if only_cr(text) { text.replace('\r', "\n") } else { with_lf(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn lines_with_their_endings_are_the_text(text in "[ab\r\n]{0,12}") {
+            for breaks in [Breaks::Lf, Breaks::Cr] {
+                let lines = breaks.lines(&text);
+                prop_assert_eq!(lines.concat(), text.clone());
+                let count = lines.len();
+                for (index, line) in lines.into_iter().enumerate() {
+                    let (body, ending) = (breaks.body(line), breaks.ending(line));
+                    prop_assert_eq!(format!("{body}{ending}"), line);
+                    prop_assert!(!body.contains('\n') && (breaks == Breaks::Lf || !body.contains('\r')), "{:?}", line);
+                    prop_assert!(!ending.is_empty() || index + 1 == count);
+                }
+            }
+        }
+    }
+}
