@@ -195,6 +195,7 @@ impl Tree {
                 output: tokio::sync::mpsc::channel(16).0,
                 kill: tokio_util::sync::CancellationToken::new(),
                 background: tokio_util::sync::CancellationToken::new(),
+                most_bytes: usize::MAX,
             };
             self.router.run(plan, permit, context).await
         });
@@ -267,6 +268,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,
+        grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),

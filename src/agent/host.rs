@@ -9,6 +9,7 @@ mod follow;
 mod guides;
 mod mentions;
 mod models;
+pub(super) mod patience;
 mod previews;
 mod rewind;
 mod room;
@@ -412,7 +413,7 @@ impl Host {
             Effect::Amend { index, plan, amendment } => self.amend(index, plan, amendment),
             Effect::Preview { index, plan, permit, ticket } => self.preview(index, plan, permit, ticket),
             Effect::StopPreview { ticket } => self.previews.stop(ticket),
-            Effect::Run { index, plan, permit } => self.run(index, plan, permit),
+            Effect::Run { index, plan, permit, most_bytes } => self.run(index, plan, permit, most_bytes),
             Effect::Background { tool_call_id } => self.background(tool_call_id.as_ref()),
             Effect::StopCommand { id } => self.router.stop_command(&id),
             Effect::KillTools => self.kill_tools(),

@@ -46,9 +46,10 @@ pub const IMAGES_LEFT_AT_ONCE: usize = 10;
 pub const MAX_IMAGES_BYTES: u64 = 24 << 20;
 /// How long planning a call, or a call that only reads, may take, in seconds.
 pub const READ_SECONDS: u64 = 30;
-/// How long a call that changes files may take before it is told to stop, in seconds. Its end is waited for: half of it
-/// would be worse than late.
-pub const CHANGE_SECONDS: u64 = 600;
+/// How long a call that changes files may take before it is told to stop, in seconds.
+pub const CHANGE_SECONDS: u64 = 30;
+/// The same where a directory is copied, moved or deleted with all that is in it.
+pub const TREE_SECONDS: u64 = 600;
 /// How long a call that changes things may take to end once it was killed, in milliseconds. Commands are dead long before; what
 /// is not ended then is given up, and its outcome is unknown.
 pub const KILL_GRACE_MS: u64 = 5_000;

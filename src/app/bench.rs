@@ -7,6 +7,7 @@ use super::servers::Servers;
 use super::session;
 use super::standing::Standing;
 use super::trouble::Trouble;
+use crate::agent::{plan_in_time, run_in_time};
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, Question, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
@@ -15,6 +16,11 @@ use crate::store::{LoggedDecision, Store};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Router};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a read that is done waits for its decision to be in the log.
+const LOG_WAIT: Duration = Duration::from_secs(5);
 
 /// Whether what is called could start a program, which has to be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +61,7 @@ impl Ground {
 /// The tools under their policy.
 pub struct Bench {
     pub policy: Enforcer,
-    pub router: Router,
+    pub router: Arc<Router>,
     log: Log,
 }
 
@@ -76,7 +82,7 @@ pub enum Judged {
 impl Bench {
     pub fn new(ground: Ground, servers: Option<&Servers>) -> Self {
         let Ground { place, policy, standing } = ground;
-        let router = session::router(&place, &policy, standing.holding(&policy), servers);
+        let router = Arc::new(session::router(&place, &policy, standing.holding(&policy), servers));
         // Those of sessions wait for them; what else a dead process began is finished now.
         router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
         let log =
@@ -86,7 +92,7 @@ impl Bench {
 
     /// Whether the tool of this name may be used at all.
     pub fn offers(&self, name: &str) -> Result<(), ToolError> {
-        let known = tools::name_of(name).or_else(|| self.router.full_name(name)).unwrap_or(name);
+        let known = self.router.full_name(name).or_else(|| tools::name_of(name)).unwrap_or(name);
         self.policy.offers(known).map_err(|denial| denied(&denial))
     }
 
@@ -98,7 +104,7 @@ impl Bench {
         if let Err(error) = self.offers(&call.tool_name) {
             return Err(refused(error));
         }
-        let plan = match self.router.plan(call).await {
+        let plan = match self.plan(call).await {
             Ok(plan) => plan,
             Err(error) => return Err(refused(error)),
         };
@@ -132,10 +138,25 @@ impl Bench {
         }
     }
 
-    /// `by` is who said yes; none where a rule did.
+    /// Plans a call in the time that a session gives it.
+    pub async fn plan(&self, call: ToolCall) -> Result<Plan, ToolError> {
+        plan_in_time(self.router.clone(), call).await
+    }
+
+    /// Runs a call in the time that a session gives it. `by` is who approved it; none where a rule did.
     pub async fn run(&self, plan: Plan, permit: Permit, by: Option<&str>, context: RunContext) -> ToolResult {
-        self.keep(&plan, "allow", by.unwrap_or(permit.rule()), "").await;
-        self.router.run(plan, permit, context).await
+        let reads = !plan.changes;
+        let kept = self.keep(&plan, "allow", by.unwrap_or(permit.rule()), "");
+        if !reads {
+            kept.await;
+            return run_in_time(self.router.clone(), plan, permit, context).await;
+        }
+        // The log is written meanwhile: what only reads waits for no other process that has the store.
+        let result = run_in_time(self.router.clone(), plan, permit, context).await;
+        if tokio::time::timeout(LOG_WAIT, kept).await.is_err() {
+            super::warn("the store is busy: the decision is written to the log once it is free");
+        }
+        result
     }
 
     /// A log that cannot be written is said and stops nothing: the person asked for the call, not for the log. Where there is no

@@ -399,7 +399,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         })
     };
     let (web, addresses, places, entries) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
-    let (offers, seen) = (policy.clone(), policy.clone());
+    let (offers, seen, grants) = (policy.clone(), policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -430,6 +430,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         named: policy.named_commands().cloned().collect(),
         custom: place.tools.custom.clone(),
         remote: None,
+        grants: Arc::new(move |capability| grants.grants(capability)),
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,
         editor: None,

@@ -97,6 +97,18 @@ pub struct RunContext {
     pub kill: CancellationToken,
     /// Fires when the person wants a running command to go on in the background: it comes to a result at once, and runs on.
     pub background: CancellationToken,
+    /// Bytes of output that the conversation has room for; a tool tells no more, and says how to go on.
+    pub most_bytes: usize,
+}
+
+/// Bytes of a call's room in the conversation that are for notes about its output, at most.
+const NOTE_BYTES: usize = 1024;
+
+impl RunContext {
+    /// Bytes of output that a call may tell beside the notes about it.
+    pub fn room(&self) -> usize {
+        self.most_bytes - NOTE_BYTES.min(self.most_bytes / 4)
+    }
 }
 
 /// Plans that are asked about, by their questions, and what they found at the places that they would change.

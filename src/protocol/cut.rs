@@ -7,13 +7,28 @@ const HEAD_PERCENT: usize = 80;
 
 /// At most about `most_bytes` of a text: its start, its end, and between them how much is left out.
 pub fn truncated(text: &str, most_bytes: usize) -> Cow<'_, str> {
+    truncated_with_gap(text, most_bytes).0
+}
+
+/// The same, and how many bytes are left out, where some are.
+pub fn truncated_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
     if text.len() <= most_bytes {
-        return Cow::Borrowed(text);
+        return (Cow::Borrowed(text), None);
     }
+    let (start, end) = middle(text, most_bytes);
+    let missing = (end - start) as u64;
+    (Cow::Owned(format!("{}{}{}", &text[..start], gap(missing), &text[end..])), Some(missing))
+}
+
+/// The part of a longer text that is left out so that about `most_bytes` stay.
+pub(super) fn middle(text: &str, most_bytes: usize) -> (usize, usize) {
     let head = most_bytes / 100 * HEAD_PERCENT + most_bytes % 100 * HEAD_PERCENT / 100;
-    let start = cut_before(text, head);
-    let end = cut_after(text, text.len() - (most_bytes - head));
-    Cow::Owned(format!("{}\n[... truncated {} bytes ...]\n{}", &text[..start], end - start, &text[end..]))
+    (cut_before(text, head), cut_after(text, text.len() - (most_bytes - head)))
+}
+
+/// What stands for bytes that are left out.
+pub(super) fn gap(bytes: u64) -> String {
+    format!("\n[... truncated {bytes} bytes ...]\n")
 }
 
 /// `812 bytes`, `10.0 KB`, `2.3 MB`, `1.5 GB`: units of 1024, as people write them into settings.

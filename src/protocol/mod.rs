@@ -17,6 +17,7 @@ pub mod failure;
 pub mod grant;
 pub mod id;
 pub mod layer;
+pub mod left_out;
 mod look_up;
 pub mod message;
 pub mod mode;
@@ -41,12 +42,13 @@ pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
 pub use command::{Command, ExportForm, KeyText, Resolution};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
-pub use cut::{counted, cut_after, cut_before, size, truncated};
+pub use cut::{counted, cut_after, cut_before, size, truncated, truncated_with_gap};
 pub use event::{APPROVED_BY_YOU, Event, EventKind, HistorySum};
 pub use failure::{Failure, FailureKind};
 pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;
+pub use left_out::{Items, LeftOut, Run, Within};
 pub use look_up::{
     Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, ListedSession, ListedState, LookKind, LookLine, LookUp,
     LookedUp, SessionLook,

@@ -1,9 +1,9 @@
 //! Tools: what is offered, what a call would do, what it did.
 
-use super::{CallId, Image, Outside, truncated};
+use super::left_out::{LeftOut, truncated_again};
+use super::{CallId, Image, Outside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What a model is told about a tool.
@@ -140,6 +140,9 @@ pub struct ToolResult {
     /// What a command changed in the workspace, for the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Proposal>>,
+    /// What the output leaves out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<Box<LeftOut>>,
 }
 
 impl ToolResult {
@@ -155,6 +158,7 @@ impl ToolResult {
             redactions: Vec::new(),
             denied: Vec::new(),
             changed: None,
+            left_out: None,
         }
     }
 
@@ -184,14 +188,22 @@ impl ToolResult {
             redactions: Vec::new(),
             denied: Vec::new(),
             changed: None,
+            left_out: None,
         }
     }
 
-    /// What the thread has of it: at most about `most_bytes` of output, its start and its end, and between them how much is left
-    /// out; and not what is for the person.
+    /// What the thread has of it: at most about `most_bytes` of output, and not what is for the user.
+    ///
+    /// Of a run of lines or matches it is the start, with the argument that continues it; of other outputs the start and the end,
+    /// and between them how many bytes are left out.
     pub fn fitted(mut self, most_bytes: usize) -> Self {
         self.changed = None;
-        if let Cow::Owned(cut) = truncated(&self.output_text, most_bytes) {
+        let LeftOut { gaps, run } = self.left_out.take().map(|left_out| *left_out).unwrap_or_default();
+        if let Some(cut) = run.and_then(|run| run.cut(&self.output_text, most_bytes)) {
+            self.output_text = cut;
+            return self;
+        }
+        if let Some(cut) = truncated_again(&self.output_text, most_bytes, &gaps) {
             let rest = match &self.artifact_uris[..] {
                 [] => "ask for less at a time".to_owned(),
                 uris => format!("read the rest of {} with ReadFile (`offset`, `limit`) or search it with Grep", uris.join(", ")),

@@ -93,7 +93,10 @@ pub(super) fn hide_in_result(redactor: &Redactor, mut result: ToolResult) -> Too
     if !hidden.found.is_empty() {
         let found = hidden.found.into_iter().map(|Found { kind, count }| Redaction { kind, count });
         result.redactions.extend(found);
-        result.output_text = hidden.text.into_owned();
+        let shown = hidden.text.into_owned();
+        let ranges = redactor.hidden(&result.output_text);
+        result.left_out = result.left_out.and_then(|left_out| left_out.after_hiding(&result.output_text, &shown, &ranges));
+        result.output_text = shown;
     }
     result.error = result.error.map(|error| hide_in_error(redactor, error));
     result.changed = result.changed.map(|changed| Box::new(hide_in_proposal(redactor, *changed)));

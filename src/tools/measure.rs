@@ -34,6 +34,7 @@ fn settings(workspace: &Path) -> Settings {
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,
+        grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         checkpoints: None,
         editor: None,
@@ -110,7 +111,8 @@ impl Bench {
         };
         let (output, _unwatched) = tokio::sync::mpsc::channel(1);
         let kill = CancellationToken::new();
-        let context = RunContext { tool_call_id: None, output, kill, background: CancellationToken::new() };
+        let context =
+            RunContext { tool_call_id: None, output, kill, background: CancellationToken::new(), most_bytes: usize::MAX };
         Ok(self.router.run(plan, permit, context).await)
     }
 }

@@ -76,7 +76,9 @@ pub(super) fn find<'a>(name: &str, settings: &'a Settings) -> Option<&'a dyn Any
 pub(super) fn resolve<'a>(name: &str, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
     let own = built_in(name).or_else(|| local(settings).find(|tool| tool.name().eq_ignore_ascii_case(name)));
     let remote = settings.remote.as_ref().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
-    remote.or(own).ok_or_else(|| unknown(name, offered(settings).map(AnyTool::offered_name)))
+    // What the policy does not grant is no way out.
+    let granted = |tool: &&dyn AnyTool| (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok();
+    remote.or(own).ok_or_else(|| unknown(name, offered(settings).filter(granted).map(AnyTool::offered_name)))
 }
 
 /// Nobody gives a name of these another meaning. `grep` is an alias with bounds of its own, so that case counts first.

@@ -20,6 +20,7 @@ use crate::protocol::{
     Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId,
     ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
+use crate::tools::custom::is_chain;
 use crate::tools::remote::RemoteTools;
 use crate::tools::shell::amended::offered as command_offered;
 use crate::tools::shell::checkpoint;
@@ -221,7 +222,8 @@ impl ToolRouter for Router {
             let redactor = Arc::clone(&settings.redactor);
             let proposal = plan.proposal;
             let settings = running(&plan.tool_name, &plan.call.tool_name, &settings);
-            let context = RunContext { tool_call_id: Some(id.clone()), ..context };
+            let context = RunContext { tool_call_id: Some(id.clone()), most_bytes: context.room(), ..context };
+            let settings = within(settings, &payload, context.most_bytes);
             let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
             let tracked = settings.changes.clone().filter(|_| !places.is_empty());
             let mut kept = None;
@@ -243,6 +245,7 @@ impl ToolRouter for Router {
                     changed: told.changed,
                     artifact_uris: uris(&told.artifacts),
                     images: told.images,
+                    left_out: told.left_out,
                     ..ToolResult::succeeded(id, plan.tool_name, told.text)
                 },
                 Err(failed) => ToolResult {
@@ -250,6 +253,7 @@ impl ToolRouter for Router {
                     artifact_uris: uris(&failed.artifacts),
                     denied: failed.denied,
                     changed: failed.changed,
+                    left_out: failed.left_out,
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
                 },
             };
@@ -328,6 +332,14 @@ impl ToolRouter for Router {
     fn end_commands(&self) -> BoxFuture<'_, ()> {
         self.settings.commands.end_all().boxed()
     }
+}
+
+/// The settings of a call whose output has no more room than this.
+fn within(settings: Arc<Settings>, payload: &Payload, most_bytes: usize) -> Arc<Settings> {
+    if settings.max_output_bytes <= most_bytes || is_chain(payload) {
+        return settings;
+    }
+    Arc::new(Settings { max_output_bytes: most_bytes, ..(*settings).clone() })
 }
 
 /// Asks for them where waiting for a disk harms nobody.

@@ -9,8 +9,8 @@ use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{
-    Action, Amendable, Amendment, Arguments, Artifact, ErrorCode, Image, Outside, PlaceChange, Proposal, SessionId, Target,
-    ToolError,
+    Action, Amendable, Amendment, Arguments, Artifact, ErrorCode, Image, LeftOut, Outside, PlaceChange, Proposal, SessionId,
+    Target, ToolError,
 };
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 pub(super) type MayTouch = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
+pub(super) type Grants = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
@@ -79,6 +80,8 @@ pub struct Settings {
     pub custom: Vec<Arc<CustomTool>>,
     /// Tools of MCP servers; none where no server is configured.
     pub remote: Option<Arc<RemoteTools>>,
+    /// Whether the policy grants a capability to any call.
+    pub grants: Grants,
     /// Whether a tool of this name may be used at all, or why not.
     pub may_use: MayUse,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
@@ -182,11 +185,13 @@ pub(super) struct Failed {
     pub changed: Option<Box<Proposal>>,
     /// What it printed, whole.
     pub artifacts: Vec<Artifact>,
+    /// What is left out of what it printed.
+    pub left_out: Option<Box<LeftOut>>,
 }
 
 impl From<ToolError> for Failed {
     fn from(error: ToolError) -> Self {
-        Self { error, printed: String::new(), denied: Vec::new(), changed: None, artifacts: Vec::new() }
+        Self { error, printed: String::new(), denied: Vec::new(), changed: None, artifacts: Vec::new(), left_out: None }
     }
 }
 
@@ -202,6 +207,16 @@ pub(super) struct Told {
     pub artifacts: Vec<Artifact>,
     /// For models that take them; each is one of what is kept.
     pub images: Vec<Image>,
+    /// What the text leaves out.
+    pub left_out: Option<Box<LeftOut>>,
+}
+
+impl Told {
+    /// The same with a note after it.
+    pub(super) fn and(mut self, note: &str) -> Self {
+        self.text.push_str(note);
+        self
+    }
 }
 
 impl From<String> for Told {

@@ -1,7 +1,7 @@
 //! Files that a prompt names, planned and read beside the host.
 
 use super::Host;
-use super::calls::{Patience, in_time, outcome};
+use super::patience::{Patience, in_time, outcome};
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::{Input, Resource};
 use crate::policy::Permit;
@@ -35,10 +35,13 @@ impl Host {
                 let (output, _) = mpsc::channel(CHANNEL_DEPTH);
                 let kill = killed.child_token();
                 let stop = kill.clone();
-                let context = RunContext { tool_call_id: None, output, kill, background: CancellationToken::new() };
+                // What there is too much of is cut once all of it is here.
+                let most_bytes = usize::MAX;
+                let background = CancellationToken::new();
+                let context = RunContext { tool_call_id: None, output, kill, background, most_bytes };
                 let work = tokio::spawn(async move { router.run(plan, permit, context).await });
                 let patience = Patience::Short;
-                async move { outcome(in_time(work, patience, &killed, &stop).await, id, name, patience) }
+                async move { outcome(in_time(work, patience, &killed, &stop).await, (id, name), patience, false) }
             });
             let (mut results, handed_over) = tokio::join!(join_all(results), handed_over);
             results.extend(handed_over);

@@ -46,7 +46,13 @@ impl Host {
         self.previews.tokens.insert(ticket, stopped.clone());
         self.previews.work.spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
-            let context = RunContext { tool_call_id: None, output, kill: stopped.clone(), background: CancellationToken::new() };
+            let context = RunContext {
+                tool_call_id: None,
+                output,
+                kill: stopped.clone(),
+                background: CancellationToken::new(),
+                most_bytes: usize::MAX,
+            };
             let work = tokio::spawn(async move { router.preview(plan, permit, context).await });
             // What one prints that nobody waits for any more would be taken for the output of another call.
             tokio::select! {

@@ -94,11 +94,11 @@ impl Host {
         let mut called_off = Vec::new();
         for effect in std::mem::take(&mut self.stalled) {
             match effect {
-                Effect::Run { index, plan, permit } => match why(&self.machine, &plan) {
+                Effect::Run { index, plan, permit, most_bytes } => match why(&self.machine, &plan) {
                     Some(error) => {
                         called_off.push((index, ToolResult::refused(plan.call.tool_call_id, plan.tool_name, error)));
                     }
-                    None => kept.push_back(Effect::Run { index, plan, permit }),
+                    None => kept.push_back(Effect::Run { index, plan, permit, most_bytes }),
                 },
                 other => kept.push_back(other),
             }

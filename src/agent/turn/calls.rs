@@ -198,7 +198,7 @@ impl Machine {
             let tool_call_id = calls[index].call.tool_call_id.clone();
             let summary = calls[index].edited(&plan).map(|edited| edited.summary);
             self.emit(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary });
-            self.out.push(Effect::Run { index, plan, permit });
+            self.out.push(Effect::Run { index, plan, permit, most_bytes: self.result_bytes(calls.len()) });
         }
     }
 

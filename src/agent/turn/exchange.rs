@@ -119,6 +119,8 @@ pub enum Effect {
         index: usize,
         plan: Plan,
         permit: Permit,
+        /// Bytes of output that the conversation has room for.
+        most_bytes: usize,
     },
     KillTools,
     /// A running command goes on in the background; without an id, the one that runs longest.

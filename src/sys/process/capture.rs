@@ -41,9 +41,14 @@ impl Captured {
 
     /// At most `budget` bytes of it as text, the middle replaced by a note when it was longer.
     pub fn text(&self, budget: usize) -> String {
+        self.text_with_gap(budget).0
+    }
+
+    /// The same, and how many bytes the note stands for, where there is one.
+    pub fn text_with_gap(&self, budget: usize) -> (String, Option<u64>) {
         let budget = budget.min(self.limit);
         if self.total <= budget as u64 {
-            return String::from_utf8_lossy(&self.head).into_owned();
+            return (String::from_utf8_lossy(&self.head).into_owned(), None);
         }
         let head = whole_start(&self.head[..head_share(budget).min(self.head.len())]);
         let tail = self.last(budget - head_share(budget));
@@ -51,7 +56,7 @@ impl Captured {
         let (head, tail) = (to_gap(head), from_gap(tail));
         let cut = self.total - head.len() as u64 - tail.len() as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        format!("{head}\n[... truncated {cut} bytes ...]\n{tail}")
+        (format!("{head}\n[... truncated {cut} bytes ...]\n{tail}"), Some(cut))
     }
 
     fn last(&self, count: usize) -> Vec<u8> {

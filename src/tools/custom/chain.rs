@@ -4,7 +4,7 @@
 use super::fill::{Piece, pieces, word_of};
 use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
 use crate::ports::RunContext;
-use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::tools::paths::Paths;
 use crate::tools::registry::{built_in, resolve};
 use crate::tools::shell::command_run::Work as CommandWork;
@@ -186,6 +186,11 @@ pub(super) fn draft(
     })
 }
 
+/// Whether this is the work of a chain, whose steps are given all of what the one before told.
+pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
+    payload.is::<Work>()
+}
+
 /// One after the other; the first that fails ends it.
 pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> Output {
     let Ok(work) = payload.downcast::<Work>() else {
@@ -199,11 +204,16 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
         }
         let tool = resolve(&name, &settings)?;
-        match tool.run(payload, running(&name, &called, &settings), context.clone()).await {
+        // Only what the last one tells is for the conversation.
+        let most_bytes = if at + 1 == count { context.most_bytes } else { usize::MAX };
+        let context = RunContext { most_bytes, ..context.clone() };
+        match tool.run(payload, running(&name, &called, &settings), context).await {
             Ok(told) => {
                 // The next step is given what the model would be: no secrets.
                 outputs.push(settings.redactor.redact(&told.text).text.into_owned());
                 whole.denied.extend(told.denied);
+                // How a step could be continued is no way to continue the chain.
+                whole.left_out = told.left_out.and_then(|left_out| LeftOut::of(left_out.gaps, None));
                 whole.changed = both(whole.changed, told.changed);
                 whole.artifacts.extend(told.artifacts);
                 whole.images.extend(told.images);

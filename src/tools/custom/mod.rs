@@ -9,6 +9,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+pub(in crate::tools) use chain::is_chain;
 pub use manifest::{CustomTool, ManifestError, Source};
 pub(in crate::tools) use print::Print;
 pub(in crate::tools) use schema::Schema;

@@ -5,14 +5,14 @@ use super::fill;
 use super::manifest::{Body, CustomTool, Program};
 use super::print::{Found, Print};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::sys::process::{End, Finished, Shell};
 use crate::tools::hints::{Hints, READS_BY_PROGRAM, RUNS};
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};
 use crate::tools::shell::run_command::directory;
 use crate::tools::shell::run_files::Pinned;
-use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, invalid};
+use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, Told, invalid};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -193,13 +193,15 @@ fn answer(name: &str, program: &Program) -> Answer {
     Arc::new(move |finished: &Finished, limit: usize| {
         let (stdout, stderr) = (&finished.stdout, &finished.stderr);
         let whole = || {
-            let out = stdout.text(limit);
-            let errors = stderr.text(limit / 2);
+            let (out, first) = stdout.text_with_gap(limit);
+            let (errors, second) = stderr.text_with_gap(limit / 2);
             let gap = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
-            if errors.is_empty() { out } else { format!("{out}{gap}--- stderr ---\n{errors}") }
+            let text = if errors.is_empty() { out } else { format!("{out}{gap}--- stderr ---\n{errors}") };
+            (text.trim_end_matches('\n').to_owned(), LeftOut::of(first.into_iter().chain(second).collect(), None))
         };
         let failed = |code: ErrorCode, message: String| {
-            Some(Err(Failed { printed: whole().trim_end_matches('\n').to_owned(), ..ToolError::new(code, message).into() }))
+            let (printed, left_out) = whole();
+            Some(Err(Failed { printed, left_out, ..ToolError::new(code, message).into() }))
         };
         match finished.end {
             End::Exited(0) if json => {
@@ -221,7 +223,10 @@ fn answer(name: &str, program: &Program) -> Answer {
                 }
                 Some(Ok(printed.trim_end().to_owned().into()))
             }
-            End::Exited(0) => Some(Ok(whole().trim_end_matches('\n').to_owned().into())),
+            End::Exited(0) => {
+                let (text, left_out) = whole();
+                Some(Ok(Told { text, left_out, ..Told::default() }))
+            }
             End::Exited(code) => {
                 failed(ErrorCode::ToolExecutionFailed, format!("{name} failed with exit code {code}; what it printed follows"))
             }

@@ -4,7 +4,7 @@ use super::http_request::{ANSWER_BYTES, failed};
 use super::readable::{Form, readable};
 use super::unpack::{Unpacked, unpack};
 use crate::policy::url::{Destination, parse};
-use crate::protocol::{ArtifactKind, size, truncated};
+use crate::protocol::{ArtifactKind, LeftOut, size, truncated_with_gap};
 use crate::sys::http::fetch::{Answer, FetchError};
 use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, way_to};
 use crate::tools::tool::{Failed, Settings, Told};
@@ -96,11 +96,13 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     let limit = settings.max_output_bytes;
     let new = new(ArtifactKind::ToolOutput, &format!("answer of {}", answer.url), content_type);
     let kept = keep_text(settings, new, &shown);
-    let mut text = truncated(&shown, limit).into_owned();
+    let (text, gap) = truncated_with_gap(&shown, limit);
+    let mut text = text.into_owned();
     if let Some(kept) = kept.as_ref().filter(|_| shown.len() > limit) {
         let _ = write!(text, "\n{}", way_to("the whole body", kept));
     }
-    Ok(Told { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), ..Told::default() })
+    let left_out = LeftOut::of(gap.into_iter().collect(), None);
+    Ok(Told { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), left_out, ..Told::default() })
 }
 
 fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> Told {

@@ -2,7 +2,6 @@
 
 mod alias;
 mod answer;
-mod charset;
 pub(in crate::tools) mod image;
 mod lines;
 mod notebook;
@@ -13,12 +12,13 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::locale;
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
+use crate::tools::charset::{self, HELD_BYTES, ReadAs, SNIFFED_BYTES};
 use crate::tools::in_editor;
 use crate::tools::output::image_type;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
 use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
 use crate::tools::write::document::Document;
-use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
 use futures_util::FutureExt as _;
 use lines::Range;
 use schemars::JsonSchema;
@@ -29,12 +29,8 @@ use std::sync::Arc;
 
 /// Most text one read gives.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// What tells how a file too large to be held is encoded.
-const SNIFFED_BYTES: u64 = 64 * 1024;
-/// Letters in a row that are in many texts by chance.
-const SHORT_RUN: usize = 4;
-/// More of a file is not held, whatever the policy allows.
-const HELD_BYTES: u64 = 64 * 1024 * 1024;
+/// Text that one read gives however little room there is, so that the next one goes on.
+const LEAST_BYTES: usize = 16;
 
 pub(in crate::tools) struct ReadFile;
 
@@ -71,13 +67,6 @@ struct Manner {
     last_line: &'static str,
     most_bytes: usize,
     read_as: ReadAs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReadAs {
-    Detected,
-    /// What is none has marks in the place of its errors.
-    Utf8,
 }
 
 impl Default for Manner {
@@ -140,6 +129,9 @@ impl Tool for ReadFile {
                 None => in_editor::unsaved(&work.target, &settings, &context).await,
                 Some(_) => None,
             };
+            let most = work.asked.manner.most_bytes.min(context.most_bytes).max(LEAST_BYTES);
+            let asked = Asked { manner: Manner { most_bytes: most, ..work.asked.manner }, ..work.asked };
+            let work = Work { asked, ..work };
             let read = move || match unsaved {
                 Some(document) => read_unsaved(&work, &document, &settings),
                 None => read(&work, &settings),
@@ -155,8 +147,6 @@ fn range(arguments: &Arguments) -> Result<Range, ToolError> {
     let Manner { first_line, last_line, .. } = arguments.manner;
     let zero = |name: &str| Err(invalid(format!("`{name}` is 0; lines and columns are counted from 1")));
     let first = match arguments.offset {
-        // Some count from 0 here; the first line is meant either way.
-        Some(0) if first_line == Manner::default().first_line => 1,
         Some(0) => return zero(first_line),
         first => first.unwrap_or(1),
     };
@@ -207,7 +197,7 @@ fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
     if whole && !as_it_is && is_notebook(target) {
         return read_notebook(work, &start, settings);
     }
-    read_text(work, start, Some(file), bytes, settings).map(Told::from)
+    read_text(work, start, Some(file), bytes, settings)
 }
 
 /// The text that the person's editor has and the disk does not.
@@ -221,7 +211,7 @@ fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result
         read_notebook(work, text, settings)?
     } else {
         let as_text = Work { encoding: Some(UTF_8), target: target.clone(), asked: work.asked, ..*work };
-        read_text(&as_text, text.to_vec(), None, text.len() as u64, settings)?.into()
+        read_text(&as_text, text.to_vec(), None, text.len() as u64, settings)?
     };
     Ok(Told { text: in_editor::noted(told.text, &target.given), ..told })
 }
@@ -246,21 +236,19 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, 
         Ok(text) => {
             let work_on_text = Work { encoding: Some(UTF_8), target: work.target.clone(), asked: work.asked, ..*work };
             let bytes = text.len() as u64;
-            read_text(&work_on_text, text.into_bytes(), None, bytes, settings).map(Told::from)
+            read_text(&work_on_text, text.into_bytes(), None, bytes, settings)
         }
         Err(reason) => {
             let text = read_text(work, json.to_vec(), None, json.len() as u64, settings)?;
-            let gap = if text.ends_with('\n') { "" } else { "\n" };
-            Ok(format!(
-                "{text}{gap}[its name says it is a notebook, but it cannot be read as one ({reason}); this is its own text]"
-            )
-            .into())
+            let gap = if text.text.ends_with('\n') { "" } else { "\n" };
+            let note = format!("[its name says it is a notebook, but it cannot be read as one ({reason}); this is its own text]");
+            Ok(text.and(&format!("{gap}{note}")))
         }
     }
 }
 
 /// `start` and what follows it in the file.
-fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<String, ToolError> {
+fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<Told, ToolError> {
     let Work { target, asked: Asked { range, manner }, .. } = work;
     // The sample of a large file may end within a character.
     let sample = if bytes > start.len() as u64 { crate::sys::process::whole_start(&start) } else { &start };
@@ -268,7 +256,7 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
         Some(encoding) => encoding,
         None => match charset::of(sample, locale::charset().as_deref(), manner.read_as) {
             Ok(encoding) => encoding,
-            Err(_) => return Ok(binary(&start, bytes)),
+            Err(_) => return Ok(binary(&start, bytes).into()),
         },
     };
     let redactor = &settings.redactor;
@@ -280,12 +268,12 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
         None => lines::take(start, encoding, *range, manner.most_bytes, redactor),
     };
     let mut taken = taken.map_err(|error| open_error(target, &error))?;
-    if changes_all || hides_by_encoding(&taken.text, encoding, settings) {
+    if changes_all || charset::hides(&taken.text, encoding, redactor) {
         let message = "read so it would show what is hidden from you; read it without `encoding`, or ask the person";
         return Err(invalid(format!("`{}`: {message}", target.given)));
     }
     if taken.in_key {
-        taken.text = redactor.hide_rest_of_key(&taken.text);
+        taken.hide(redactor.hide_rest_of_key(&taken.text));
     }
     answer::answer(&taken, work)
 }
@@ -307,26 +295,4 @@ fn binary(start: &[u8], bytes: u64) -> String {
         _ => "file FILE says more",
     };
     format!("{told}\n[{name}, {media_type}; with RunCommand: {next}]")
-}
-
-/// Whether the text in a wrong encoding has a secret that is none in these letters: two of its letters in one, or NULs between.
-fn hides_by_encoding(text: &str, encoding: &'static Encoding, settings: &Settings) -> bool {
-    let is_secret = |text: &str| settings.redactor.holds_secret(text);
-    if text.contains('\0') && is_secret(&text.replace('\0', "")) {
-        return true;
-    }
-    let to_bytes = if encoding == UTF_16LE { u16::to_le_bytes } else { u16::to_be_bytes };
-    if text.is_ascii() || encoding == UTF_8 {
-        return false;
-    }
-    if encoding != UTF_16LE && encoding != UTF_16BE {
-        // A letter of the secret's name, or its own first, may have become the second half of another.
-        let bytes = encoding.encode(text).0;
-        let (own, shown) = (String::from_utf8_lossy(&bytes), settings.redactor.hide(text));
-        let stands = |run: &str| run.len() > SHORT_RUN && shown.contains(&run[1..]);
-        let runs = |hidden: std::ops::Range<usize>| own[hidden].split(|letter: char| !letter.is_ascii_graphic()).any(stands);
-        return settings.redactor.hidden(&own).into_iter().any(runs);
-    }
-    let bytes: Vec<u8> = text.encode_utf16().flat_map(to_bytes).collect();
-    is_secret(&String::from_utf8_lossy(&bytes))
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-pub(super) const NAME: &str = "FindTools";
+pub const NAME: &str = "FindTools";
 /// Found at once.
 const MOST_FOUND: usize = 10;
 const QUERY_CHARS: usize = 500;

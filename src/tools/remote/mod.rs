@@ -10,6 +10,7 @@ mod server_tool;
 #[cfg(test)]
 mod tests;
 
+pub use find_tools::NAME as FIND_TOOLS;
 pub use found::Found;
 pub use pins::Pins;
 

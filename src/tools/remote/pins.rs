@@ -77,6 +77,11 @@ impl Pins {
         }
     }
 
+    /// Whether it is another tool than the one that was let through last.
+    pub fn is_changed(&self, tool: &RemoteTool) -> bool {
+        matches!(self.known(tool), Known::Changed(_))
+    }
+
     /// It is let through as it is now.
     pub(super) fn keep(&self, tool: &RemoteTool) -> Result<(), PrivateError> {
         let content = serde_json::to_vec(&Pin::of(tool)).map_err(|error| PrivateError::Io(error.into()))?;

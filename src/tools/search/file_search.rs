@@ -1,5 +1,6 @@
 //! One file searched: its lines that match, in order and within bounds, or how many there are.
 
+use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, opened};
 use super::gather::Part;
 use super::grep_answer::{Counted, FileHits, Hit, Hits, Line, MAX_COUNTED};
 use super::grep_arguments::{Mode, Request};
@@ -7,6 +8,8 @@ use super::secret_lines::{Keys, Shown, Sight};
 use crate::policy::redact::Redactor;
 use crate::protocol::{cut_after, cut_before};
 use crate::sys::path::open_file;
+use crate::tools::charset::SNIFFED_BYTES;
+use encoding_rs::Encoding;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 use std::fs::File;
@@ -26,8 +29,8 @@ const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
 const MAX_MULTILINE_BYTES: usize = 64 * 1024 * 1024;
 /// A larger file is read in pieces.
 const WHOLE_BYTES: u64 = 1024 * 1024;
-/// A file with a NUL byte in its first bytes is no text.
-const LOOKED_AT_BYTES: usize = 64 * 1024;
+/// A file with a NUL byte in its first bytes is not text, here as in ReadFile.
+const LOOKED_AT_BYTES: usize = 8 * 1024;
 
 /// What a file turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +72,7 @@ pub(super) struct FileSearch<'a> {
     buffer: Vec<u8>,
     hits: Part<'a, Hits>,
     counted: &'a Counted,
+    encodings: &'a Encodings,
 }
 
 /// What all threads of one search share.
@@ -77,11 +81,12 @@ pub(super) struct Common<'a> {
     pub redactor: &'a Redactor,
     pub kill: &'a CancellationToken,
     pub counted: &'a Counted,
+    pub encodings: &'a Encodings,
 }
 
 impl<'a> FileSearch<'a> {
     pub(super) fn new(common: &Common<'a>, hits: Part<'a, Hits>) -> Self {
-        let Common { request, redactor, kill, counted } = *common;
+        let Common { request, redactor, kill, counted, encodings } = *common;
         let searcher = |lines: bool| {
             SearcherBuilder::new()
                 .binary_detection(BinaryDetection::quit(0))
@@ -93,7 +98,17 @@ impl<'a> FileSearch<'a> {
                 .after_context(if lines { request.after } else { 0 })
                 .build()
         };
-        Self { request, redactor, kill, shows: searcher(true), counts: searcher(false), buffer: Vec::new(), hits, counted }
+        Self {
+            request,
+            redactor,
+            kill,
+            shows: searcher(true),
+            counts: searcher(false),
+            buffer: Vec::new(),
+            hits,
+            counted,
+            encodings,
+        }
     }
 
     pub(super) fn search(&mut self, path: &Path) -> Result<Content, Skip> {
@@ -107,7 +122,7 @@ impl<'a> FileSearch<'a> {
             return Err(Skip::Large);
         }
         if bytes > WHOLE_BYTES {
-            return self.in_pieces(path, file);
+            return self.in_pieces(path, file, bytes);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -115,7 +130,7 @@ impl<'a> FileSearch<'a> {
         let found = match read {
             // Another grew meanwhile.
             Ok(read) if read as u64 > WHOLE_BYTES => {
-                open_file(path).map_err(Skip::Io).and_then(|file| self.in_pieces(path, file))
+                open_file(path).map_err(Skip::Io).and_then(|file| self.in_pieces(path, file, WHOLE_BYTES + 1))
             }
             Ok(_) => self.whole(path, &buffer),
             Err(error) => Err(Skip::Io(error)),
@@ -124,60 +139,98 @@ impl<'a> FileSearch<'a> {
         found
     }
 
-    /// UTF-16 is searched as the UTF-8 that it stands for.
+    /// What is not UTF-8 is searched as the UTF-8 that it stands for.
     fn whole(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
-        if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
-            let text = encoding_rs::UTF_16LE.decode(bytes).0;
-            return self.plain(path, text.as_bytes());
+        if is_utf_16(bytes) {
+            return self.slice(path, bytes, self.encodings.of(bytes)).map(|()| Content::Text);
         }
-        self.plain(path, bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
-    }
-
-    fn plain(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
-        let (bytes, content) = match memchr::memchr(0, bytes) {
+        let (text, content) = match memchr::memchr(0, bytes) {
             None => (bytes, Content::Text),
             Some(at) if at < LOOKED_AT_BYTES => return Ok(Content::Binary),
             Some(at) => (&bytes[..at], Content::TextThenBinary),
         };
-        // As the searcher begins, and most files end: what it would set up for a file and look for in it is left out.
-        if !self.request.meaning.multiline && matches!(self.request.expression.find_candidate_line(bytes), Ok(None)) {
+        // Characters of ASCII are the same bytes in all encodings that a file without NUL bytes can have.
+        if self.request.is_ascii() && !self.may_match(text) {
             self.hits.own.add(path, FileHits::default());
             return Ok(content);
         }
-        let keys = Keys::of(bytes);
-        let numbers = keys.any();
-        self.run(path, keys, numbers, |searcher, expression, sink| searcher.search_slice(expression, bytes, sink))?;
+        let encoding = self.encodings.of(bytes);
+        self.slice(path, text, encoding)?;
         Ok(content)
     }
 
-    fn in_pieces(&mut self, path: &Path, file: File) -> Result<Content, Skip> {
-        let kill = self.kill;
+    fn slice(&mut self, path: &Path, bytes: &[u8], encoding: Option<&'static Encoding>) -> Result<(), Skip> {
+        let decoded = encoding.map(|encoding| encoding.decode_with_bom_removal(bytes).0);
+        let text = decoded.as_ref().map_or_else(|| bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes), |text| text.as_bytes());
+        if !self.may_match(text) {
+            self.hits.own.add(path, FileHits::default());
+            return Ok(());
+        }
+        let keys = Keys::of(text);
+        let numbers = keys.any();
+        self.run(path, keys, (numbers, encoding), |searcher, expression, sink| searcher.search_slice(expression, text, sink))?;
+        Ok(())
+    }
+
+    /// As the searcher begins, and most files end: what it would set up for a file and look for in it is left out.
+    fn may_match(&self, text: &[u8]) -> bool {
+        self.request.meaning.multiline || !matches!(self.request.expression.find_candidate_line(text), Ok(None))
+    }
+
+    fn in_pieces(&mut self, path: &Path, file: File, bytes: u64) -> Result<Content, Skip> {
         let mut start = Vec::new();
-        (&file).take(LOOKED_AT_BYTES as u64).read_to_end(&mut start).map_err(Skip::Io)?;
-        let wide = start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF");
-        if !wide && memchr::memchr(0, &start).is_some() {
+        (&file).take(SNIFFED_BYTES).read_to_end(&mut start).map_err(Skip::Io)?;
+        let wide = is_utf_16(&start);
+        if !wide && memchr::memchr(0, &start[..start.len().min(LOOKED_AT_BYTES)]).is_some() {
             return Ok(Content::Binary);
         }
-        let reader = Killed { inner: start.as_slice().chain(&file), kill };
-        // To number its lines takes longer than to search most files; they matter only in one that has a key.
-        let numbers = self.request.mode == Mode::Content;
-        let mut ended = self
-            .run(path, Keys::unknown(), numbers, |searcher, expression, sink| searcher.search_reader(expression, reader, sink))?;
-        if ended == Ended::AtKey {
-            let reader = Killed { inner: open_file(path).map_err(Skip::Io)?, kill };
-            ended = self.run(path, Keys::unknown(), true, |searcher, expression, sink| {
-                searcher.search_reader(expression, reader, sink)
-            })?;
+        // ReadFile decides about a file that it holds by all of it, and about a larger one by its start.
+        let held = bytes <= self.encodings.most_held;
+        let known = if wide || !held { self.encodings.of_start(&start) } else { None };
+        let mut ended = match known {
+            Some(_) => self.pieces(path, opened(path, known).map_err(Skip::Io)?, known, false)?,
+            None => self.pieces(path, Box::new(io::Cursor::new(start).chain(file)), None, held)?,
+        };
+        if ended == Ended::NotUtf8 {
+            let encoding = self.encodings.of_file(path).map_err(Skip::Io)?;
+            ended = self.pieces(path, opened(path, encoding).map_err(Skip::Io)?, encoding, false)?;
         }
         Ok(if ended == Ended::AtNul { Content::TextThenBinary } else { Content::Text })
     }
 
-    /// `numbers`: whether those of lines are needed even where none is shown.
+    /// `text` is the file as UTF-8. `watched`: whether its first byte that is not UTF-8 ends the search.
+    fn pieces(
+        &mut self,
+        path: &Path,
+        text: Box<dyn Read>,
+        encoding: Option<&'static Encoding>,
+        watched: bool,
+    ) -> Result<Ended, Skip> {
+        let kill = self.kill;
+        let reader = |text: Box<dyn Read>| -> Killed<'_, Box<dyn Read>> {
+            Killed { inner: if watched { Box::new(OnlyUtf8::new(text)) } else { text }, kill }
+        };
+        // To number its lines takes longer than to search most files; they matter only in one that has a key.
+        let numbers = self.request.mode == Mode::Content;
+        let first = reader(text);
+        let ended = self.run(path, Keys::unknown(encoding), (numbers, encoding), |searcher, expression, sink| {
+            searcher.search_reader(expression, first, sink)
+        })?;
+        if ended != Ended::AtKey {
+            return Ok(ended);
+        }
+        let second = reader(opened(path, encoding).map_err(Skip::Io)?);
+        self.run(path, Keys::unknown(encoding), (true, encoding), |searcher, expression, sink| {
+            searcher.search_reader(expression, second, sink)
+        })
+    }
+
+    /// `numbers`: whether those of lines are needed even where none is shown. `encoding`: what the text was decoded from.
     fn run(
         &mut self,
         path: &Path,
         keys: Keys,
-        numbers: bool,
+        (numbers, encoding): (bool, Option<&'static Encoding>),
         search: impl FnOnce(&mut Searcher, &grep_regex::RegexMatcher, &mut Collector<'_>) -> io::Result<()>,
     ) -> Result<Ended, Skip> {
         let room = if self.request.mode == Mode::Content { self.hits.own.room(path) } else { 0 };
@@ -188,7 +241,7 @@ impl<'a> FileSearch<'a> {
             mode: self.request.mode,
             room,
             kill: self.kill,
-            sight: Sight { redactor: self.redactor, expression },
+            sight: Sight { redactor: self.redactor, expression, encoding },
             keys,
             around: self.request.before as u64,
             before: Vec::new(),
@@ -201,6 +254,9 @@ impl<'a> FileSearch<'a> {
         };
         let searched = search(searcher, expression, &mut sink);
         let Collector { found, binary, told, keys, .. } = sink;
+        if searched.as_ref().is_err_and(is_not_utf8) {
+            return Ok(Ended::NotUtf8);
+        }
         if !(room > 0 || numbers) && keys.wait_for_numbers() {
             return Ok(Ended::AtKey);
         }
@@ -227,6 +283,8 @@ enum Ended {
     AtNul,
     /// Nothing of it counts: it has a private key, and its lines were not numbered.
     AtKey,
+    /// Nothing of it counts: it has to be decoded first.
+    NotUtf8,
 }
 
 /// Ends when the search is stopped.

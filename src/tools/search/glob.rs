@@ -2,6 +2,7 @@
 
 use super::gather::{First, Shared};
 use super::grep_arguments::limit;
+use super::page::{List, Page};
 use super::unread::Unread;
 use super::walk::{Depth, InOrder, Reach, below, glob, walk};
 use crate::ports::{BoxFuture, RunContext};
@@ -9,7 +10,7 @@ use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, identity};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
 use globset::{GlobSet, GlobSetBuilder};
 use ignore::DirEntry;
 use schemars::JsonSchema;
@@ -17,7 +18,6 @@ use serde::Deserialize;
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tokio_util::sync::CancellationToken;
 
 /// Most paths one search gives.
 const MAX_ENTRIES: u32 = 1_000;
@@ -45,6 +45,9 @@ pub(in crate::tools) struct Arguments {
     /// Most shown; 1,000 when absent.
     #[schemars(range(min = 1, max = 1000))]
     max_results: Option<u32>,
+    /// The first path shown, from 1.
+    #[schemars(range(min = 1, max = 10000))]
+    offset: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -65,7 +68,7 @@ pub(in crate::tools) struct Work {
     reach: Reach,
     directories: bool,
     sort: Sort,
-    limit: usize,
+    page: Page,
     pattern: String,
 }
 
@@ -111,7 +114,7 @@ impl Tool for Glob {
                 },
                 directories: arguments.directories.unwrap_or(false),
                 sort: arguments.sort.unwrap_or_default(),
-                limit: limit("maxResults", arguments.max_results, MAX_ENTRIES)?,
+                page: Page::new(arguments.offset, limit("maxResults", arguments.max_results, MAX_ENTRIES)?)?,
                 rest,
                 pattern: arguments.pattern,
             },
@@ -119,7 +122,7 @@ impl Tool for Glob {
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || Ok(search(&work, &settings, &context.kill)?))
+        blocking(move || Ok(search(&work, &settings, &context)?))
     }
 }
 
@@ -163,18 +166,18 @@ fn matcher(rest: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
 /// What the answer is sorted by.
 type Found = (Reverse<Option<SystemTime>>, InOrder, bool);
 
-fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, ToolError> {
     match work.base.place {
         Place::Directory => {}
-        Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given)),
+        Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given).into()),
         Place::File { .. } | Place::Special => {
             return Err(invalid(format!("`{}` is not a directory; start the pattern from one", work.base.given)));
         }
     }
     let unread = Unread::new();
-    let found = Shared::new(First::new(work.limit));
-    walk(&work.base, settings, work.reach, &unread, kill, || {
-        let mut part = found.part(First::new(work.limit));
+    let found = Shared::new(First::new(work.page.needed()));
+    walk(&work.base, settings, work.reach, &unread, &context.kill, || {
+        let mut part = found.part(First::new(work.page.needed()));
         move |entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
             if (work.directories || !is_directory) && work.matcher.is_match(below(entry.path(), &work.base.real)) {
@@ -186,26 +189,32 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     let seen = found.seen;
     // A link put in the place of a directory during the walk would have shown what is behind it.
     let mut without_links = WithoutLinks::default();
-    let there = found.into_sorted().into_iter().filter(|(_, path, _)| without_links.has(&path.0));
-    let line = |(_, path, is_directory): Found| shown(&path.0, settings) + if is_directory { "/" } else { "" };
-    let mut lines: Vec<String> = there.map(line).collect();
-    if lines.is_empty() && work.names_directory() {
-        return Ok(format!("`{}` is a directory; list it with ListDirectory, or search below it with `/**`", work.pattern));
+    let there = found.into_sorted().into_iter().skip(work.page.before()).filter(|(_, path, _)| without_links.has(&path.0));
+    let mut list = List::new(work.page, context.most_bytes);
+    for (_, path, is_directory) in there {
+        if !list.push(&(shown(&path.0, settings) + if is_directory { "/\n" } else { "\n" })) {
+            break;
+        }
     }
-    if lines.is_empty() {
-        let ignored = if work.reach.ignored { "" } else { " (ignored files are not searched)" };
-        let deeper = match work.reach.depth {
-            Depth::Levels(_) => "; `**/` before a name finds it in every directory below",
-            Depth::All => "",
-        };
-        return Ok(format!("no file matches `{}`{ignored}{deeper}{}", work.pattern, unread.note(settings)));
+    let what = if work.directories { "entries" } else { "files" };
+    if !list.is_empty() {
+        let more = if work.page.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
+        let told = list.told(seen, &format!("{seen} {what} shown"), &format!("use a narrower pattern{more}"));
+        return Ok(told.and(&unread.note(settings)));
     }
-    if seen > work.limit as u64 {
-        let what = if work.directories { "entries" } else { "files" };
-        let more = if work.limit < MAX_ENTRIES as usize { ", or raise `maxResults` (at most 1000)" } else { "" };
-        lines.push(format!("[{} of {seen} {what} shown; use a narrower pattern{more}]", work.limit));
+    if seen > 0 && work.page.before() as u64 >= seen {
+        return Err(work.page.past_the_end(seen, what));
     }
-    Ok(lines.join("\n") + &unread.note(settings))
+    if work.names_directory() {
+        let message = format!("`{}` is a directory; list it with ListDirectory, or search below it with `/**`", work.pattern);
+        return Ok(message.into());
+    }
+    let ignored = if work.reach.ignored { "" } else { " (ignored files are not searched)" };
+    let deeper = match work.reach.depth {
+        Depth::Levels(_) => "; `**/` before a name finds it in every directory below",
+        Depth::All => "",
+    };
+    Ok(format!("no file matches `{}`{ignored}{deeper}{}", work.pattern, unread.note(settings)).into())
 }
 
 fn add(found: &mut First<Found>, entry: &DirEntry, is_directory: bool, sort: Sort) {

@@ -1,5 +1,6 @@
 //! Grep: the lines that match an expression, in a file or a tree.
 
+use super::encoded::Encodings;
 use super::file_search::{Common, Content, FileSearch, Skip};
 use super::gather::Shared;
 use super::grep_answer::{Counted, Hits, answer};
@@ -10,10 +11,9 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
 use ignore::DirEntry;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 pub(in crate::tools) use super::grep_arguments::Arguments;
 
@@ -57,15 +57,17 @@ impl Tool for Grep {
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || Ok(search(&work, &settings, &context.kill)?))
+        blocking(move || Ok(search(&work, &settings, &context)?))
     }
 }
 
-fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, ToolError> {
     let Work { target, request } = work;
+    let (kill, most_bytes) = (&context.kill, context.most_bytes);
     let hits = Shared::new(Hits::new(request));
     let counted = Counted::default();
-    let common = Common { request, redactor: &settings.redactor, kill, counted: &counted };
+    let encodings = Encodings::new(settings);
+    let common = Common { request, redactor: &settings.redactor, kill, counted: &counted, encodings: &encodings };
     let searcher = || FileSearch::new(&common, hits.part(Hits::new(request)));
     let unread = Unread::new();
     match target.place {
@@ -84,9 +86,9 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
                 }
                 Content::TextThenBinary => {
                     let note = format!("\n[not searched after the first NUL byte: a binary file; {how}]");
-                    Ok(told(hits, work, settings) + &note)
+                    Ok(told(hits, work, settings, most_bytes)?.and(&note))
                 }
-                Content::Text => Ok(told(hits, work, settings)),
+                Content::Text => told(hits, work, settings, most_bytes),
             };
         }
         Place::Directory => {
@@ -111,7 +113,7 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
             })?;
         }
     }
-    Ok(told(hits.into_inner(), work, settings) + &unread.note(settings))
+    Ok(told(hits.into_inner(), work, settings, most_bytes)?.and(&unread.note(settings)))
 }
 
 fn unsearched(skip: &Skip, target: &Target) -> ToolError {
@@ -125,13 +127,17 @@ fn unsearched(skip: &Skip, target: &Target) -> ToolError {
     }
 }
 
-fn told(hits: Hits, work: &Work, settings: &Settings) -> String {
-    let Work { target, request } = work;
+fn told(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) -> Result<Told, ToolError> {
     let searched = hits.searched;
-    let text = answer(hits, request, settings);
-    if !text.is_empty() {
-        return text;
-    }
+    Ok(match answer(hits, &work.request, settings, most_bytes)? {
+        Some(told) => told,
+        None => nothing(work, searched).into(),
+    })
+}
+
+/// What is said where nothing was found.
+fn nothing(work: &Work, searched: u64) -> String {
+    let Work { target, request } = work;
     let within = if request.mode == Mode::FilesWithoutMatch { "every file has a line that matches" } else { "no line matches" };
     let nothing = format!("{within} `{}` in `{}`", request.pattern, target.given);
     match target.place {

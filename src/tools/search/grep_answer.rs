@@ -2,9 +2,11 @@
 
 use super::gather::Merge;
 use super::grep_arguments::{MAX_RESULTS, Mode, Request};
+use super::page::List;
 use super::walk::InOrder;
+use crate::protocol::ToolError;
 use crate::tools::paths::shown;
-use crate::tools::tool::Settings;
+use crate::tools::tool::{Settings, Told};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
@@ -84,7 +86,7 @@ pub(super) struct Hits {
 
 impl Hits {
     pub(super) fn new(request: &Request) -> Self {
-        let (mode, limit) = (request.mode, request.limit);
+        let (mode, limit) = (request.mode, request.page.needed());
         Self { kept: BinaryHeap::new(), mode, limit, taken: 0, matches: 0, files: 0, searched: 0 }
     }
 
@@ -155,50 +157,67 @@ fn counted(matches: u64) -> String {
     if matches > MAX_COUNTED { format!("more than {MAX_COUNTED}") } else { matches.to_string() }
 }
 
-/// All of it as text; empty where nothing was found.
-pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings) -> String {
-    let (matches, files, limit) = (hits.matches, hits.files, request.limit as u64);
-    let narrow = if limit < u64::from(MAX_RESULTS) {
-        format!("narrow `pattern`, `path` or `glob`, or raise `maxResults` (at most {MAX_RESULTS})")
+/// What was found, as much of it as has room; nothing where nothing was found.
+pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings, most_bytes: usize) -> Result<Option<Told>, ToolError> {
+    let (matches, files, page) = (hits.matches, hits.files, request.page);
+    let narrow = if page.limit < MAX_RESULTS as usize {
+        format!("narrow `pattern`, `path` or `glob`, raise `maxResults` (at most {MAX_RESULTS})")
     } else {
         "narrow `pattern`, `path` or `glob`".to_owned()
     };
-    let note = match request.mode {
-        Mode::Content if matches > limit => format!("[{limit} of {} matches shown; {narrow}]", counted(matches)),
-        Mode::Count if files > limit && matches > MAX_COUNTED => {
-            format!("[{limit} of more files shown, {} matches in all; {narrow}]", counted(matches))
-        }
-        Mode::Count if files > limit => format!("[{limit} of {files} files shown, {matches} matches in all; {narrow}]"),
-        Mode::Files | Mode::FilesWithoutMatch if files > limit => format!("[{limit} of {files} files shown; {narrow}]"),
-        Mode::Content | Mode::Count | Mode::Files | Mode::FilesWithoutMatch => String::new(),
+    let (total, of) = match request.mode {
+        Mode::Content => (matches, format!("{} matches shown", counted(matches))),
+        Mode::Count if matches > MAX_COUNTED => (files, format!("more files shown, {} matches in all", counted(matches))),
+        Mode::Count => (files, format!("{files} files shown, {matches} matches in all")),
+        Mode::Files | Mode::FilesWithoutMatch => (files, format!("{files} files shown")),
     };
-    let mut text = String::new();
+    if total == 0 {
+        return Ok(None);
+    }
+    let mut list = List::new(page, most_bytes);
+    let mut before = page.before();
     let around = request.before + request.after > 0;
-    for (index, file) in hits.into_shown().into_iter().enumerate() {
+    'files: for file in hits.into_shown() {
         let name = shown(&file.path, settings);
+        if request.mode != Mode::Content {
+            if before > 0 {
+                before -= 1;
+                continue;
+            }
+            let item =
+                if request.mode == Mode::Count { format!("{name}:{}\n", counted(file.matches)) } else { format!("{name}\n") };
+            if !list.push(&item) {
+                break;
+            }
+            continue;
+        }
         let mut last = None;
         for hit in &file.hits {
+            if before > 0 {
+                before -= 1;
+                continue;
+            }
             let first = hit.lines.first().map_or(0, |line| line.number);
             let follows = last.is_some_and(|last| first <= last + 1);
-            if around && !follows && (index > 0 || last.is_some()) {
-                text.push_str("--\n");
+            let mut item = String::new();
+            if around && !follows && !list.is_empty() {
+                item.push_str("--\n");
             }
-            for Line { number, mark, text: line } in &hit.lines {
+            for Line { number, mark, text } in &hit.lines {
                 let _ = if request.numbers {
-                    writeln!(text, "{name}{mark}{number}{mark}{line}")
+                    writeln!(item, "{name}{mark}{number}{mark}{text}")
                 } else {
-                    writeln!(text, "{name}{mark}{line}")
+                    writeln!(item, "{name}{mark}{text}")
                 };
                 last = Some(*number);
             }
+            if !list.push(&item) {
+                break 'files;
+            }
         }
-        let _ = match request.mode {
-            Mode::Content => Ok(()),
-            Mode::Files | Mode::FilesWithoutMatch => writeln!(text, "{name}"),
-            Mode::Count => writeln!(text, "{name}:{}", counted(file.matches)),
-        };
     }
-    text.push_str(&note);
-    text.truncate(text.trim_end_matches('\n').len());
-    text
+    if list.is_empty() {
+        return Err(page.past_the_end(total, if request.mode == Mode::Content { "matches" } else { "files" }));
+    }
+    Ok(Some(list.told(total, &of, &narrow)))
 }

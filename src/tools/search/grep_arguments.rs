@@ -1,5 +1,6 @@
 //! What a search in texts is asked for, by each of its names.
 
+use super::page::Page;
 use super::pattern::{Meaning, expression};
 use super::which::Which;
 use crate::protocol::ToolError;
@@ -73,6 +74,9 @@ pub(in crate::tools) struct Arguments {
     /// Most shown; 200 when absent.
     #[schemars(range(min = 1, max = 200))]
     pub max_results: Option<u32>,
+    /// The first match or file shown, from 1.
+    #[schemars(range(min = 1, max = 10000))]
+    pub offset: Option<u64>,
 }
 
 /// `grep` as a small runner has it: fewer results unless it is told how many.
@@ -89,6 +93,9 @@ pub(in crate::tools) struct Grep {
     /// Most matches shown, at most 200; 100 when absent.
     #[schemars(range(min = 1, max = 200))]
     max_results: Option<u32>,
+    /// The first match or file shown, from 1.
+    #[schemars(range(min = 1, max = 10000))]
+    offset: Option<u64>,
     /// `pattern` is plain text.
     literal: Option<bool>,
     /// Only whole words.
@@ -131,6 +138,7 @@ impl From<Grep> for Arguments {
             after: grep.after,
             line_numbers: grep.line_numbers,
             max_results: Some(grep.max_results.unwrap_or(GREP_RESULTS)),
+            offset: grep.offset,
             ..Self::default()
         }
     }
@@ -148,8 +156,8 @@ pub(in crate::tools) struct Request {
     pub numbers: bool,
     pub hidden: bool,
     pub ignored: bool,
-    /// Most matches or files shown.
-    pub limit: usize,
+    /// Which matches or files are shown.
+    pub page: Page,
 }
 
 impl Request {
@@ -181,16 +189,27 @@ impl Request {
             numbers: arguments.line_numbers.unwrap_or(true),
             hidden: arguments.hidden.unwrap_or(true),
             ignored: arguments.no_ignore.unwrap_or(false),
-            limit: limit("maxResults", arguments.max_results, MAX_RESULTS)?,
+            page: Page::new(arguments.offset, limit("maxResults", arguments.max_results, MAX_RESULTS)?)?,
             pattern: arguments.pattern,
         })
     }
 }
 
-/// How many results are shown: no more than `most`, whoever asks for more.
+impl Request {
+    /// Whether only characters of ASCII can match, whatever stands around them.
+    pub(super) fn is_ascii(&self) -> bool {
+        let Meaning { literal, word, .. } = self.meaning;
+        let plain = |letter: u8| letter.is_ascii_alphanumeric() || b" _-\"'/:;,=<>@#%&!~`".contains(&letter);
+        self.pattern.is_ascii() && !word && (literal || self.pattern.bytes().all(plain))
+    }
+}
+
+/// How many results are shown, at most `most`.
 pub(super) fn limit(field: &str, asked: Option<u32>, most: u32) -> Result<usize, ToolError> {
     match asked {
-        Some(0) => Err(invalid(format!("`{field}` is 0; ask for 1 to {most}, or leave it out"))),
-        asked => Ok(asked.unwrap_or(most).min(most) as usize),
+        Some(asked) if asked == 0 || asked > most => {
+            Err(invalid(format!("`{field}` is {asked}; ask for 1 to {most}, or leave it out")))
+        }
+        asked => Ok(asked.unwrap_or(most) as usize),
     }
 }

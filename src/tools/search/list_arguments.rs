@@ -1,6 +1,7 @@
 //! What a listing is asked for, by each of its names.
 
 use super::grep_arguments::limit;
+use super::page::Page;
 use super::walk::{Depth, Reach};
 use super::which::Which;
 use crate::protocol::ToolError;
@@ -34,6 +35,9 @@ pub(in crate::tools) struct Arguments {
     /// Most shown; 1,000 when absent.
     #[schemars(range(min = 1, max = 1000))]
     pub max_results: Option<u32>,
+    /// The first entry shown, from 1.
+    #[schemars(range(min = 1, max = 10000))]
+    pub offset: Option<u64>,
 }
 
 /// `list_files` as a small runner has it: fewer entries, and hidden ones only on request.
@@ -48,6 +52,9 @@ pub(in crate::tools) struct ListFiles {
     /// Most entries shown, at most 1,000; 200 when absent.
     #[schemars(range(min = 1, max = 1000))]
     max_results: Option<u32>,
+    /// The first entry shown, from 1.
+    #[schemars(range(min = 1, max = 10000))]
+    offset: Option<u64>,
     /// Only entries whose name or path matches, for example `*.py` or `**/*.ts`.
     pattern: Option<Vec<String>>,
     /// How many levels down.
@@ -72,6 +79,7 @@ impl From<ListFiles> for Arguments {
             no_ignore: None,
             details: list.details,
             max_results: Some(list.max_results.unwrap_or(FILES_ENTRIES)),
+            offset: list.offset,
         }
     }
 }
@@ -95,7 +103,7 @@ pub(in crate::tools) struct Request {
     pub hidden: bool,
     pub which: Which,
     pub details: bool,
-    pub limit: usize,
+    pub page: Page,
 }
 
 impl Request {
@@ -115,7 +123,7 @@ impl Request {
             hidden,
             which: Which::new(globs, &[])?,
             details: arguments.details.unwrap_or(false),
-            limit: limit("maxResults", arguments.max_results, MAX_ENTRIES)?,
+            page: Page::new(arguments.offset, limit("maxResults", arguments.max_results, MAX_ENTRIES)?)?,
         })
     }
 }

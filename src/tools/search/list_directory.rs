@@ -2,6 +2,7 @@
 
 use super::gather::{First, Shared};
 use super::list_arguments::{ListFiles, MAX_ENTRIES, Request};
+use super::page::List;
 use super::unread::Unread;
 use super::walk::{InOrder, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
@@ -9,7 +10,7 @@ use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, entries, read_link};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
 use std::fs::{FileType, Metadata};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -51,11 +52,11 @@ impl Tool for ListDirectory {
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || Ok(list(&work, &settings, &context.kill)?))
+        blocking(move || Ok(list(&work, &settings, &context)?))
     }
 }
 
-fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, ToolError> {
     match work.target.place {
         Place::Directory => {}
         Place::Missing => return Err(not_found(&work.target, settings)),
@@ -68,33 +69,39 @@ fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     let unread = Unread::new();
     let found = match request.tree {
         None => one(target, request, settings)?,
-        Some(reach) => all(target, request, reach, settings, &unread, kill)?,
+        Some(reach) => all(target, request, reach, settings, &unread, &context.kill)?,
     };
     let seen = found.seen;
     // A link put in the place of a directory during the walk would have shown what is behind it.
     let mut without_links = WithoutLinks::default();
-    let there = found.into_sorted().into_iter().filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
-    let mut lines: Vec<String> =
-        there.map(|(path, kind)| line(&path.0, below(&path.0, &target.real), kind, request.details)).collect();
-    if lines.is_empty() {
-        let nothing = match (request.which.is_all() && request.hidden, request.tree) {
-            (false, _) => "has no such entry",
-            (true, None) => "is empty",
-            (true, Some(_)) => "is empty but for what is ignored",
-        };
-        return Ok(format!("(`{}` {nothing}){}", shown(&target.real, settings), unread.note(settings)));
+    let there = found.into_sorted().into_iter().skip(request.page.before());
+    let there = there.filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
+    let mut list = List::new(request.page, context.most_bytes);
+    for (path, kind) in there {
+        if !list.push(&(line(&path.0, below(&path.0, &target.real), kind, request.details) + "\n")) {
+            break;
+        }
     }
-    if seen > request.limit as u64 {
-        let more = if request.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
-        lines.push(format!("[{} of {seen} entries shown; list a directory below{more}, or search with Glob]", request.limit));
+    if !list.is_empty() {
+        let more = if request.page.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
+        let advice = format!("list a directory below{more}, search with Glob");
+        return Ok(list.told(seen, &format!("{seen} entries shown"), &advice).and(&unread.note(settings)));
     }
-    Ok(lines.join("\n") + &unread.note(settings))
+    if seen > 0 && request.page.before() as u64 >= seen {
+        return Err(request.page.past_the_end(seen, "entries"));
+    }
+    let nothing = match (request.which.is_all() && request.hidden, request.tree) {
+        (false, _) => "has no such entry",
+        (true, None) => "is empty",
+        (true, Some(_)) => "is empty but for what is ignored",
+    };
+    Ok(format!("(`{}` {nothing}){}", shown(&target.real, settings), unread.note(settings)).into())
 }
 
 type Found = First<(InOrder, Kind)>;
 
 fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
-    let mut found = First::new(request.limit);
+    let mut found = First::new(request.page.needed());
     let failed = |error: std::io::Error| open_error(target, &error);
     let may_read = settings.may_read_in(&target.real);
     for entry in entries(&target.real).map_err(failed)? {
@@ -117,9 +124,9 @@ fn all(
     unread: &Unread,
     kill: &CancellationToken,
 ) -> Result<Found, ToolError> {
-    let found = Shared::new(First::new(request.limit));
+    let found = Shared::new(First::new(request.page.needed()));
     walk(target, settings, reach, unread, kill, || {
-        let mut part = found.part(First::new(request.limit));
+        let mut part = found.part(First::new(request.page.needed()));
         move |entry| {
             let path = entry.path();
             if request.which.is_all() || request.which.takes(below(path, &target.real)) {

@@ -1,15 +1,19 @@
 //! What of a line is shown. A search is only told of what it could see: else it would find out letter by letter what is hidden.
 
 use crate::policy::redact::Redactor;
+use crate::tools::charset::{Decoded, hides};
+use encoding_rs::Encoding;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use std::borrow::Cow;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// What stands for a line that is part of a private key: alone it looks like any other text.
 const OF_A_KEY: &str = "[a line of a private key]";
+/// What stands for a line whose bytes have a secret that its characters do not show as one.
+const HIDDEN_BY_ENCODING: &str = "[a line with something hidden from you]";
 /// What every block of a key begins with.
 const BEGIN: &[u8] = b"-----BEGIN ";
 /// A shorter line tells nothing of a key.
@@ -19,37 +23,41 @@ const MOST_OF_A_LINE: u64 = 1 << 16;
 
 /// Where the private keys of one file are, found when that matters.
 #[derive(Debug, Default)]
-pub(super) struct Keys(Option<Vec<RangeInclusive<u64>>>);
+pub(super) struct Keys {
+    lines: Option<Vec<RangeInclusive<u64>>>,
+    /// The encoding of the file, where it is not UTF-8.
+    encoding: Option<&'static Encoding>,
+}
 
 impl Keys {
     /// Of a text that is here as a whole.
     pub(super) fn of(text: &[u8]) -> Self {
         if memchr::memmem::find(text, BEGIN).is_none() {
-            return Self(Some(Vec::new()));
+            return Self { lines: Some(Vec::new()), encoding: None };
         }
-        Self(Some(Redactor::lines_of_keys(&String::from_utf8_lossy(text))))
+        Self { lines: Some(Redactor::lines_of_keys(&String::from_utf8_lossy(text))), encoding: None }
     }
 
     /// Of a file that is read in pieces: looked for once a line is found that could be of a key.
-    pub(super) fn unknown() -> Self {
-        Self(None)
+    pub(super) fn unknown(encoding: Option<&'static Encoding>) -> Self {
+        Self { lines: None, encoding }
     }
 
     /// Whether line numbers say more than the lines do.
     pub(super) fn any(&self) -> bool {
-        self.0.as_ref().is_none_or(|lines| !lines.is_empty())
+        self.lines.as_ref().is_none_or(|lines| !lines.is_empty())
     }
 
     /// Whether there are some, and only the number of a line tells whether it is of one.
     pub(super) fn wait_for_numbers(&self) -> bool {
-        self.0.as_ref().is_some_and(|lines| !lines.is_empty())
+        self.lines.as_ref().is_some_and(|lines| !lines.is_empty())
     }
 
     fn has(&mut self, path: &Path, number: u64, line: &str) -> bool {
-        let found = match &mut self.0 {
+        let found = match &mut self.lines {
             Some(found) => found,
             None if !could_be_of_a_key(line) => return false,
-            none => none.insert(looked_for(path)),
+            none => none.insert(looked_for(path, self.encoding)),
         };
         found.iter().any(|lines| lines.contains(&number))
     }
@@ -60,14 +68,21 @@ fn could_be_of_a_key(line: &str) -> bool {
     line.len() >= LEAST_OF_A_KEY && !line.contains(char::is_whitespace)
 }
 
-fn looked_for(path: &Path) -> Vec<RangeInclusive<u64>> {
+fn looked_for(path: &Path, encoding: Option<&'static Encoding>) -> Vec<RangeInclusive<u64>> {
     let Ok(file) = crate::sys::path::open_file(path) else { return Vec::new() };
-    let mut reader = BufReader::with_capacity(1 << 16, file);
+    match encoding {
+        None => keys_in(file),
+        Some(encoding) => keys_in(Decoded::new(file, encoding)),
+    }
+}
+
+fn keys_in(text: impl Read) -> Vec<RangeInclusive<u64>> {
+    let mut reader = BufReader::with_capacity(1 << 16, text);
     // Only lines that open or close a key count: all others may be as well empty.
     let (mut text, mut line) = (String::new(), Vec::new());
     loop {
         line.clear();
-        let read = std::io::Read::take(&mut reader, MOST_OF_A_LINE).read_until(b'\n', &mut line).unwrap_or(0);
+        let read = Read::take(&mut reader, MOST_OF_A_LINE).read_until(b'\n', &mut line).unwrap_or(0);
         if read == 0 {
             return Redactor::lines_of_keys(&text);
         }
@@ -84,6 +99,8 @@ fn looked_for(path: &Path) -> Vec<RangeInclusive<u64>> {
 pub(super) struct Sight<'a> {
     pub redactor: &'a Redactor,
     pub expression: &'a RegexMatcher,
+    /// The encoding of the file, where it is not UTF-8.
+    pub encoding: Option<&'static Encoding>,
 }
 
 impl Sight<'_> {
@@ -92,6 +109,9 @@ impl Sight<'_> {
         let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
         let lines = lines.strip_suffix(b"\r").unwrap_or(lines);
         let text = String::from_utf8_lossy(lines);
+        if self.encoding.is_some_and(|encoding| hides(&text, encoding, self.redactor)) {
+            return Shown { text: Cow::Borrowed(HIDDEN_BY_ENCODING), changed: true };
+        }
         let (text, keyed) = without_keys(text, first, path, keys);
         match self.redactor.hide(&text) {
             Cow::Borrowed(_) => Shown { text, changed: keyed },

@@ -1,12 +1,12 @@
 //! CliRead: what a session or a command in the background printed since it was read last.
 
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, ToolError};
+use crate::protocol::{Action, ErrorCode, LeftOut, ToolError};
 use crate::sys::process::{Captured, TerminalSize};
 use crate::tools::alias::Alias;
 use crate::tools::paths::Paths;
 use crate::tools::shell::commands::{Entry, Fresh, Kind, Read};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Told, Tool, invalid};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -106,7 +106,7 @@ impl Tool for CliRead {
                 () = context.kill.cancelled() => {}
                 () = context.background.cancelled() => {}
             }
-            Ok(if screen { drawn(&entry) } else { told(&entry, &settings) }.into())
+            Ok(if screen { drawn(&entry).into() } else { told(&entry, &settings) })
         }
         .boxed()
     }
@@ -152,21 +152,23 @@ fn state(entry: &Entry) -> String {
 }
 
 /// How it stands, and what is new. It is looked how it stands before it is read: of one that has ended all is told then.
-pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> String {
+pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> Told {
     let (state, is_over) = (state(entry), entry.ended().is_some());
     let fresh = match entry.read() {
-        Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}"),
+        Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}").into(),
         Read::New(fresh) => fresh,
     };
     let Fresh { text, missed } = fresh;
     if text.trim().is_empty() && missed.is_none() {
         let hint = if is_over { "it printed nothing more" } else { "nothing new; `waitSeconds` waits for more" };
-        return format!("{state}\n[{hint}]");
+        return format!("{state}\n[{hint}]").into();
     }
     let mut kept = Captured::new(settings.max_output_bytes);
     kept.push(text.as_bytes());
     let missed = missed.map(|missed| format!("[{missed} before this are lost: too much came at once]\n")).unwrap_or_default();
-    format!("{state}\n--- output ---\n{missed}{}", kept.text(settings.max_output_bytes).trim_end_matches('\n'))
+    let (shown, gap) = kept.text_with_gap(settings.max_output_bytes);
+    let text = format!("{state}\n--- output ---\n{missed}{}", shown.trim_end_matches('\n'));
+    Told { text, left_out: LeftOut::of(gap.into_iter().collect(), None), ..Told::default() }
 }
 
 /// How it stands, and all that is on its screen.

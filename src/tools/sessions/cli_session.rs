@@ -207,7 +207,7 @@ impl Tool for CliSession {
                 Some(_) => String::new(),
                 None => format!("\n[CliWrite {id} types into it, CliRead {id} reads on, CliStop {id} ends it]"),
             };
-            Ok(format!("{told}{next}").into())
+            Ok(told.and(&next))
         }
         .boxed()
     }

@@ -62,7 +62,7 @@ impl Tool for CliStop {
         async move {
             entry.kill.cancel();
             let _ = tokio::time::timeout(END_LIMIT, entry.over()).await;
-            Ok(told(&entry, &settings).into())
+            Ok(told(&entry, &settings))
         }
         .boxed()
     }

@@ -238,7 +238,7 @@ impl Tool for CliWrite {
                 () = entry.quiet(before, wait) => {}
                 () = context.kill.cancelled() => {}
             }
-            Ok(told(&entry, &settings).into())
+            Ok(told(&entry, &settings))
         }
         .boxed()
     }

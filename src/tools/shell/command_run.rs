@@ -10,7 +10,7 @@ use super::run_command::MAX_TIMEOUT_SECONDS;
 use super::run_files::Pinned;
 use crate::policy::changes_nothing;
 use crate::ports::{CheckpointError, RunContext};
-use crate::protocol::{ErrorCode, Outside, Target, ToolError};
+use crate::protocol::{ErrorCode, LeftOut, Outside, Target, ToolError};
 use crate::sys::process::{
     Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
 };
@@ -183,17 +183,18 @@ async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Outp
     Ok(match entry.ended() {
         Some(_) => told(entry, &settings),
         None => on_its_way(entry, "as it was asked to", &settings),
-    }
-    .into())
+    })
 }
 
-fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> String {
+fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> Told {
     let id = entry.id();
-    format!(
+    let told = told(entry, settings);
+    let text = format!(
         "It goes on in the background as {id}, {why}, without a time limit, until it is done or aye ends. CliRead {id} gives what \
          it prints from now on, CliStop {id} ends it.\n{}",
-        told(entry, settings)
-    )
+        told.text
+    );
+    Told { text, ..told }
 }
 
 /// What was judged and shown is what runs: the directory and the files that the line names to be run.
@@ -327,59 +328,66 @@ pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
 
 /// A command that ran is a call that succeeded, whatever its exit code: the model judges that.
 pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> Output {
-    let printed = printed(&finished.stdout, &finished.stderr, max_output_bytes);
+    let (printed, gaps) = printed(&finished.stdout, &finished.stderr, max_output_bytes);
+    let left_out = LeftOut::of(gaps, None);
+    let ended = |line: String| Ok(Told { text: format!("{line}\n{printed}"), left_out: left_out.clone(), ..Told::default() });
+    let failed = |code: ErrorCode, message: String| {
+        Err(Failed { printed: printed.clone(), left_out: left_out.clone(), ..ToolError::new(code, message).into() })
+    };
     match finished.end {
-        End::Exited(code) => Ok(format!("Exit code: {code}\n{printed}").into()),
+        End::Exited(code) => ended(format!("Exit code: {code}")),
         End::Signalled(signal) => {
             let name = signal_name(signal).unwrap_or("unknown");
-            Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal).into())
+            ended(format!("Exit code: {} (killed by signal {signal}, {name})", SIGNAL_BASE + signal))
         }
         End::TimedOut => {
             let message = format!(
                 "killed after {timeout_seconds} s with all it had started; what it printed until then follows; where it needs longer, set \
                  `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
             );
-            Err(Failed { printed, ..ToolError::new(ErrorCode::ToolExecutionTimeout, message).into() })
+            failed(ErrorCode::ToolExecutionTimeout, message)
         }
         End::Killed => {
             let message = "stopped before its end with all it had started; what it printed until then follows";
-            Err(Failed { printed, ..ToolError::new(ErrorCode::Cancelled, message).into() })
+            failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::DiskFull => {
             let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
                            follows; make room, or write less";
-            Err(Failed { printed, ..ToolError::new(ErrorCode::ToolExecutionFailed, message).into() })
+            failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
     }
 }
 
-/// Both outputs within one limit.
-fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> String {
-    let (stdout, stderr) = sections(stdout, stderr, limit);
-    format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned()
+/// Both outputs within one limit, and how many bytes are left out at each place where some are.
+fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, Vec<u64>) {
+    let [(stdout, first), (stderr, second)] = sections(stdout, stderr, limit);
+    let text = format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned();
+    (text, first.into_iter().chain(second).collect())
 }
 
 const STDERR: &str = "--- stderr ---\n";
 
 /// Each has half of the limit, and what one does not need is the other's.
-fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, String) {
+fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Option<u64>); 2] {
     let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;
     let for_stdout = limit.saturating_sub(need(stderr)).max(half);
     let for_stderr = limit.saturating_sub(need(stdout).min(for_stdout));
     let section = |captured: &Captured, budget| {
-        let mut text = captured.text(budget);
+        let (mut text, gap) = captured.text_with_gap(budget);
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text
+        (text, gap)
     };
-    (section(stdout, for_stdout), section(stderr, for_stderr))
+    [section(stdout, for_stdout), section(stderr, for_stderr)]
 }
 
 /// The same answer without what it printed to stderr, which is counted.
 pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize) -> Output {
-    let (_, stderr) = sections(&finished.stdout, &finished.stderr, limit);
+    let [(_, gap), (stderr, _)] = sections(&finished.stdout, &finished.stderr, limit);
+    let left_out = LeftOut::of(gap.into_iter().collect(), None);
     let section = format!("{STDERR}{stderr}");
     let section = section.trim_end_matches('\n');
     let without = |text: String| match (finished.stderr.total(), text.rfind(section)) {
@@ -390,7 +398,7 @@ pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize)
         _ => text,
     };
     match told {
-        Ok(told) => Ok(Told { text: without(told.text), ..told }),
-        Err(failed) => Err(Failed { printed: without(failed.printed), ..failed }),
+        Ok(told) => Ok(Told { text: without(told.text), left_out, ..told }),
+        Err(failed) => Err(Failed { printed: without(failed.printed), left_out, ..failed }),
     }
 }

@@ -380,3 +380,64 @@ fn every_error_says_what_to_do_next() {
     }
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
+
+/// Without what differs between the names of an argument.
+fn plain(text: &str) -> String {
+    text.replace('_', "").to_lowercase()
+}
+
+/// A call of each tool that has nothing wrong with it but what is put into it.
+fn plain_call(tool: &str) -> Value {
+    match tool {
+        "Grep" | "grep" | "Glob" => json!({"pattern": "x"}),
+        "TextPatch" => json!({"path": "f", "operation": "delete", "startLine": 1}),
+        "RunCommand" | "CliRun" | "shell" | "CliSession" => json!({"command": "true"}),
+        "HttpRequest" => json!({"url": "http://example.com/"}),
+        "TextInspect" => json!({"path": "f", "query": "x"}),
+        _ => json!({"path": "f"}),
+    }
+}
+
+#[test]
+fn no_tool_takes_a_number_that_its_schema_does_not_allow() {
+    let bench = Bench::new();
+    bench.write("f", "x\n");
+    let mut looked = Vec::new();
+    for name in crate::tools::registry::all_names() {
+        let own = Router::new(bench.settings.clone()).full_name(name).unwrap_or(name).to_owned();
+        // They need a session that runs.
+        if own == "CliRead" || own == "CliWrite" {
+            continue;
+        }
+        let schema = Router::new(bench.settings.clone()).definition(name).unwrap().input_schema;
+        for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
+            let bound = |bound: &str| schema[bound].as_u64();
+            let outside = [bound("minimum").and_then(|least| least.checked_sub(1)), bound("maximum").map(|most| most + 1)];
+            for number in outside.into_iter().flatten() {
+                let mut arguments = plain_call(if name == "grep" { name } else { &own });
+                // What stands for the other cannot be given beside it.
+                if field == "start_line" || field == "startLine" {
+                    arguments.as_object_mut().unwrap().remove("startLine");
+                }
+                arguments[field.as_str()] = number.into();
+                let (code, message) = bench.error(name, arguments.clone());
+                assert!(
+                    code == ErrorCode::InvalidRequest && plain(&message).contains(&plain(&format!("`{field}`"))),
+                    "{name} {arguments}: {message}"
+                );
+                looked.push(format!("{own}.{field}"));
+            }
+        }
+    }
+    for field in [
+        "ReadFile.offset",
+        "ReadFile.limit",
+        "Grep.maxResults",
+        "Grep.offset",
+        "Glob.maxResults",
+        "ListDirectory.depth",
+        "RunCommand.timeout",
+    ] {
+        assert!(looked.iter().any(|one| one == field), "{field}: {looked:?}");
+    }
+}

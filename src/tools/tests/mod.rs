@@ -6,8 +6,10 @@ mod artifacts;
 mod bounds;
 mod changes;
 mod commands;
+mod continued;
 mod documents;
 mod edit_corpus;
+mod encodings;
 mod exactness;
 mod facts;
 mod habits;
@@ -126,6 +128,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,
+        grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
@@ -161,6 +164,7 @@ pub(super) fn context() -> RunContext {
         output: mpsc::channel(16).0,
         kill: CancellationToken::new(),
         background: CancellationToken::new(),
+        most_bytes: usize::MAX,
     }
 }
 

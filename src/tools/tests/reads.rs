@@ -30,7 +30,7 @@ fn a_part_is_read_by_lines_from_one() {
     let read = |offset: u64, limit: u64| bench.output("ReadFile", json!({"path": "f", "offset": offset, "limit": limit}));
     assert_eq!(read(2, 2), "2\n3\n[lines 2 to 3; more follow from `offset` 4]");
     assert_eq!(read(4, 5), "4");
-    assert_eq!(read(0, 1), "1\n[lines 1 to 1; more follow from `offset` 2]");
+    assert_eq!(read(1, 1), "1\n[lines 1 to 1; more follow from `offset` 2]");
     let (code, message) = bench.error("ReadFile", json!({"path": "f", "offset": 5}));
     assert_eq!((code, message.as_str()), (ErrorCode::InvalidRequest, "`offset` 5 is past the end of `f`, which has 4 lines"));
 }
@@ -176,9 +176,16 @@ fn searches_are_bounded_and_say_so() {
     }
     bench.write("long", "y".repeat(5_000));
     let text = bench.output("Glob", json!({"pattern": "f*"}));
-    assert!(text.starts_with("f0000\n") && text.ends_with("f0999\n[1000 of 1100 files shown; use a narrower pattern]"), "glob");
+    assert!(
+        text.starts_with("f0000\n")
+            && text.ends_with("f0999\n[1000 of 1100 files shown; use a narrower pattern, or go on with `offset` 1001]"),
+        "glob"
+    );
     let text = bench.output("ListDirectory", json!({}));
-    assert!(text.ends_with("[1000 of 1101 entries shown; list a directory below, or search with Glob]"), "list");
+    assert!(
+        text.ends_with("[1000 of 1101 entries shown; list a directory below, search with Glob, or go on with `offset` 1001]"),
+        "list"
+    );
     let text = bench.output("Grep", json!({"pattern": "x"}));
     assert!(text.starts_with("f0000:1:x\n") && text.contains("f0199:1:x\n[200 of 1100 matches shown"), "grep");
     for name in ["m/a", "m/b", "m/c"] {

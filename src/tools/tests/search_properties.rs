@@ -149,6 +149,11 @@ proptest! {
             if bytes.contains(&0) {
                 continue;
             }
+            // What is not UTF-8 is latin-1, as ReadFile shows it.
+            let bytes = match String::from_utf8(bytes) {
+                Ok(text) => text.into_bytes(),
+                Err(error) => encoding_rs::WINDOWS_1252.decode(error.as_bytes()).0.into_owned().into_bytes(),
+            };
             let mut count = 0;
             for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
                 let line = line.strip_suffix(b"\n").unwrap_or(line);

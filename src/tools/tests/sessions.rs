@@ -323,7 +323,7 @@ fn who_is_told_of_an_end_is_told_all_that_was_printed_before_it() {
         });
         let mut all = String::new();
         while !all.contains("has ended") {
-            all += &told(&entry, &bench.settings);
+            all += &told(&entry, &bench.settings).text;
         }
         printing.join().unwrap();
         assert!(all.contains("the end"), "{all}");

@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Delete; called by their own those are free.
 const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "textsearch", "textdelete"];
 
+/// The extension that a name without one counts as.
+const PLAIN: &str = "txt";
+
 /// What a person set for them.
 #[derive(Debug, Clone)]
 pub struct TextTools {
@@ -98,7 +101,9 @@ impl TextTools {
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let ends = |extension: &String| name.strip_suffix(extension.as_str()).is_some_and(|before| before.ends_with('.'));
-        self.allowed_extensions.iter().any(ends)
+        // Plain text often has no extension: `README`, `LICENSE`.
+        let is_plain = !name.contains('.') && self.allowed_extensions.iter().any(|extension| extension == PLAIN);
+        is_plain || self.allowed_extensions.iter().any(ends)
     }
 
     /// Settings under which a search shows only what they may touch.

@@ -3,12 +3,12 @@
 use super::outline::{Outline, line_count};
 use super::{section, visible};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, cut_before};
+use crate::protocol::{Action, ErrorCode, Items, LeftOut, Place, Run, Target, ToolError, cut_before};
 use crate::sys::file::{self, ReadError};
 use crate::tools::alias::Alias;
 use crate::tools::in_editor;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
 use crate::tools::write::document::Document;
 use crate::tools::write::replacement::with_lf;
 use futures_util::FutureExt as _;
@@ -16,7 +16,6 @@ use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -86,7 +85,7 @@ impl Tool for TextInspect {
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
             let unsaved = in_editor::unsaved(&work.target, &settings, &context).await;
-            blocking(move || Ok(inspect(&work, unsaved, &settings)?)).await
+            blocking(move || Ok(inspect(&work, unsaved, &settings, context.most_bytes)?)).await
         }
         .boxed()
     }
@@ -149,7 +148,7 @@ struct Seen {
     outline: Outline,
 }
 
-fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings) -> Result<String, ToolError> {
+fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_bytes: usize) -> Result<Told, ToolError> {
     let target = &work.target;
     // What was read before and changed since is not known again by a part of it.
     if settings.seen.stands(&target.real) {
@@ -176,11 +175,11 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings) -> Resul
         None => None,
     };
     let told = match (&work.mode, within) {
-        (Mode::Section, Some(index)) => one_section(&seen, index),
+        (Mode::Section, Some(index)) => one_section(&seen, index, most_bytes),
         (Mode::Structure | Mode::Section, _) => structure(&seen),
         (Mode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
     };
-    Ok(if is_unsaved { in_editor::noted(told, &target.given) } else { told })
+    Ok(if is_unsaved { Told { text: in_editor::noted(told.text, &target.given), ..told } } else { told })
 }
 
 /// The file as text, or why it is none.
@@ -206,7 +205,7 @@ fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolE
     Ok((bytes.len(), document))
 }
 
-fn structure(seen: &Seen) -> String {
+fn structure(seen: &Seen) -> Told {
     let Seen { name, bytes, form, outline, .. } = seen;
     let mut lines = vec![format!("{name}: {}, {form}, {} lines, {bytes} bytes", outline.kind, line_count(&seen.text))];
     lines.extend(outline.facts.iter().cloned());
@@ -224,32 +223,55 @@ fn structure(seen: &Seen) -> String {
     if count == 0 && outline.facts.len() == usize::from(outline.kind == "text") {
         lines.push("[no headings or keys; read it with ReadFile, or give a `query`]".to_owned());
     }
-    lines.join("\n")
+    list(&lines, "look for others with `query`")
 }
 
-fn one_section(seen: &Seen, index: usize) -> String {
+fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
+    let most_bytes = MAX_TEXT_BYTES.min(most_bytes);
     let part = &seen.outline.parts[index];
-    let mut text = String::new();
-    for (number, line) in (part.first..).zip(&seen.lines[part.first - 1..part.last.min(seen.lines.len())]) {
-        if text.len() + line.len() >= MAX_TEXT_BYTES {
-            let next = number;
-            let _ = writeln!(text, "[cut at {MAX_TEXT_BYTES} bytes; go on with ReadFile and `offset` {next}]");
+    let mut text = format!("[`{}` in {}, lines {}-{}]\n", seen.outline.path_of(index), seen.name, part.first, part.last);
+    let shown = &seen.lines[part.first - 1..part.last.min(seen.lines.len())];
+    let (mut starts, mut note) = (Vec::new(), String::new());
+    for (number, line) in (part.first..).zip(shown) {
+        // The first line is shown whatever it takes, so that the next call goes on.
+        if text.len() + line.len() >= most_bytes && !starts.is_empty() {
+            note = format!("[cut at {most_bytes} bytes; go on with ReadFile and `offset` {number}]");
             break;
         }
+        starts.push(starts.len() as u64 + u64::from(!starts.is_empty()));
         text.push_str(line);
         text.push('\n');
     }
-    format!(
-        "[`{}` in {}, lines {}-{}]\n{}",
-        seen.outline.path_of(index),
-        seen.name,
-        part.first,
-        part.last,
-        text.trim_end_matches('\n')
-    )
+    if note.is_empty() {
+        text.truncate(text.trim_end_matches('\n').len());
+    }
+    let run = Run {
+        body_bytes: text.len(),
+        note_bytes: note.len(),
+        first: part.first as u64,
+        items: Items::Starts { lines: starts },
+        note: "[lines to {last}; {missing} bytes after them are left out here, go on with ReadFile and `offset` {next}]"
+            .to_owned(),
+        within: None,
+    };
+    Told { text: text + &note, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
 }
 
-fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Option<usize>) -> String {
+/// Lines, of which the last are left out where there is no room for all of them.
+fn list(lines: &[String], advice: &str) -> Told {
+    let text = lines.join("\n");
+    let run = Run {
+        body_bytes: text.len(),
+        note_bytes: 0,
+        first: 1,
+        items: Items::Starts { lines: (0..lines.len() as u64).collect() },
+        note: format!("[the last {{missing}} bytes of this are left out here; {advice}]"),
+        within: None,
+    };
+    Told { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
+}
+
+fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Option<usize>) -> Told {
     let range: RangeInclusive<usize> = within.map_or(1..=seen.lines.len(), |index| {
         let part = &seen.outline.parts[index];
         part.first..=part.last
@@ -260,7 +282,8 @@ fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Optio
     if matches.is_empty() {
         return format!(
             "no line of {place} holds `{words}`; `regex` and `ignoreCase` widen a search, Grep looks into other files"
-        );
+        )
+        .into();
     }
     // A line that matches is told as such also where it is in the context of another.
     let mut told: BTreeMap<usize, bool> = BTreeMap::new();
@@ -292,7 +315,7 @@ fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Optio
     if matches.len() > MAX_MATCHES {
         lines.push(format!("[the first {MAX_MATCHES} of {} matches shown; narrow it with `section` or `query`]", matches.len()));
     }
-    lines.join("\n")
+    list(&lines, "narrow it with `section` or `query`")
 }
 
 /// A long line, cut as in a search.

@@ -247,7 +247,7 @@ impl World {
                 }
                 // Some come to their end all the same.
                 Effect::StopPreview { ticket } if ticket % 2 == 0 => self.previews.retain(|(_, begun, _)| *begun != ticket),
-                Effect::Run { index, plan, permit } => {
+                Effect::Run { index, plan, permit, .. } => {
                     assert!(permit.covers(&plan.actions));
                     self.run(index, plan);
                 }

@@ -21,8 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 /// Who the log of decisions names for an answer.
 const CLIENTS_PERSON: &str = "the client's person";
-/// What only reads is given up after so long; what changes something ends by itself.
-const READ_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What all calls have in common.
 pub struct Calls {
@@ -260,11 +258,6 @@ impl Calls {
                 done = &mut work => done,
                 // A read changes nothing, so nobody has to wait for its end.
                 () = kill.cancelled() => return stopped_result(call),
-                () = tokio::time::sleep(READ_PATIENCE) => {
-                    kill.cancel();
-                    let message = format!("it was given up after {} seconds; ask for less at a time", READ_PATIENCE.as_secs());
-                    return ToolResult::refused(id, name, ToolError::new(ErrorCode::ToolExecutionTimeout, message));
-                }
             }
         };
         if let Some(teller) = teller {
@@ -303,7 +296,13 @@ fn would_allow(action: &Action) -> Option<String> {
 }
 
 fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunContext {
-    RunContext { tool_call_id: None, output, kill: kill.clone(), background: CancellationToken::new() }
+    RunContext {
+        tool_call_id: None,
+        output,
+        kill: kill.clone(),
+        background: CancellationToken::new(),
+        most_bytes: told::TEXT_BYTES,
+    }
 }
 
 fn refuses(call: &ToolCall, error: ToolError) -> Course {

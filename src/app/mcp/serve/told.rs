@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// Of one result, as far as a model could use it: some tools bound themselves, this bounds all.
-const TEXT_BYTES: usize = 256 << 10;
+pub const TEXT_BYTES: usize = 256 << 10;
 /// What a picture may have; larger ones are named.
 const IMAGE_BYTES: u64 = 5 << 20;
 const MOST_IMAGES: usize = 8;

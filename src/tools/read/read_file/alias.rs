@@ -1,6 +1,7 @@
 //! ReadFile by its other names with arguments of their own.
 
-use super::{Arguments, Manner, ReadAs};
+use super::{Arguments, Manner};
+use crate::tools::charset::ReadAs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -2,10 +2,10 @@
 
 use super::lines::{Rest, Taken};
 use super::{Asked, Work};
-use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
+use crate::protocol::{Items, LeftOut, Run, ToolError, Within};
+use crate::tools::tool::{Told, invalid};
 
-pub(super) fn answer(taken: &Taken, work: &Work) -> Result<String, ToolError> {
+pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
     let (given, Asked { range, manner }) = (&work.target.given, &work.asked);
     let name = manner.first_line;
     let (first, last) = (range.first, taken.seen);
@@ -22,7 +22,7 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<String, ToolError> {
     let bytes = manner.most_bytes;
     let from = if range.column > 1 { format!(" (from column {})", range.column) } else { String::new() };
     let note = match taken.rest {
-        Rest::Nothing | Rest::ShortLine { .. } => return Ok(taken.text.clone()),
+        Rest::Nothing | Rest::ShortLine { .. } => String::new(),
         Rest::Lines => format!("[lines {first}{from} to {last}; more follow from `{name}` {}]", last + 1),
         Rest::Bound => format!("[lines {first}{from} to {last}; cut at {bytes} bytes, go on with `{name}` {}]", last + 1),
         Rest::LongLine { column } => format!(
@@ -31,6 +31,25 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<String, ToolError> {
             column - 1
         ),
     };
-    let gap = if taken.text.ends_with('\n') { "" } else { "\n" };
-    Ok(format!("{}{gap}{note}", taken.text))
+    let gap = if taken.text.ends_with('\n') || note.is_empty() { "" } else { "\n" };
+    let within = Within {
+        column: range.column,
+        note: format!(
+            "[columns {} to {{last}} of line {first}; {{missing}} bytes after them are left out here, go on with `{name}` {first} and \
+             `column` {{next}}]",
+            range.column
+        ),
+    };
+    let run = Run {
+        body_bytes: taken.text.len(),
+        note_bytes: gap.len() + note.len(),
+        first,
+        items: Items::Lines { folded: if taken.folded > 0 { vec![(0, taken.folded)] } else { Vec::new() } },
+        note: format!(
+            "[lines {first}{from} to {{last}}; {{missing}} bytes after them are left out here, go on with `{name}` {{next}}]"
+        ),
+        within: Some(within),
+    };
+    let text = format!("{}{gap}{note}", taken.text);
+    Ok(Told { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() })
 }

@@ -3,10 +3,10 @@
 use super::skip::{Skipped, skip_to};
 use crate::policy::redact::Redactor;
 use crate::protocol::{cut_after, cut_before};
-use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use crate::tools::charset::{CHUNK_BYTES, Decoded, decode};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{self, Cursor, Read};
 
-const CHUNK_BYTES: usize = 64 * 1024;
 /// Looked at before and after a place where a line is cut, so that no secret is shown in halves.
 const AROUND_BYTES: usize = 64 * 1024;
 
@@ -26,9 +26,23 @@ pub(super) struct Taken {
     pub text: String,
     /// Lines seen from the start of the file.
     pub seen: u64,
+    /// Lines that the first line of the text stands for beyond itself.
+    pub folded: u64,
     pub rest: Rest,
     /// The first of them stands within a private key.
     pub in_key: bool,
+}
+
+impl Taken {
+    /// Puts `shown` in the place of the text, the start of which is hidden on one line.
+    pub(super) fn hide(&mut self, shown: String) {
+        self.folded += breaks(&self.text).saturating_sub(breaks(&shown));
+        self.text = shown;
+    }
+}
+
+fn breaks(text: &str) -> u64 {
+    text.matches('\n').count() as u64
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,13 +102,6 @@ fn take_from(
             return Ok(Taken { in_key, ..lines.taken(rest, redactor) });
         }
     }
-}
-
-/// No bytes are the end.
-fn decode(decoder: &mut Decoder, bytes: &[u8]) -> String {
-    let mut decoded = String::with_capacity(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(CHUNK_BYTES * 3));
-    let _ = decoder.decode_to_string(bytes, &mut decoded, bytes.is_empty());
-    decoded
 }
 
 struct LineTaker {
@@ -168,16 +175,18 @@ impl LineTaker {
             Rest::ShortLine { .. } => rest,
             Rest::Nothing | Rest::Lines | Rest::Bound | Rest::LongLine { .. } => {
                 let rest = self.cut(redactor);
-                seen = self.range.first + (self.text.matches('\n').count() as u64).saturating_sub(1);
+                seen = self.range.first + breaks(&self.text).saturating_sub(1);
                 rest
             }
         };
+        let all = breaks(&self.text);
         if !self.before.is_empty() {
             let head = cut_before(&self.text, AROUND_BYTES.min(self.text.len()));
             let shown = redactor.shown_from(&format!("{}{}", self.before, &self.text[..head]), self.before.len());
             self.text.replace_range(..head, &shown);
         }
-        Taken { text: self.text, seen, rest, in_key: false }
+        let folded = all.saturating_sub(breaks(&self.text));
+        Taken { text: self.text, seen, folded, rest, in_key: false }
     }
 
     /// At the last whole line, or within a line that alone is too long.
@@ -194,35 +203,6 @@ impl LineTaker {
         let end = if whole == 0 { end } else { whole };
         self.text.truncate(end);
         Rest::LongLine { column: self.range.column + self.text.chars().count() as u64 }
-    }
-}
-
-/// A text in another encoding, as UTF-8.
-struct Decoded<R> {
-    from: R,
-    decoder: Decoder,
-    ready: Cursor<Vec<u8>>,
-    ended: bool,
-}
-
-impl<R> Decoded<R> {
-    fn new(from: R, encoding: &'static Encoding) -> Self {
-        Self { from, decoder: encoding.new_decoder_with_bom_removal(), ready: Cursor::default(), ended: false }
-    }
-}
-
-impl<R: Read> Read for Decoded<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let count = self.ready.read(into)?;
-            if count > 0 || self.ended {
-                return Ok(count);
-            }
-            let mut bytes = vec![0; CHUNK_BYTES];
-            let count = self.from.read(&mut bytes)?;
-            self.ended = count == 0;
-            self.ready = Cursor::new(decode(&mut self.decoder, &bytes[..count]).into_bytes());
-        }
     }
 }
 

@@ -131,12 +131,14 @@ fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolRe
         Ok(told) => ToolResult {
             denied: told.denied,
             artifact_uris: uris(&told.artifacts),
+            left_out: told.left_out,
             ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text))
         },
         Err(failed) => ToolResult {
             output_text: format!("{}\n{words}", failed.printed),
             denied: failed.denied,
             artifact_uris: uris(&failed.artifacts),
+            left_out: failed.left_out,
             ..ToolResult::refused(id, tool_name, failed.error)
         },
     }

@@ -1,0 +1,240 @@
+//! How long a call is waited for, and what is known of one that is waited for no longer.
+
+use crate::agent::limits::{CHANGE_SECONDS, KILL_GRACE_MS, READ_SECONDS, TREE_SECONDS};
+use crate::policy::Permit;
+use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::protocol::{Action, CallId, ErrorCode, Place, ToolCall, ToolError, ToolResult};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
+
+/// How long a call is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// It only reads, and is given up.
+    Short,
+    /// It changes files: it is told to stop, and its end is waited for a little longer.
+    Change,
+    /// The same of one that copies, moves or deletes a directory with all that is in it.
+    Tree,
+    /// It keeps its own time.
+    Own,
+}
+
+/// Why a call is not waited for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It only reads, and took too long.
+    Late,
+    /// It changes files, took too long, and did not end once it was told to.
+    LateChange { seconds: u64 },
+    /// It only reads, and was stopped.
+    Stopped,
+    /// It was stopped, and did not end.
+    Hangs,
+}
+
+impl Patience {
+    /// With what is planned.
+    pub fn with(plan: &Plan) -> Self {
+        match (plan.changes, plan.timeout_seconds) {
+            (false, _) => Self::Short,
+            (true, 1..) => Self::Own,
+            (true, 0) if plan.actions.iter().any(is_of_tree) => Self::Tree,
+            (true, 0) => Self::Change,
+        }
+    }
+
+    fn seconds(self) -> Option<u64> {
+        match self {
+            Self::Short => Some(READ_SECONDS),
+            Self::Change => Some(CHANGE_SECONDS),
+            Self::Tree => Some(TREE_SECONDS),
+            Self::Own => None,
+        }
+    }
+}
+
+fn is_of_tree(action: &Action) -> bool {
+    match action {
+        Action::Read { target } | Action::Delete { target } => target.place == Place::Directory,
+        _ => false,
+    }
+}
+
+impl GivenUp {
+    pub fn error(self) -> ToolError {
+        match self {
+            Self::Late => {
+                let message =
+                    format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
+                ToolError::new(ErrorCode::ToolExecutionTimeout, message)
+            }
+            Self::LateChange { seconds } => {
+                let message = format!(
+                    "not done within {seconds} s, and it did not stop: whether it is done later is not known, look before you repeat it"
+                );
+                ToolError::new(ErrorCode::ToolExecutionTimeout, message)
+            }
+            Self::Stopped => ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed"),
+            Self::Hangs => {
+                let message = "stopped by the user, and it did not end: what it did, and whether it goes on, is not known; look before \
+                               you repeat it";
+                ToolError::new(ErrorCode::OutcomeUnknown, message)
+            }
+        }
+    }
+}
+
+/// What came of the work. What only reads is given up once it takes too long, or was killed. What changes something is told to
+/// `stop` where it takes too long, and then, as once it was killed, waited for only for a grace.
+pub async fn in_time<T>(
+    work: impl Future<Output = T>,
+    patience: Patience,
+    killed: &CancellationToken,
+    stop: &CancellationToken,
+) -> Result<T, GivenUp> {
+    let reads = patience == Patience::Short;
+    let grace = || tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS));
+    let late = async {
+        let Some(seconds) = patience.seconds() else { return std::future::pending().await };
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        stop.cancel();
+        if reads {
+            return GivenUp::Late;
+        }
+        grace().await;
+        GivenUp::LateChange { seconds }
+    };
+    let stopped = async {
+        killed.cancelled().await;
+        if reads {
+            return GivenUp::Stopped;
+        }
+        grace().await;
+        GivenUp::Hangs
+    };
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        why = stopped => Err(why),
+        why = late => Err(why),
+    }
+}
+
+/// The result of a call, or what is known of one that crashed or is not waited for any more. `late`: it was told to stop because
+/// it took too long.
+pub fn outcome(
+    done: Result<Result<ToolResult, JoinError>, GivenUp>,
+    (id, name): (CallId, String),
+    patience: Patience,
+    late: bool,
+) -> ToolResult {
+    let error = match done {
+        Ok(Ok(result)) => return if late { timed_out(result, patience) } else { result },
+        Ok(Err(error)) => {
+            tracing::error!(task = %error.id(), tool = name, "tool panicked");
+            if patience == Patience::Short {
+                ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; it changed nothing, do it in another way")
+            } else {
+                let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
+                ToolError::new(ErrorCode::OutcomeUnknown, message)
+            }
+        }
+        Err(up) => {
+            tracing::warn!(?up, tool = name, "a call was given up");
+            up.error()
+        }
+    };
+    ToolResult::refused(id, name, error)
+}
+
+/// What stopped because it took too long was not stopped by the user.
+fn timed_out(mut result: ToolResult, patience: Patience) -> ToolResult {
+    if let (Some(error), Some(seconds)) = (&mut result.error, patience.seconds())
+        && error.code == ErrorCode::Cancelled
+    {
+        error.code = ErrorCode::ToolExecutionTimeout;
+        error.message = format!("stopped after {seconds} s: {}", error.message);
+    }
+    result
+}
+
+/// Plans one call without a session, within the time that a session gives it.
+///
+/// # Errors
+/// The call cannot be planned, or not in time.
+pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
+    let work = tokio::spawn(async move { router.plan(call).await });
+    let done = in_time(work, Patience::Short, &CancellationToken::new(), &CancellationToken::new()).await;
+    done.map_err(GivenUp::error)?.unwrap_or_else(|error| {
+        tracing::error!(task = %error.id(), "a tool panicked while it planned");
+        Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
+    })
+}
+
+/// Runs one call without a session, within the time that a session gives it. `context.kill` ends it.
+pub async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
+    let (patience, killed) = (Patience::with(&plan), context.kill.clone());
+    let named = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
+    let stop = killed.child_token();
+    let context = RunContext { kill: stop.clone(), ..context };
+    let work = tokio::spawn(async move { router.run(plan, permit, context).await });
+    let done = in_time(work, patience, &killed, &stop).await;
+    outcome(done, named, patience, stop.is_cancelled() && !killed.is_cancelled())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_only_reads_is_given_up_and_what_changes_is_told_to_stop_and_waited_for() {
+        let (nobody, stop) = (CancellationToken::new(), CancellationToken::new());
+        let slow = || tokio::time::sleep(Duration::from_secs(10 * TREE_SECONDS));
+        assert_eq!(in_time(slow(), Patience::Own, &nobody, &stop).await, Ok(()));
+        assert!(!stop.is_cancelled());
+        let stopped = async {
+            stop.cancelled().await;
+            2
+        };
+        assert_eq!(in_time(stopped, Patience::Change, &nobody, &stop).await, Ok(2));
+        let hangs = std::future::pending::<()>;
+        let late = |seconds| Err(GivenUp::LateChange { seconds });
+        assert_eq!(in_time(hangs(), Patience::Change, &nobody, &stop).await, late(CHANGE_SECONDS));
+        assert_eq!(in_time(hangs(), Patience::Tree, &nobody, &stop).await, late(TREE_SECONDS));
+        assert_eq!(in_time(slow(), Patience::Short, &nobody, &stop).await, Err(GivenUp::Late));
+        assert_eq!(in_time(async { 1 }, Patience::Short, &nobody, &stop).await, Ok(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_hangs_after_it_was_killed_is_given_up() {
+        let (killed, stop) = (CancellationToken::new(), CancellationToken::new());
+        killed.cancel();
+        let hangs = std::future::pending::<()>;
+        let ends = || tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS - 1));
+        for patience in [Patience::Change, Patience::Tree, Patience::Own] {
+            assert_eq!(in_time(ends(), patience, &killed, &stop).await, Ok(()));
+            assert_eq!(in_time(hangs(), patience, &killed, &stop).await, Err(GivenUp::Hangs));
+        }
+        assert_eq!(in_time(hangs(), Patience::Short, &killed, &stop).await, Err(GivenUp::Stopped));
+        assert_eq!(in_time(async { 1 }, Patience::Short, &killed, &stop).await, Ok(1));
+        assert_eq!(GivenUp::Hangs.error().code, ErrorCode::OutcomeUnknown);
+    }
+
+    #[test]
+    fn what_stops_because_it_is_late_is_a_timeout_and_what_the_user_stops_is_not() {
+        let cancelled = || {
+            let error = ToolError::new(ErrorCode::Cancelled, "nothing was changed");
+            Ok(Ok(ToolResult::refused(CallId::new("c"), "WriteFile", error)))
+        };
+        let code = |late| {
+            let named = (CallId::new("c"), "WriteFile".to_owned());
+            outcome(cancelled(), named, Patience::Change, late).error.unwrap()
+        };
+        assert_eq!(code(false).code, ErrorCode::Cancelled);
+        assert_eq!(code(true).code, ErrorCode::ToolExecutionTimeout);
+        assert!(code(true).message.contains("after 30 s: nothing was changed"), "{:?}", code(true));
+    }
+}

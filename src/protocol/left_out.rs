@@ -1,0 +1,309 @@
+//! What an output leaves out, kept beside it so that what it says of that stays true when it is cut again.
+
+use super::cut::{cut_before, gap, middle, truncated};
+use serde::{Deserialize, Serialize};
+
+/// How markers of what is hidden begin. No text is cut within one.
+const MARKER: &str = "[redacted:";
+
+/// What is known of the parts that an output leaves out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOut {
+    /// Bytes that the marks `[... truncated N bytes ...]` in the output stand for, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<u64>,
+    /// How the output is continued, where it is a run of items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
+}
+
+/// An output that is a run of items, lines of a file or matches, which another call can continue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// Bytes of the output up to the end of the last item.
+    pub body_bytes: usize,
+    /// Bytes of the note after them; a cut replaces it.
+    pub note_bytes: usize,
+    /// The number of the first item, as the argument that continues counts.
+    pub first: u64,
+    pub items: Items,
+    /// The note after a cut, with `{last}`, `{next}` and `{missing}`: the last item that is shown, the next, and the bytes left out.
+    pub note: String,
+    /// How a cut within the first line is continued; nothing where no call can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Within>,
+}
+
+/// How a line that is cut is continued.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Within {
+    /// The column of the first character that is shown.
+    pub column: u64,
+    /// The note, with `{last}`, `{next}` and `{missing}`: the last column that is shown, the next, and the bytes left out.
+    pub note: String,
+}
+
+/// Where the items of an output are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Items {
+    /// Each line is one. `folded`: a line of the output that stands for more lines, and how many more.
+    Lines { folded: Vec<(u64, u64)> },
+    /// Each begins at one of these lines of the output, counted from 0.
+    Starts { lines: Vec<u64> },
+}
+
+impl LeftOut {
+    /// Nothing where nothing is left out.
+    pub fn of(gaps: Vec<u64>, run: Option<Run>) -> Option<Box<Self>> {
+        (!gaps.is_empty() || run.is_some()).then(|| Box::new(Self { gaps, run }))
+    }
+
+    /// The same after ranges of the output became other texts, which have no line breaks: `hidden` as they were in `before`.
+    pub fn after_hiding(mut self, before: &str, after: &str, hidden: &[std::ops::Range<usize>]) -> Option<Box<Self>> {
+        self.run = self.run.and_then(|run| run.after_hiding(before, after, hidden));
+        Self::of(self.gaps, self.run)
+    }
+}
+
+impl Run {
+    fn after_hiding(mut self, before: &str, after: &str, hidden: &[std::ops::Range<usize>]) -> Option<Self> {
+        if hidden.iter().any(|range| range.end > self.body_bytes) {
+            return None;
+        }
+        self.body_bytes = (self.body_bytes + after.len()).checked_sub(before.len())?;
+        let mut gone = 0;
+        let (mut line, mut at) = (0, 0);
+        for range in hidden {
+            line += breaks(&before[at..range.start]);
+            let more = breaks(&before[range.clone()]);
+            at = range.end;
+            if more == 0 {
+                continue;
+            }
+            match &mut self.items {
+                Items::Lines { folded } => {
+                    for (other, _) in folded.iter_mut().filter(|(other, _)| *other > line - gone) {
+                        *other = other.saturating_sub(more);
+                    }
+                    folded.push((line - gone, more));
+                }
+                // Which item a line is of is not known any more.
+                Items::Starts { .. } => return None,
+            }
+            line += more;
+            gone += more;
+        }
+        Some(self)
+    }
+
+    /// The output with no more than about `most_bytes` of its items, and of what follows them; nothing where it is shorter.
+    pub fn cut(&self, output: &str, most_bytes: usize) -> Option<String> {
+        let (body, rest) = (output.get(..self.body_bytes)?, output.get(self.body_bytes..)?);
+        let (note, tail) = (rest.get(..self.note_bytes)?, rest.get(self.note_bytes..)?);
+        if output.len() <= most_bytes {
+            return None;
+        }
+        let tail = truncated(tail, most_bytes);
+        if body.len() <= most_bytes {
+            return Some(format!("{body}{note}{tail}"));
+        }
+        let (kept, note) = self.head(body, most_bytes);
+        let gap = if kept.ends_with('\n') { "" } else { "\n" };
+        Some(format!("{kept}{gap}{note}{tail}"))
+    }
+
+    /// The first items, and the note after them.
+    fn head(&self, body: &str, most_bytes: usize) -> (String, String) {
+        let filled = |note: &str, last: u64, next: u64, kept: usize| {
+            let missing = (body.len() - kept).to_string();
+            note.replace("{last}", &last.to_string()).replace("{next}", &next.to_string()).replace("{missing}", &missing)
+        };
+        let (end, items) = self.whole_items(body, most_bytes);
+        if items > 0 {
+            let next = self.first + items;
+            return (body[..end].to_owned(), filled(&self.note, next - 1, next, end));
+        }
+        if let (Some(within), Items::Lines { .. }) = (&self.within, &self.items) {
+            let end = cut_before(body, most_bytes);
+            let end = body[..end].rfind(MARKER).filter(|at| !body[*at..end].contains(']')).unwrap_or(end);
+            // Where something is hidden, columns of the output are not those of the file.
+            let end = body[..end].find(MARKER).unwrap_or(end);
+            if end > 0 {
+                let next = within.column + body[..end].chars().count() as u64;
+                return (body[..end].to_owned(), filled(&within.note, next - 1, next, end));
+            }
+        }
+        let (first, next) = self.first_item(body);
+        let kept = truncated(first, most_bytes).into_owned();
+        if first.len() == body.len() && self.note_bytes == 0 {
+            // Nothing follows it, so that no call goes on.
+            return (kept, String::new());
+        }
+        (kept, filled(&self.note, next - 1, next, first.len()))
+    }
+
+    /// The last end of an item that is not after `most_bytes`, and how many end there.
+    fn whole_items(&self, body: &str, most_bytes: usize) -> (usize, u64) {
+        let within = &body.as_bytes()[..most_bytes.min(body.len())];
+        match &self.items {
+            Items::Lines { folded } => {
+                let end = within.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                let lines = breaks(&body[..end]);
+                let more: u64 = folded.iter().filter(|(line, _)| *line < lines).map(|(_, more)| more).sum();
+                (end, lines + more)
+            }
+            Items::Starts { lines } => {
+                let (mut end, mut items) = (0, 0);
+                let (mut at, mut line) = (0, 0);
+                for (index, start) in lines.iter().enumerate().skip(1) {
+                    while line < *start {
+                        let Some(found) = within.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n')) else {
+                            return (end, items);
+                        };
+                        at += found + 1;
+                        line += 1;
+                    }
+                    (end, items) = (at, index as u64);
+                }
+                (end, items)
+            }
+        }
+    }
+
+    /// The first item, and the number of the one after it.
+    fn first_item<'a>(&self, body: &'a str) -> (&'a str, u64) {
+        let (lines, more): (u64, u64) = match &self.items {
+            Items::Lines { folded } => (1, folded.iter().filter(|(line, _)| *line == 0).map(|(_, more)| more).sum()),
+            Items::Starts { lines } => (lines.get(1).copied().unwrap_or(u64::MAX), 0),
+        };
+        let end =
+            body.match_indices('\n').nth(usize::try_from(lines - 1).unwrap_or(usize::MAX)).map_or(body.len(), |(at, _)| at + 1);
+        (&body[..end], self.first + 1 + more)
+    }
+}
+
+fn breaks(text: &str) -> u64 {
+    text.bytes().filter(|byte| *byte == b'\n').count() as u64
+}
+
+/// At most about `most_bytes` of an output in which `gaps` are left out already: what is cut now counts what is cut twice.
+pub fn truncated_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<String> {
+    if text.len() <= most_bytes {
+        return None;
+    }
+    let (mut start, mut end) = middle(text, most_bytes);
+    let (mut from, mut more, mut marks) = (0, 0, 0);
+    for bytes in gaps {
+        let mark = gap(*bytes);
+        let Some(at) = text[from..].find(&mark).map(|at| from + at) else { break };
+        from = at + mark.len();
+        if at < end && start < from {
+            (start, end) = (start.min(at), end.max(from));
+            more += bytes;
+            marks += mark.len() as u64;
+        }
+    }
+    let missing = (end - start) as u64 - marks + more;
+    Some(format!("{}{}{}", &text[..start], gap(missing), &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn however_often_an_output_is_cut_it_says_how_many_bytes_are_missing(
+            text in "[a-zä\n]{0,400}",
+            cuts in prop::collection::vec(1..200_usize, 1..4),
+        ) {
+            let (mut shown, mut gaps) = (text.clone(), Vec::new());
+            for most in cuts {
+                if let Some(cut) = truncated_again(&shown, most, &gaps) {
+                    shown = cut;
+                    gaps = missing(&shown);
+                }
+            }
+            let marks: usize = gaps.iter().map(|bytes| gap(*bytes).len()).sum();
+            prop_assert_eq!(shown.len() - marks + usize::try_from(gaps.iter().sum::<u64>()).unwrap(), text.len());
+        }
+
+        #[test]
+        fn the_hints_of_cut_lines_lead_through_all_of_them(
+            lines in prop::collection::vec("[a-zä]{0,30}", 1..30),
+            most in 4..80_usize,
+        ) {
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let (mut first, mut column, mut seen) = (1, 1, String::new());
+            while first <= lines.len() as u64 {
+                let from = usize::try_from(first).unwrap() - 1;
+                let rest: String = lines[from..].iter().map(|line| format!("{line}\n")).collect();
+                let rest: String = rest.chars().skip(usize::try_from(column).unwrap() - 1).collect();
+                let within = Some(Within { column, note: "[c {next} {missing}]".to_owned() });
+                let run = Run { body_bytes: rest.len(), note_bytes: 0, first, items: Items::Lines { folded: Vec::new() }, note: "[l {next} {missing}]".to_owned(), within };
+                let Some(cut) = run.cut(&rest, most) else {
+                    seen.push_str(&rest);
+                    break;
+                };
+                let (kept, note) = cut.rsplit_once("\n[").unwrap();
+                let words: Vec<&str> = note.trim_end_matches(']').split(' ').collect();
+                let next: u64 = words[1].parse().unwrap();
+                if words[0] == "c" {
+                    seen.push_str(kept);
+                    column = next;
+                    prop_assert_eq!(rest.len() - kept.len(), words[2].parse::<usize>().unwrap());
+                } else {
+                    seen.push_str(kept);
+                    seen.push('\n');
+                    (first, column) = (next, 1);
+                    prop_assert_eq!(rest.len() - kept.len() - 1, words[2].parse::<usize>().unwrap());
+                }
+            }
+            prop_assert_eq!(seen, text);
+        }
+    }
+
+    fn missing(text: &str) -> Vec<u64> {
+        let marks = text.match_indices("[... truncated ").map(|(at, mark)| &text[at + mark.len()..]);
+        marks.filter_map(|rest| rest.split_once(' ')?.0.parse().ok()).collect()
+    }
+
+    #[test]
+    fn lines_that_are_hidden_on_one_count_as_many() {
+        let before = "one\nKEY\nKEY\nKEY\nfive\nsix\n";
+        let run = Run {
+            body_bytes: before.len(),
+            note_bytes: 0,
+            first: 11,
+            items: Items::Lines { folded: Vec::new() },
+            note: "[next {next}]".to_owned(),
+            within: None,
+        };
+        let after = before.replace("KEY\nKEY\nKEY", "[redacted:key]");
+        let left = LeftOut { gaps: Vec::new(), run: Some(run) }.after_hiding(before, &after, &[4..15]).unwrap();
+        let run = left.run.unwrap();
+        assert_eq!(run.cut(&after, 21).unwrap(), "one\n[redacted:key]\n[next 15]");
+        assert_eq!(run.cut(&after, 5).unwrap(), "one\n[next 12]");
+        assert_eq!(run.cut(&after, 24).unwrap(), "one\n[redacted:key]\nfive\n[next 16]");
+    }
+
+    #[test]
+    fn a_list_is_cut_between_its_items() {
+        let text = "a:1:x\na-2-y\n--\na:9:z\nb:1:x\n[note]\n\ntail";
+        let body_bytes = text.find("[note]").unwrap();
+        let items = Items::Starts { lines: vec![0, 2, 4] };
+        let note = "[{last} shown, {missing} missing, `offset` {next}]".to_owned();
+        let run = Run { body_bytes, note_bytes: 6, first: 5, items, note, within: None };
+        assert_eq!(run.cut(text, 22).unwrap(), "a:1:x\na-2-y\n--\na:9:z\n[6 shown, 6 missing, `offset` 7]\n\ntail");
+        assert_eq!(run.cut(text, 20).unwrap(), "a:1:x\na-2-y\n[5 shown, 15 missing, `offset` 6]\n\ntail");
+        assert_eq!(run.cut(text, body_bytes).unwrap(), text);
+        assert_eq!(run.cut(text, text.len()), None);
+        let short = run.cut(text, 6).unwrap();
+        assert!(short.starts_with("a:1:") && short.contains("truncated") && short.contains("`offset` 6"), "{short}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Files that are not UTF-8, as a search reads them: in the encoding that ReadFile would read them in.
+
+use crate::sys::locale;
+use crate::sys::path::open_file;
+use crate::sys::process::whole_start;
+use crate::tools::charset::{self, Decoded, HELD_BYTES, ReadAs};
+use crate::tools::tool::Settings;
+use encoding_rs::{Encoding, UTF_8};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// How the encoding of a file is found.
+pub(in crate::tools) struct Encodings {
+    /// What the locale says.
+    locale: Option<String>,
+    /// Bytes of the largest file of which ReadFile looks at all to tell its encoding.
+    pub most_held: u64,
+}
+
+impl Encodings {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { locale: locale::charset(), most_held: settings.max_file_size_bytes.min(HELD_BYTES) }
+    }
+
+    /// The encoding of a file; nothing where it is UTF-8, or no text and searched byte by byte.
+    pub(super) fn of(&self, bytes: &[u8]) -> Option<&'static Encoding> {
+        charset::of(bytes, self.locale.as_deref(), ReadAs::Detected).ok().filter(|encoding| *encoding != UTF_8)
+    }
+
+    /// The same of a file of which only the start decides.
+    pub(super) fn of_start(&self, start: &[u8]) -> Option<&'static Encoding> {
+        self.of(whole_start(start))
+    }
+
+    /// The same of a file that is read for that.
+    pub(super) fn of_file(&self, path: &Path) -> io::Result<Option<&'static Encoding>> {
+        let mut bytes = Vec::new();
+        open_file(path)?.take(self.most_held).read_to_end(&mut bytes)?;
+        Ok(self.of(&bytes))
+    }
+}
+
+pub(super) fn is_utf_16(start: &[u8]) -> bool {
+    start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF")
+}
+
+/// A file as UTF-8.
+pub(super) fn opened(path: &Path, encoding: Option<&'static Encoding>) -> io::Result<Box<dyn Read>> {
+    let file = open_file(path)?;
+    Ok(match encoding {
+        Some(encoding) => Box::new(Decoded::new(file, encoding)),
+        None => Box::new(file),
+    })
+}
+
+/// What ends the reading of a text that is not UTF-8.
+#[derive(Debug, thiserror::Error)]
+#[error("not UTF-8")]
+struct NotUtf8;
+
+pub(super) fn is_not_utf8(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<NotUtf8>())
+}
+
+/// A text that is passed on as it is, up to the first byte that is not UTF-8, which is an error.
+pub(super) struct OnlyUtf8<R> {
+    inner: R,
+    /// The start of a character that the last piece ended in.
+    begun: Vec<u8>,
+}
+
+impl<R> OnlyUtf8<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self { inner, begun: Vec::new() }
+    }
+
+    fn continues_with(&mut self, mut bytes: &[u8]) -> bool {
+        while !self.begun.is_empty() {
+            let Some((next, rest)) = bytes.split_first() else { return true };
+            self.begun.push(*next);
+            bytes = rest;
+            match std::str::from_utf8(&self.begun) {
+                Ok(_) => self.begun.clear(),
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => return false,
+            }
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(_) => true,
+            Err(error) if error.error_len().is_none() => {
+                self.begun.extend_from_slice(&bytes[error.valid_up_to()..]);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+impl<R: Read> Read for OnlyUtf8<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        let whole = if count == 0 { buffer.is_empty() || self.begun.is_empty() } else { self.continues_with(&buffer[..count]) };
+        if whole { Ok(count) } else { Err(io::Error::new(io::ErrorKind::InvalidData, NotUtf8)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gives at most so many bytes at a time.
+    struct Small<'a>(&'a [u8], usize);
+
+    impl Read for Small<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = self.1.min(buffer.len());
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_passed_on_exactly_where_it_is_utf_8(
+            parts in prop::collection::vec(prop_oneof![
+                3 => "[aé€😀]{0,4}".prop_map(String::into_bytes),
+                1 => prop::collection::vec(any::<u8>(), 0..3),
+            ], 0..6),
+            at_once in 1..5_usize,
+        ) {
+            let bytes = parts.concat();
+            let mut passed = Vec::new();
+            let read = OnlyUtf8::new(Small(&bytes, at_once)).read_to_end(&mut passed);
+            prop_assert_eq!(read.is_ok(), std::str::from_utf8(&bytes).is_ok());
+            match read {
+                Ok(_) => prop_assert_eq!(passed, bytes),
+                Err(error) => prop_assert!(is_not_utf8(&error)),
+            }
+        }
+    }
+}
