@@ -108,6 +108,7 @@ impl Place {
             Some(Err(_)) | None => settings,
         };
         let same = tools.is_like(&self.tools) && settings.tools == self.settings.tools;
+        self.settings.take_servers(&settings);
         self.settings.tools = settings.tools;
         self.tools = tools;
         Ok(!same)

@@ -7,7 +7,6 @@ use super::servers::{Approved, SERVERS, changed, programs_in};
 use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
-use crate::mcp::Approval;
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{Guidance, Guide};
 use crate::protocol::cut_before;
@@ -246,9 +245,15 @@ impl Brought {
     }
 
     /// The same, looked at anew whenever one is reached.
-    pub fn approved_servers(&self, place: &Place) -> Arc<dyn Approval> {
+    pub fn approved_servers(&self, place: &Place) -> Arc<Approved> {
         let (root, known) = (self.root().to_owned(), self.known());
-        Arc::new(Approved { root, known, config: place.directories.config.clone() })
+        Arc::new(Approved::new(root, known, place.directories.config.clone()))
+    }
+
+    /// Whether the file of its MCP servers is still what was looked at.
+    pub fn servers_changed(&self) -> bool {
+        let hash = |project: &Project| project.now().get(SERVERS).cloned();
+        hash(&Project::examine(self.root())) != hash(&self.project)
     }
 
     /// What its settings say of tools, once trusted.

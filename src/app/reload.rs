@@ -10,6 +10,7 @@ use super::standing::Standing;
 use super::toolset::own_directory;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
+use crate::config::trust::directory_name;
 use crate::protocol::Mode;
 use crate::sys::watch::Watch;
 use crate::tools::{RemoteTools, Router};
@@ -109,6 +110,12 @@ impl Reload {
         if self.project.is_trusted() {
             files.push(self.place.workspace.join(PROJECT_FILE));
         }
+        if self.project.is_trusted() {
+            files.push(self.place.workspace.join(servers::SERVERS));
+            let own = directory_name(&self.place.workspace);
+            // A later yes to the project is written there.
+            files.push(self.place.directories.config.join("projects").join(own).join("trust.toml"));
+        }
         files.push(self.place.directories.config_file());
         let mut watch = match Watch::with_directories(files, vec![own_directory(&self.place.directories)]) {
             Ok(watch) => Some(watch),
@@ -179,6 +186,7 @@ impl Reload {
             self.project_told = false;
         }
         let told = self.tools(&mut updates);
+        self.servers(&mut updates);
         let policy = match self.read() {
             Ok(policy) => self.good(&policy, asked).or_else(|| told.map(|told| self.taken(&self.policy, Some(&told)))),
             Err(trouble) => {
@@ -225,6 +233,15 @@ impl Reload {
         updates.extend(new.map(|message| PolicyUpdate::Told { message: message.clone() }));
         self.said = problems;
         changed.then(|| format!("tools reloaded ({})", self.place.tools.names()))
+    }
+
+    /// Looks at the entries of servers. What is different is said; the tools follow as the servers say that they changed.
+    fn servers(&mut self, updates: &mut Vec<PolicyUpdate>) {
+        let Some(servers) = self.kept.servers().cloned() else { return };
+        let (changes, problems) = servers.read_again(&self.place, &self.project);
+        let new: Vec<String> = problems.into_iter().filter(|problem| !self.said_of_servers.contains(problem)).collect();
+        self.said_of_servers.extend(new.iter().cloned());
+        updates.extend(changes.into_iter().chain(new).map(|message| PolicyUpdate::Told { message }));
     }
 
     fn read(&self) -> Result<Policy, Trouble> {

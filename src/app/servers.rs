@@ -5,18 +5,18 @@ mod counted;
 mod reach;
 
 use super::layers::Policy;
-use super::mcp::specs;
+use super::mcp::{Again, specs, specs_again};
 use super::place::Place;
 use super::project::Brought;
 use super::session::Session;
 use super::standing::Standing;
 use crate::agent::{self, Approver};
-use crate::mcp::{Approval, Spec};
+use crate::mcp::{self, Entry, Spec};
 use crate::policy::Enforcer;
 use crate::ports::{Record, RemoteServers};
 use crate::protocol::{Action, ServerState, ServerStatus};
 use crate::tools::{self, Conflict, Found, Pins, Remote, Router, ServerLauncher};
-pub use approval::{Approved, SERVERS, changed, programs_in};
+pub use approval::{Approved, CHANGED, SERVERS, changed, programs_in};
 use counted::Counted;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -43,10 +43,15 @@ const NAMED: usize = 5;
 #[derive(Clone)]
 pub struct Servers {
     port: Arc<Counted>,
+    /// The same servers, whose entries may change.
+    own: mcp::Servers,
+    /// Those that the front end brought, which no file names.
+    passed: Arc<[Spec]>,
+    approval: Arc<Approved>,
     launcher: Arc<ServerLauncher>,
     found: Found,
     pins: Pins,
-    timeouts: Arc<HashMap<String, Duration>>,
+    timeouts: Arc<Mutex<HashMap<String, Duration>>>,
     /// What counts for a server that connects.
     in_force: Arc<Mutex<Enforcer>>,
 }
@@ -66,13 +71,10 @@ pub fn connect(
     (specs, problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
     settings: impl FnOnce() -> tools::Settings,
-    approval: Arc<dyn Approval>,
+    approval: Arc<Approved>,
     person: bool,
-) -> Option<Connected> {
-    if specs.is_empty() {
-        return None;
-    }
-    let timeouts = specs.iter().map(|spec| (spec.name.clone(), spec.call_timeout)).collect();
+) -> Connected {
+    let timeouts = timeouts(&specs);
     let launcher = Arc::new(ServerLauncher::new(settings()));
     let roots = place.roots.iter().map(|root| (file_uri(root), name_of(root))).collect();
     let in_force = Arc::new(Mutex::new(policy.clone()));
@@ -83,18 +85,21 @@ pub fn connect(
     });
     let (asks, asked) = agent::asks(person, roots, samples);
     let directory = place.directories.data.join("mcp");
-    let port = reach::servers(place, specs, launcher.clone(), (asks, approval), directory.join("known"));
-    let port = Arc::new(Counted::new(port));
+    let own = reach::servers(place, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
+    let port = Arc::new(Counted::new(Arc::new(own.clone())));
     let servers = Servers {
         port: port.clone(),
+        own,
+        passed: Vec::new().into(),
+        approval,
         launcher,
         found: Found::default(),
         pins: Pins::at(directory.join("pins")),
-        timeouts: Arc::new(timeouts),
+        timeouts: Arc::new(Mutex::new(timeouts)),
         in_force,
     };
     servers.keep_off(policy);
-    Some(Connected { servers, remote: agent::Remote { servers: port, asked }, problems })
+    Connected { servers, remote: agent::Remote { servers: port, asked }, problems }
 }
 
 /// The same for a session, with what was used in it before. `passed`: those that the front end brings for this session; what the
@@ -111,20 +116,30 @@ pub fn of_session(
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     let settings = || session.kept.tool_settings(place, &enforcer, standing.holding(&enforcer));
     let (mut specs, mut problems) = specs(place, Some(project));
-    for spec in passed {
-        if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
-            problems.push(format!("`{}` is an MCP server of the settings already, and that one counts", spec.name));
-        } else {
-            specs.push(spec);
-        }
-    }
+    with_passed(&passed, &mut specs, &mut problems);
     let (approval, person) = (project.approved_servers(place), matches!(approver, Approver::Person));
-    let connected = connect(place, (specs, problems), &enforcer, settings, approval, person)?;
-    let Connected { servers, remote, problems } = connected;
+    let connected = connect(place, (specs, problems), &enforcer, settings, approval, person);
+    let Connected { mut servers, remote, problems } = connected;
+    servers.passed = passed.into();
     session.notices.extend(problems);
     servers.know(&session.records);
     session.kept.connected(servers);
     Some(remote)
+}
+
+/// Those of the settings count before what a front end brings.
+fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
+    for spec in passed {
+        if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
+            problems.push(format!("`{}` is an MCP server of the settings already, and that one counts", spec.name));
+        } else {
+            specs.push(spec.clone());
+        }
+    }
+}
+
+fn timeouts(specs: &[Spec]) -> HashMap<String, Duration> {
+    specs.iter().map(|spec| (spec.name.clone(), spec.call_timeout)).collect()
 }
 
 fn unlisted(server: &str) -> String {
@@ -144,7 +159,9 @@ impl Servers {
         let timeouts = Arc::clone(&self.timeouts);
         let percent = place.settings.tools.defer_over_percent;
         let tokens = self.port.window().borrow().saturating_mul(percent) / PERCENT;
-        let settings = settings.with_servers(Remote {
+        let counts = policy.clone();
+        self.port.count_by(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
+        settings.with_servers(Remote {
             servers: self.port.clone(),
             conflict: match place.settings.tools.conflict.as_str() {
                 "mcp-first" => Conflict::McpFirst,
@@ -158,10 +175,35 @@ impl Servers {
             pins: Some(self.pins.clone()),
             found: self.found.clone(),
             most_bytes: Some(usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)),
-            timeout: Arc::new(move |server, _| timeouts.get(server).copied().unwrap_or(CALL_TIMEOUT)),
-        });
-        self.port.count(settings.remote.as_deref());
-        settings
+            timeout: Arc::new(move |server, _| {
+                timeouts.lock().unwrap_or_else(PoisonError::into_inner).get(server).copied().unwrap_or(CALL_TIMEOUT)
+            }),
+        })
+    }
+
+    /// Reads the entries of the servers again: those of the settings, and of the project as far as the user trusts them as they are
+    /// now. What is different, and what is wrong with any, each a sentence.
+    pub fn read_again(&self, place: &Place, project: &Brought) -> (Vec<String>, Vec<String>) {
+        let Again { mut specs, mut problems, trusted } = specs_again(place, project);
+        with_passed(&self.passed, &mut specs, &mut problems);
+        if let Some(known) = trusted {
+            self.approval.now_known(known);
+        }
+        *self.timeouts.lock().unwrap_or_else(PoisonError::into_inner) = timeouts(&specs);
+        let off: HashMap<String, String> = specs.iter().filter_map(|spec| Some((spec.name.clone(), spec.off.clone()?))).collect();
+        let told = |(name, entry): (String, Entry)| match (entry, off.get(&name)) {
+            (Entry::Removed, _) => format!("{name} (MCP): its entry was removed"),
+            (Entry::Added, None) => format!("{name} (MCP): a new entry"),
+            (Entry::Changed, None) => format!("{name} (MCP): its entry changed; the server is started as it says now"),
+            (Entry::Added | Entry::Changed, Some(why)) => format!("{name} (MCP): its entry changed; the server is off: {why}"),
+        };
+        let changes = self.own.replace(specs);
+        if !changes.is_empty() {
+            let policy = self.in_force.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.keep_off(&policy);
+            self.look();
+        }
+        (changes.into_iter().map(told).collect(), problems)
     }
 
     /// What the policy lists nothing of is off, and what it lists is not, whatever it said before.

@@ -18,6 +18,7 @@ use crate::protocol::{
 use crate::tools;
 use serde::Serialize;
 use std::io::{IsTerminal, Read};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -25,53 +26,67 @@ use tokio_util::sync::CancellationToken;
 const ARGUMENT_BYTES: u64 = 64 << 20;
 /// Nobody watches the live output; what does not fit is in the result all the same.
 const OUTPUT_DEPTH: usize = 1;
+/// How long what still runs at the end is waited for.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// What a subcommand works with.
 struct Table {
     bench: Bench,
-    runtime: Runtime,
+    /// There until it is dropped.
+    runtime: Option<Runtime>,
     /// Those whose tools are among the others.
     servers: Option<Servers>,
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
         if let Some(servers) = &self.servers {
-            self.runtime.block_on(servers.end());
+            runtime.block_on(servers.end());
         }
+        // What was given up may never end.
+        runtime.shutdown_timeout(LAST_WAIT);
     }
 }
 
-/// Whether tools of servers are asked for: not where a name means a built-in one.
-fn asks_servers(name: Option<&str>) -> bool {
-    name.is_none_or(|name| tools::name_of(name).is_none())
+impl Table {
+    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
+        let runtime = self.runtime.as_ref().ok_or_else(|| Trouble::failed("the tools are closed"))?;
+        Ok(runtime.block_on(work))
+    }
+}
+
+/// Whether tools of servers are asked for: not where a name means a built-in one, whatever servers offer.
+fn asks_servers(place: &Place, name: Option<&str>) -> bool {
+    let local_first = place.settings.tools.conflict == "local-first";
+    name.is_none_or(|name| !local_first || tools::name_of(name).is_none())
 }
 
 /// `name` is the tool that it is about; none for all of them.
 fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> Result<Table, Trouble> {
     let project = Brought::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| super::warn(line));
-    let found = asks_servers(name).then(|| specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
+    let found = asks_servers(place, name).then(|| specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
     // A server may be a program.
     let starts = if found.is_some() { Starts::Programs } else { starts };
     let ground = Ground::find(place, common, &project, starts)?;
     let runtime = super::runtime()?;
-    let servers = found.and_then(|found| connect(&ground, &project, found, &runtime));
+    let servers = found.map(|found| connect(&ground, &project, found, &runtime));
     let bench = Bench::new(ground, servers.as_ref());
-    Ok(Table { bench, runtime, servers })
+    Ok(Table { bench, runtime: Some(runtime), servers })
 }
 
 /// The servers, once those that were never asked had the time to say what they offer.
-fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Option<Servers> {
+fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
     let Ground { place, policy, standing } = ground;
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
     let Connected { servers, problems, .. } =
-        servers::connect(place, found, policy, settings, project.approved_servers(place), false)?;
+        servers::connect(place, found, policy, settings, project.approved_servers(place), false);
     for problem in problems {
         super::warn(&problem);
     }
     runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| super::warn(line));
-    Some(servers)
+    servers
 }
 
 pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
@@ -117,7 +132,7 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
     if let Err(error) = bench.offers(name) {
         return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
     }
-    let plan = match table.runtime.block_on(bench.router.plan(call.clone())) {
+    let plan = match table.wait_for(bench.plan(call.clone()))? {
         Ok(plan) => plan,
         Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
     };
@@ -129,14 +144,14 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
             return Ok(report(&ToolResult::refused(call.tool_call_id, name, denied(&denial)), true));
         }
     };
-    super::say_json(&table.runtime.block_on(foretell(bench, plan, permit)));
+    super::say_json(&table.wait_for(foretell(bench, plan, permit))?);
     Ok(Exit::Completed)
 }
 
 pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: bool, answers: Answers) -> Result<Exit, Trouble> {
     let table = table(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
-    let result = table.runtime.block_on(carry_out(&table.bench, call, answers));
+    let result = table.wait_for(carry_out(&table.bench, call, answers))?;
     Ok(report(&result, json))
 }
 
@@ -188,7 +203,13 @@ async fn carry_out(bench: &Bench, call: ToolCall, answers: Answers) -> ToolResul
 
 fn unwatched() -> RunContext {
     let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
-    RunContext { tool_call_id: None, output, kill: CancellationToken::new(), background: CancellationToken::new() }
+    RunContext {
+        tool_call_id: None,
+        output,
+        kill: CancellationToken::new(),
+        background: CancellationToken::new(),
+        most_bytes: usize::MAX,
+    }
 }
 
 fn report(result: &ToolResult, json: bool) -> Exit {

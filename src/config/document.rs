@@ -221,7 +221,7 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
 }
 
 /// `10MB`, `512 KiB`, `4096`: units of 1024.
-fn bytes(text: &str) -> Option<u64> {
+pub(super) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let unit: u64 = match text[digits..].trim().to_ascii_lowercase().as_str() {

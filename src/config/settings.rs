@@ -125,7 +125,8 @@ impl Settings {
             text: TextTools {
                 enabled: flag(&values, &["tools", "text", "enabled"]),
                 allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
-                max_file_size: number_set(&values, &["tools", "text", "max_file_size"]),
+                max_file_size: number_set(&values, &["tools", "text", "max_file_size"])
+                    .or_else(|| document::bytes(default_of(&["tools", "text", "max_file_size"])?.as_str()?)),
                 allow_create: flag(&values, &["tools", "text", "allow_create"]),
                 allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
             },
@@ -185,6 +186,14 @@ impl Settings {
     /// The lists of tools that are to be had and that are not.
     pub fn tool_lists(&self) -> ToolLists {
         ToolLists::of(&self.values)
+    }
+
+    /// Takes the entries of MCP servers from other settings.
+    pub fn take_servers(&mut self, other: &Self) {
+        let is_of_server = |path: &Vec<String>| path.starts_with(&["mcp".to_owned(), "servers".to_owned()]);
+        self.values.retain(|path, _| !is_of_server(path));
+        let theirs = other.values.iter().filter(|(path, _)| is_of_server(path));
+        self.values.extend(theirs.map(|(path, entry)| (path.clone(), entry.clone())));
     }
 
     /// Every key with its value and where that comes from, for `aye config show`.
@@ -247,11 +256,25 @@ fn number_set(values: &Values, path: &[&str]) -> Option<u64> {
 fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     match values.get(&path).map(|entry| &entry.value) {
-        Some(Value::List(texts)) => {
-            texts.iter().map(|text| text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()).collect()
+        Some(Value::List(texts)) => texts.iter().map(|text| extension(text)).collect(),
+        Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) => Vec::new(),
+        None => {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            let texts = default_of(&path).and_then(|default| default.as_array().cloned()).unwrap_or_default();
+            texts.iter().filter_map(toml::Value::as_str).map(extension).collect()
         }
-        Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => Vec::new(),
     }
+}
+
+fn extension(text: &str) -> String {
+    text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()
+}
+
+/// The default of a key, as the key says it.
+fn default_of(path: &[&str]) -> Option<toml::Value> {
+    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
+    let default = super::keys::find(&path)?.default;
+    toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")
 }
 
 /// `auto` is the one that rules are about.

@@ -133,6 +133,15 @@ impl Connection {
         in_words(&program.last_words())
     }
 
+    /// Waits for the requests that are on their way, or for the end of the server.
+    pub(super) async fn idle(&self) {
+        let mut busy = self.talk.busy();
+        tokio::select! {
+            _ = busy.wait_for(|busy| busy.requests == 0) => {}
+            () = self.gone.cancelled() => {}
+        }
+    }
+
     /// Lets it leave, then makes it.
     pub(super) async fn end(&self) {
         self.stop.cancel();

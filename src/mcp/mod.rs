@@ -9,6 +9,7 @@ mod content;
 mod failure;
 mod form;
 mod known;
+mod manifest;
 mod reading;
 mod server;
 mod servers;
@@ -21,7 +22,7 @@ mod transport;
 mod wires;
 
 pub use connection::Identity;
-pub use servers::Servers;
+pub use servers::{Entry, Servers};
 pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
 pub use wires::{Approval, Refusal, Tokens, Wires};
 

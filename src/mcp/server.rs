@@ -16,6 +16,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+/// What is said of a server whose connection ended by itself.
+const GONE: &str = "it went away";
+
 type Outcome = Result<Arc<Connection>, RemoteError>;
 type Attempt = Shared<BoxFuture<'static, Outcome>>;
 
@@ -99,6 +102,8 @@ impl Server {
             (Some(why), _) => ServerState::Off { why: why.to_owned() },
             (None, Phase::Asleep) => ServerState::Asleep,
             (None, Phase::Starting(_)) => ServerState::Starting,
+            // It is gone, and what it said last is still being read.
+            (None, Phase::Up(connection)) if connection.is_gone() => ServerState::Unreachable { why: GONE.to_owned() },
             (None, Phase::Up(_)) => ServerState::Ready,
             (None, Phase::NeedsLogin) => ServerState::NeedsLogin,
             (None, Phase::Unreachable(why)) => ServerState::Unreachable { why: why.clone() },
@@ -176,6 +181,25 @@ impl Server {
         }
     }
 
+    /// A request over this connection failed in a way that says the server is down: it is unavailable until it answers again.
+    pub(super) fn lost(self: &Arc<Self>, connection: &Arc<Connection>, why: &str) {
+        let run = {
+            let mut held = self.held();
+            if !matches!(&held.phase, Phase::Up(now) if Arc::ptr_eq(now, connection)) {
+                return;
+            }
+            held.phase = Phase::Unreachable(said(why));
+            std::mem::replace(&mut held.run, CancellationToken::new())
+        };
+        run.cancel();
+        self.ring();
+        let connection = Arc::clone(connection);
+        tokio::spawn(async move {
+            connection.idle().await;
+            connection.end().await;
+        });
+    }
+
     /// Off for this reason from now on, or no longer off. What runs on it ends as it does; its program goes after that.
     pub(super) fn keep_off(self: &Arc<Self>, why: Option<String>) {
         let mut held = self.held();
@@ -195,11 +219,7 @@ impl Server {
 
     async fn leave(self: Arc<Self>) {
         if let Some(connection) = self.standing() {
-            let mut busy = connection.talk.busy();
-            tokio::select! {
-                _ = busy.wait_for(|busy| busy.requests == 0) => {}
-                () = connection.gone.cancelled() => {}
-            }
+            connection.idle().await;
         }
         let is_off = self.off(&self.held()).is_some();
         if is_off {
@@ -218,6 +238,16 @@ impl Server {
                 drop(server.attempt(&mut held));
             }
         });
+    }
+
+    /// Its entry is gone: it is not reached again, and ends once its calls are over.
+    pub(super) async fn retire(self: Arc<Self>) {
+        self.held().ended = true;
+        let standing = self.standing();
+        if let Some(connection) = standing {
+            connection.idle().await;
+        }
+        self.end().await;
     }
 
     pub(super) async fn end(&self) {
@@ -358,6 +388,9 @@ impl Server {
         if held.listed.as_deref() == Some(&listed) {
             return;
         }
+        for note in &listed.notes {
+            tracing::warn!(server = %self.spec.name, note, "a list of tools");
+        }
         held.listed = Some(Arc::new(listed));
         if let Some(directory) = self.wires.known.clone() {
             let server = Arc::clone(self);
@@ -413,7 +446,7 @@ impl Server {
         connection.end().await;
         let mut held = self.held();
         if matches!(&held.phase, Phase::Up(now) if Arc::ptr_eq(now, &connection)) {
-            held.phase = Phase::Unreachable(format!("it went away{last_words}"));
+            held.phase = Phase::Unreachable(format!("{GONE}{last_words}"));
             drop(held);
             self.ring();
         }

@@ -8,14 +8,23 @@ use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResu
 use crate::protocol::{ServerPrompt, ServerResource, ServerStatus};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
 /// Cheap to clone; all clones are the same servers.
 #[derive(Clone)]
 pub struct Servers {
-    servers: Arc<[Arc<Server>]>,
+    servers: Arc<RwLock<Arc<[Arc<Server>]>>>,
+    wires: Wires,
     bell: Bell,
+}
+
+/// What became of the entry of one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    Added,
+    Removed,
+    Changed,
 }
 
 impl Servers {
@@ -23,13 +32,49 @@ impl Servers {
     pub fn new(specs: Vec<Spec>, wires: Wires) -> Self {
         let bell = Bell::default();
         let servers = specs.into_iter().map(|spec| Server::new(spec, wires.clone(), Arc::clone(&bell))).collect();
-        Self { servers, bell }
+        Self { servers: Arc::new(RwLock::new(servers)), wires, bell }
     }
 
-    fn server(&self, name: &str) -> Result<&Arc<Server>, RemoteError> {
-        self.servers
+    fn all(&self) -> Arc<[Arc<Server>]> {
+        Arc::clone(&self.servers.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// These are the servers from now on. One whose entry is as it was stays as it is; any other ends once its calls are over, and
+    /// a new one is not started before it is needed. Says what is different.
+    pub fn replace(&self, specs: Vec<Spec>) -> Vec<(String, Entry)> {
+        let before = self.all();
+        let of_name = |name: &str| before.iter().find(|server| server.spec.name == name);
+        let mut changes = Vec::new();
+        let mut now: Vec<Arc<Server>> = Vec::new();
+        for spec in specs {
+            match of_name(&spec.name) {
+                Some(same) if *same.spec == spec => now.push(Arc::clone(same)),
+                known => {
+                    let entry = if known.is_some() { Entry::Changed } else { Entry::Added };
+                    changes.push((spec.name.clone(), entry));
+                    now.push(Server::new(spec, self.wires.clone(), Arc::clone(&self.bell)));
+                }
+            }
+        }
+        let gone: Vec<_> = before.iter().filter(|old| !now.iter().any(|new| Arc::ptr_eq(old, new))).cloned().collect();
+        let removed = gone.iter().filter(|old| !now.iter().any(|new| new.spec.name == old.spec.name));
+        changes.extend(removed.map(|old| (old.spec.name.clone(), Entry::Removed)));
+        if changes.is_empty() {
+            return changes;
+        }
+        *self.servers.write().unwrap_or_else(PoisonError::into_inner) = now.into();
+        for server in gone {
+            tokio::spawn(server.retire());
+        }
+        self.bell.send_modify(|count| *count = count.wrapping_add(1));
+        changes
+    }
+
+    fn server(&self, name: &str) -> Result<Arc<Server>, RemoteError> {
+        self.all()
             .iter()
             .find(|server| server.spec.name == name)
+            .cloned()
             .ok_or_else(|| RemoteError::Unknown { message: format!("no server is called `{name}`") })
     }
 
@@ -38,36 +83,59 @@ impl Servers {
         self.server(name).ok()?.identity()
     }
 
+    /// Calls a tool. Where the server is down and the call did not reach it, the call is sent again once it answers: a call that
+    /// was sent is never repeated, whatever became of it.
     async fn call_now(&self, call: RemoteCall, context: RemoteContext) -> Result<RemoteResult, RemoteError> {
         let server = self.server(&call.server)?;
-        let connection = tokio::select! {
-            connection = server.connection() => connection?,
-            () = context.cancel.cancelled() => return Err(RemoteError::Cancelled),
-            () = tokio::time::sleep(context.timeout) => return Err(RemoteError::Unreachable {
-                message: format!("the server `{}` is still starting; call again", call.server),
-            }),
-        };
+        let mut delay = server.spec.retry_delay;
+        for attempt in 0.. {
+            let connection = tokio::select! {
+                connection = server.connection() => connection?,
+                () = context.cancel.cancelled() => return Err(RemoteError::Cancelled),
+                () = tokio::time::sleep(context.timeout) => return Err(RemoteError::Unreachable {
+                    message: format!("the server `{}` is still starting; call again", call.server),
+                }),
+            };
+            Self::is_the_same(&server, &call)?;
+            let error = match connection.call(call.clone(), &context).await {
+                Err(error @ (RemoteError::Unreachable { .. } | RemoteError::OutcomeUnknown { .. })) => error,
+                answer => return answer,
+            };
+            server.lost(&connection, &error.to_string());
+            if attempt >= server.spec.retry_attempts || !matches!(error, RemoteError::Unreachable { .. }) {
+                return Err(error);
+            }
+            tracing::info!(server = %call.server, tool = %call.tool, attempt, %error, "a call that was not sent is tried again");
+            tokio::select! {
+                () = tokio::time::sleep(delay) => delay = delay.saturating_mul(2),
+                () = context.cancel.cancelled() => return Err(RemoteError::Cancelled),
+            }
+        }
+        Err(RemoteError::Unknown { message: format!("the server `{}` was not asked", call.server) })
+    }
+
+    /// Whether the tool is still the one that was judged.
+    fn is_the_same(server: &Server, call: &RemoteCall) -> Result<(), RemoteError> {
         match server.tools().iter().find(|tool| tool.name == call.tool) {
             None => {
                 let message = format!("the server `{}` does not offer `{}` now", call.server, call.tool);
-                return Err(RemoteError::Unknown { message });
+                Err(RemoteError::Unknown { message })
             }
             Some(tool) if tool.fingerprint != call.fingerprint => {
                 let message = format!(
                     "the server `{}` describes `{}` otherwise than before; look at it and call again",
                     call.server, call.tool
                 );
-                return Err(RemoteError::Changed { message });
+                Err(RemoteError::Changed { message })
             }
-            Some(_) => {}
+            Some(_) => Ok(()),
         }
-        connection.call(call, &context).await
     }
 }
 
 impl RemoteServers for Servers {
     fn statuses(&self) -> Vec<ServerStatus> {
-        self.servers.iter().map(|server| server.status()).collect()
+        self.all().iter().map(|server| server.status()).collect()
     }
 
     fn changed(&self) -> watch::Receiver<u64> {
@@ -75,7 +143,7 @@ impl RemoteServers for Servers {
     }
 
     fn tools(&self) -> Arc<[RemoteTool]> {
-        self.servers.iter().flat_map(|server| server.tools().iter().cloned().collect::<Vec<_>>()).collect()
+        self.all().iter().flat_map(|server| server.tools().iter().cloned().collect::<Vec<_>>()).collect()
     }
 
     fn notes(&self, server: &str) -> Vec<String> {
@@ -83,7 +151,7 @@ impl RemoteServers for Servers {
     }
 
     fn look(&self) {
-        for server in &*self.servers {
+        for server in &*self.all() {
             server.look();
         }
     }
@@ -98,7 +166,7 @@ impl RemoteServers for Servers {
                 let connection = self.server(name)?.connection().await?;
                 return reading::resources(&connection).await;
             }
-            let standing: Vec<_> = self.servers.iter().filter_map(|server| server.standing()).collect();
+            let standing: Vec<_> = self.all().iter().filter_map(|server| server.standing()).collect();
             let found = join_all(standing.iter().map(|connection| reading::resources(connection))).await;
             Ok(found.into_iter().filter_map(Result::ok).flatten().collect())
         })
@@ -113,7 +181,7 @@ impl RemoteServers for Servers {
 
     fn prompts(&self) -> BoxFuture<'_, Vec<ServerPrompt>> {
         Box::pin(async move {
-            let standing: Vec<_> = self.servers.iter().filter_map(|server| server.standing()).collect();
+            let standing: Vec<_> = self.all().iter().filter_map(|server| server.standing()).collect();
             let found = join_all(standing.iter().map(|connection| reading::prompts(connection))).await;
             found.into_iter().filter_map(Result::ok).flatten().collect()
         })
@@ -132,7 +200,7 @@ impl RemoteServers for Servers {
     }
 
     fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
-        for server in &*self.servers {
+        for server in &*self.all() {
             server.keep_off(off(&server.spec.name));
         }
     }
@@ -145,7 +213,8 @@ impl RemoteServers for Servers {
 
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let all = join_all(self.servers.iter().map(|server| server.end()));
+            let servers = self.all();
+            let all = join_all(servers.iter().map(|server| server.end()));
             let _ = tokio::time::timeout(ENDING, all).await;
         })
     }

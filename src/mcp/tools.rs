@@ -2,9 +2,10 @@
 
 use super::bounds::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
 use super::failure::cut;
+use super::manifest::{Page, invalid};
 use crate::ports::RemoteTool;
 use rmcp::RoleClient;
-use rmcp::model::{PaginatedRequestParams, Tool};
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, Tool};
 use rmcp::service::{Peer, ServiceError};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -24,11 +25,12 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed
     let mut cursor = None;
     for page in 0.. {
         let asked = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-        let listed = peer.list_tools(asked).await?;
+        let request = ListToolsRequest { params: asked, ..ListToolsRequest::default() };
+        let listed = Page::of(peer.send_request(ClientRequest::ListToolsRequest(request)).await?)?;
         if !taken.page(listed.tools) {
             break;
         }
-        match listed.next_cursor {
+        match listed.next {
             Some(next) if page + 1 < PAGES && cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
                 taken.notes.push("the list of its tools does not end; the rest is left out".to_owned());
@@ -55,8 +57,15 @@ impl<'a> Taken<'a> {
     }
 
     /// Whether there is room for more.
-    fn page(&mut self, page: Vec<Tool>) -> bool {
+    fn page(&mut self, page: Vec<Result<Tool, (String, String)>>) -> bool {
         for tool in page {
+            let tool = match tool {
+                Ok(tool) => tool,
+                Err((name, reason)) => {
+                    self.leave_out(&name, &reason);
+                    continue;
+                }
+            };
             if self.tools.len() == TOOLS {
                 self.notes.push(format!("it offers more than {TOOLS} tools; the rest is left out"));
                 return false;
@@ -109,6 +118,10 @@ fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
         if is_deeper(schema, SCHEMA_DEPTH) {
             return Err(format!("its schema is nested deeper than {SCHEMA_DEPTH} levels"));
         }
+    }
+    let named = [("inputSchema", Some(&input)), ("outputSchema", output.as_ref())];
+    if let Some(why) = named.into_iter().find_map(|(which, schema)| invalid(which, schema?)) {
+        return Err(why);
     }
     let description = tool.description.as_deref().unwrap_or_default();
     let hints = tool.annotations.as_ref().map(|hints| json!(hints)).unwrap_or_default();

@@ -7,8 +7,10 @@ use crate::app::layers::Policy;
 use crate::app::place::Place;
 use crate::app::project::Brought;
 use crate::app::trouble::Trouble;
-use crate::mcp::{Reach, Spec};
+use crate::mcp::{Reach, Servers, Spec, Wires};
 use crate::policy::ToolPattern;
+use crate::ports::RemoteServers as _;
+use crate::protocol::{ServerStatus, counted};
 use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -26,13 +28,20 @@ struct Listed {
     off: Option<String>,
     /// Patterns of `allowed_tools` that speak of its tools.
     allowed_tools: Vec<String>,
+    /// Tools that it offered when it was asked last; absent where it never was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offered: Option<u64>,
+    /// What was left out of them, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
     let project = Brought::look(place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let (servers, problems) = found(place, Some(&project));
-    let rows: Vec<Listed> = servers.into_iter().map(|server| row(server, &policy)).collect();
+    let known = known(place, &servers);
+    let rows: Vec<Listed> = servers.into_iter().map(|server| row(server, &policy, &known)).collect();
     for problem in problems {
         crate::app::warn(&problem);
     }
@@ -49,8 +58,16 @@ pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> 
     Ok(Exit::Completed)
 }
 
-fn row(Found { spec, place }: Found, policy: &Policy) -> Listed {
+/// What each server offered last, as it is kept between sessions.
+fn known(place: &Place, servers: &[Found]) -> Vec<ServerStatus> {
+    let specs = servers.iter().map(|found| found.spec.clone()).collect();
+    let wires = Wires { known: Some(place.directories.data.join("mcp").join("known")), ..Wires::default() };
+    Servers::new(specs, wires).statuses()
+}
+
+fn row(Found { spec, place }: Found, policy: &Policy, known: &[ServerStatus]) -> Listed {
     let reached_by = reached_by(&spec);
+    let known = known.iter().find(|status| status.name == spec.name && (status.offered > 0 || !status.notes.is_empty()));
     let allowed_tools = allowed(&spec.name, policy);
     Listed {
         name: spec.name,
@@ -59,6 +76,8 @@ fn row(Found { spec, place }: Found, policy: &Policy) -> Listed {
         of_project: spec.of_project,
         off: spec.off,
         allowed_tools,
+        offered: known.map(|status| status.offered),
+        notes: known.map(|status| status.notes.clone()).unwrap_or_default(),
     }
 }
 
@@ -103,6 +122,12 @@ fn table(rows: &[Listed]) -> String {
             format!("the policy lists {}", row.allowed_tools.join(", "))
         };
         let _ = writeln!(text, "{:widest$}  {listed}", "");
+        if let Some(offered) = row.offered {
+            let _ = writeln!(text, "{:widest$}  offered {} when it was last asked", "", counted(offered, "tool", "tools"));
+        }
+        for note in &row.notes {
+            let _ = writeln!(text, "{:widest$}  {note}", "");
+        }
         if let Some(off) = &row.off {
             let _ = writeln!(text, "{:widest$}  off: {off}", "");
         }

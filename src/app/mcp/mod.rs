@@ -8,7 +8,7 @@ mod specs;
 mod try_out;
 mod vault;
 
-pub use specs::{secrets, specs};
+pub use specs::{Again, secrets, specs, specs_again};
 pub use vault::vault;
 
 use super::cli::{Common, McpAction};

@@ -1,9 +1,17 @@
 //! What connections are made of: the person's servers, and the project's where a person approved them.
 
+use crate::app::cli::Trust;
 use crate::app::place::Place;
 use crate::app::project::Brought;
+use crate::app::servers::{CHANGED, SERVERS};
 use crate::config::servers::{self, HttpKind as Kind, Server, Way};
 use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
+use crate::sys::file;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A longer file of servers is none that a person wrote.
+const SERVERS_BYTES: u64 = 1 << 20;
 
 /// All servers, own ones first, and what is wrong with any, each a sentence. Nothing is started or asked.
 pub fn specs(place: &Place, project: Option<&Brought>) -> (Vec<Spec>, Vec<String>) {
@@ -43,6 +51,44 @@ pub(super) fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Ve
         all.push(spec(server, true));
     }
     (all, problems)
+}
+
+/// The servers as their files name them now.
+pub struct Again {
+    pub specs: Vec<Spec>,
+    pub problems: Vec<String>,
+    /// What the user trusted since the session began, where that is another project.
+    pub trusted: Option<Arc<BTreeMap<String, String>>>,
+}
+
+/// The same servers, once their files changed in a session that began with `project`. An entry of the project that is not the one
+/// that was trusted is off, until the user trusts the project again.
+pub fn specs_again(place: &Place, project: &Brought) -> Again {
+    let (specs, problems) = specs(place, Some(project));
+    let before = Again { specs, problems, trusted: None };
+    if !project.is_trusted() || !project.servers_changed() {
+        return before;
+    }
+    let now = Brought::look(place, Trust::AsRecorded);
+    if now.is_trusted() {
+        let (specs, problems) = self::specs(place, Some(&now));
+        return Again { specs, problems, trusted: Some(now.known()) };
+    }
+    // Nothing of the file is started; it only says which entries are no longer what was trusted.
+    let file = place.workspace.join(SERVERS);
+    let named = file::read(&file, SERVERS_BYTES)
+        .map(|bytes| servers::of_project(&bytes, &file, &place.environment, &place.settings.key_variables()).servers);
+    let (mut specs, known): (Vec<Spec>, Vec<Spec>) = before.specs.into_iter().partition(|spec| !spec.of_project);
+    for server in named.unwrap_or_default() {
+        let Found { spec: now, .. } = spec(server, true);
+        if specs.iter().any(|own| own.name.eq_ignore_ascii_case(&now.name)) {
+            continue;
+        }
+        let same = known.iter().find(|old| Spec { off: None, ..(*old).clone() } == Spec { off: None, ..now.clone() });
+        let off = || Some(format!("`{SERVERS}` {CHANGED}"));
+        specs.push(same.cloned().unwrap_or_else(|| Spec { off: off(), ..now }));
+    }
+    Again { specs, problems: before.problems, trusted: None }
 }
 
 /// Secrets that stand in the settings as they are.

@@ -5,18 +5,21 @@ use crate::mcp::{Approval, Reach, Spec};
 use crate::ports::BoxFuture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The file that names a project's servers.
 pub const SERVERS: &str = ".mcp.json";
 
+/// What is said of a server whose entry is not the one that was trusted.
+pub const CHANGED: &str = "changed since you trusted it; run `aye` in this project in another terminal and trust it again";
+
 /// The person's yes to a project, by the names and hashes of what it was to.
 #[derive(Clone)]
 pub struct Approved {
-    pub root: PathBuf,
-    pub known: Arc<BTreeMap<String, String>>,
+    root: PathBuf,
+    known: Arc<RwLock<Arc<BTreeMap<String, String>>>>,
     /// Where a later yes would be kept.
-    pub config: PathBuf,
+    config: PathBuf,
 }
 
 impl Approval for Approved {
@@ -34,13 +37,23 @@ impl Approval for Approved {
 }
 
 impl Approved {
+    pub fn new(root: PathBuf, known: Arc<BTreeMap<String, String>>, config: PathBuf) -> Self {
+        Self { root, known: Arc::new(RwLock::new(known)), config }
+    }
+
+    /// The user trusted the project again: its servers are what they are now.
+    pub fn now_known(&self, known: Arc<BTreeMap<String, String>>) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+
     fn look(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
         let project = Project::examine(&self.root);
         let (now, later) = (project.now(), project.kept(&self.config));
         // The server is what the first yes was to; a later one may have been to another program.
-        let (first, both) = ([&*self.known], [&*self.known, &later]);
+        let known = Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner));
+        let (first, both) = ([&*known], [&*known, &later]);
         if let Some(name) = changed(&now, &first, std::iter::once(SERVERS.to_owned())) {
-            return Err(format!("`{name}` changed since your yes; start aye again to look at it and trust it"));
+            return Err(format!("`{name}` {CHANGED}"));
         }
         let programs = programs_in(argv, directory, &self.root);
         changed(&now, &both, programs.into_iter()).map_or(Ok(()), |name| {
@@ -84,7 +97,7 @@ mod tests {
         put(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh", "args": ["./run.sh", "more.sh"]}}}"#);
         put("run.sh", "echo one\n");
         let known = Arc::new(Project::examine(&root).now());
-        let approved = Approved { root: root.clone(), known, config: config.path().to_owned() };
+        let approved = Approved::new(root.clone(), known, config.path().to_owned());
         let argv = ["sh", "./run.sh", "more.sh"].map(str::to_owned);
         let look = || approved.look("x", &argv, None);
         assert_eq!(look(), Ok(()));
@@ -101,6 +114,9 @@ mod tests {
         put(".mcp.json", "{}");
         Project::examine(&root).record(config.path()).unwrap();
         let why = look().unwrap_err();
-        assert!(why.contains("`.mcp.json` changed") && why.contains("start aye again"), "another server needs a look: {why}");
+        assert!(why.contains("`.mcp.json` changed") && why.contains("trust it again"), "another server needs a look: {why}");
+        approved.now_known(Arc::new(Project::examine(&root).now()));
+        let why = look().unwrap_err();
+        assert!(!why.contains("`.mcp.json`"), "the new file is the one that is known: {why}");
     }
 }

@@ -1,26 +1,27 @@
 //! How many of the tools that servers offer are listed, told with how they stand.
 
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
-use crate::protocol::{ServerPrompt, ServerResource, ServerStatus};
-use crate::tools;
+use crate::protocol::{ServerPrompt, ServerResource, ServerState, ServerStatus};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 /// A window that nobody knows.
 const WINDOW_TOKENS: u64 = 128_000;
 
+/// Whether the policy in force lists a tool of a server.
+pub type Lists = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+
 /// The servers, each with how many of its tools the policy lists, and the window that their definitions have to fit.
 pub struct Counted {
     port: Arc<dyn RemoteServers>,
-    listed: Mutex<HashMap<String, u64>>,
+    lists: Mutex<Lists>,
     window: watch::Sender<u64>,
 }
 
 impl Counted {
     pub fn new(port: Arc<dyn RemoteServers>) -> Self {
-        Self { port, listed: Mutex::default(), window: watch::channel(WINDOW_TOKENS).0 }
+        Self { port, lists: Mutex::new(Arc::new(|_, _| false)), window: watch::channel(WINDOW_TOKENS).0 }
     }
 
     /// In tokens, of the model that is asked; changes when another one is.
@@ -28,18 +29,27 @@ impl Counted {
         self.window.subscribe()
     }
 
-    pub fn count(&self, tools: Option<&tools::RemoteTools>) {
-        let counts = tools.map(tools::RemoteTools::counts).unwrap_or_default();
-        let counts = counts.into_iter().map(|(name, listed, _)| (name, listed as u64)).collect();
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+    /// From now on this policy counts.
+    pub fn count_by(&self, lists: Lists) {
+        *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
     }
 }
 
 impl RemoteServers for Counted {
     fn statuses(&self) -> Vec<ServerStatus> {
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted =
-            |status: ServerStatus| ServerStatus { tools: listed.get(&status.name).copied().unwrap_or_default(), ..status };
+        let lists = Arc::clone(&self.lists.lock().unwrap_or_else(PoisonError::into_inner));
+        // Both numbers are of the same list, the one there is now.
+        let tools = self.port.tools();
+        let counted = |status: ServerStatus| {
+            let own = tools.iter().filter(|tool| tool.server == status.name);
+            let listed = own.clone().filter(|tool| lists(&tool.server, &tool.name)).count() as u64;
+            let offered = match &status.state {
+                // What is off offers nothing now; how much it would is known from before.
+                ServerState::Off { .. } => status.offered,
+                _ => own.count() as u64,
+            };
+            ServerStatus { tools: listed, offered, ..status }
+        };
         self.port.statuses().into_iter().map(counted).collect()
     }
 
@@ -117,5 +127,30 @@ mod tests {
         assert!(!window.has_changed().unwrap());
         counted.told_to(0);
         assert_eq!(*window.borrow_and_update(), WINDOW_TOKENS);
+    }
+
+    #[test]
+    fn no_more_tools_are_listed_than_are_offered_and_none_of_a_server_that_is_off() {
+        use crate::mcp::Spec;
+        let spec = Spec {
+            name: "docs".to_owned(),
+            reach: crate::mcp::Reach::Program {
+                argv: vec!["x".to_owned()],
+                environment: Vec::new(),
+                directory: None,
+                network: false,
+            },
+            off: Some("not trusted".to_owned()),
+            of_project: true,
+            retry_attempts: 0,
+            retry_delay: std::time::Duration::ZERO,
+            start_timeout: std::time::Duration::ZERO,
+            call_timeout: std::time::Duration::ZERO,
+            tool_timeouts: Vec::new(),
+        };
+        let counted = Counted::new(Arc::new(Servers::new(vec![spec], Wires::default())));
+        counted.count_by(Arc::new(|_, _| true));
+        let status = counted.statuses().remove(0);
+        assert_eq!((status.tools, status.offered), (0, 0));
     }
 }

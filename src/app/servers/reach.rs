@@ -4,7 +4,7 @@ use crate::app::mcp::vault;
 use crate::app::place::Place;
 use crate::mcp::auth::Keeper;
 use crate::mcp::{self, Approval, Spec, Wires};
-use crate::ports::{RemoteAsks, RemoteServers};
+use crate::ports::RemoteAsks;
 use crate::tools::ServerLauncher;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub fn servers(
     launcher: Arc<ServerLauncher>,
     (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn Approval>),
     known: PathBuf,
-) -> Arc<dyn RemoteServers> {
+) -> mcp::Servers {
     let wires = Wires {
         launcher: Some(launcher),
         asks: Some(asks),
@@ -24,5 +24,5 @@ pub fn servers(
         approval: Some(approval),
         tokens: Some(Arc::new(Keeper::new(vault(place)))),
     };
-    Arc::new(mcp::Servers::new(specs, wires))
+    mcp::Servers::new(specs, wires)
 }

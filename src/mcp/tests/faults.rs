@@ -209,3 +209,57 @@ async fn the_end_waits_for_no_server() {
         RemoteCall { server: "one".into(), tool: "add".into(), fingerprint: "?".into(), arguments: serde_json::Map::new() };
     assert!(matches!(servers.call(late, context().0).await, Err(RemoteError::Unreachable { .. })));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_none_is_left_out_by_name_and_the_others_stay() {
+    let broken = [
+        (json!({"name": "lacks_schema"}), "it has no `inputSchema`"),
+        (json!({"name": "no_object", "inputSchema": "x"}), "`inputSchema` is not an object"),
+        (json!({"name": "of_text", "inputSchema": {"type": "string"}}), "not that of an object"),
+        (
+            json!({"name": "no_type", "inputSchema": {"type": "object", "properties": {"a": {"type": "strng"}}}}),
+            "no valid JSON Schema",
+        ),
+        (json!({"name": "answers", "inputSchema": {}, "outputSchema": {"type": "object", "required": 7}}), "`outputSchema`"),
+    ];
+    for newer in [false, true] {
+        for (bad, why) in &broken {
+            let bad = bad.clone();
+            let name = bad["name"].as_str().unwrap().to_owned();
+            let servers = servers(move |mut pipes| {
+                let bad = bad.clone();
+                async move {
+                    while let Some(request) = pipes.next().await {
+                        let mut listed = json!({"tools": [tool("first"), bad, tool("last")]});
+                        match request["method"].as_str().unwrap_or_default() {
+                            "server/discover" if newer => {
+                                let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                                    "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"});
+                                pipes.answer(&request, found).await;
+                            }
+                            "server/discover" => pipes.refuse(&request, -32601).await,
+                            "initialize" => pipes.answer(&request, welcome(&request)).await,
+                            "tools/list" => {
+                                if newer {
+                                    listed["resultType"] = "complete".into();
+                                    listed["ttlMs"] = 0.into();
+                                    listed["cacheScope"] = "private".into();
+                                }
+                                pipes.answer(&request, listed).await;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            });
+            assert_eq!(looked(&servers).await, ServerState::Ready, "{name} {newer}");
+            let names: Vec<String> = servers.tools().iter().map(|tool| tool.name.clone()).collect();
+            assert_eq!(names, ["first", "last"], "{name} {newer}");
+            let notes = status(&servers).notes;
+            assert!(
+                notes.iter().any(|note| note.contains(&format!("`{name}`")) && note.contains(why)),
+                "{name} {newer}: {notes:?}"
+            );
+        }
+    }
+}

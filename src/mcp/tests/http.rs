@@ -317,3 +317,69 @@ async fn a_body_that_is_nested_without_end_is_an_error_and_nothing_more() {
     let state = looked(&over(&web, HttpKind::Streamable)).await;
     assert!(matches!(state, ServerState::Unreachable { .. }), "{state:?}");
 }
+
+#[tokio::test]
+async fn a_list_with_a_tool_that_is_none_is_read_tool_by_tool_over_http() {
+    for (newer, as_events) in [(false, false), (false, true), (true, false), (true, true)] {
+        let web = Web::start(move |request: Request| async move {
+            let answer = |result: Value| {
+                let body = rpc(&request, result);
+                if as_events { Answer::events(&format!("data: {body}\n\n")) } else { Answer::json(&body) }
+            };
+            match request.method() {
+                "server/discover" if newer => answer(json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                    "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"})),
+                "tools/list" => {
+                    let mut listed = json!({"tools": [tool("first"), {"name": "broken"}, tool("last")]});
+                    if newer {
+                        listed["resultType"] = "complete".into();
+                    }
+                    answer(listed)
+                }
+                _ => usual(&request).unwrap_or_else(|| Answer::of(404, "", "")),
+            }
+        })
+        .await;
+        let servers = over(&web, HttpKind::Streamable);
+        assert_eq!(looked(&servers).await, ServerState::Ready, "{newer} {as_events}");
+        let names: Vec<String> = servers.tools().iter().map(|tool| tool.name.clone()).collect();
+        assert_eq!(names, ["first", "last"], "{newer} {as_events}");
+        let notes = status(&servers).notes;
+        assert!(notes.iter().any(|note| note.contains("`broken`") && note.contains("no `inputSchema`")), "{notes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_finds_nobody_is_sent_again_and_the_server_is_not_called_ready() {
+    let answers = |calls: Arc<AtomicUsize>| {
+        move |request: Request| {
+            let calls = Arc::clone(&calls);
+            async move {
+                if request.method() == "tools/call" {
+                    calls.fetch_add(1, Ordering::SeqCst);
+                    return Answer::json(&rpc(&request, text("3")));
+                }
+                usual(&request).unwrap_or_else(|| Answer::of(404, "", ""))
+            }
+        }
+    };
+    let calls = Arc::new(AtomicUsize::new(0));
+    let first = Web::start(answers(Arc::clone(&calls))).await;
+    let mut spec = at(&first.url, HttpKind::Streamable);
+    (spec.retry_attempts, spec.retry_delay) = (2, Duration::from_millis(20));
+    let servers = Servers::new(vec![spec], Wires::default());
+    let tool = offered(&servers, "add").await;
+    assert!(servers.call(a_call(&tool), context().0).await.is_ok());
+    let address = first.stop().await;
+    let down = servers.call(a_call(&tool), context().0).await;
+    assert!(matches!(down, Err(RemoteError::Unreachable { .. })), "{down:?}");
+    assert!(matches!(status(&servers).state, ServerState::Unreachable { .. }), "{:?}", status(&servers));
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    // It comes back while the call waits.
+    let (result, _second) = tokio::join!(servers.call(a_call(&tool), context().0), async {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        Web::at(&address, answers(Arc::clone(&calls))).await
+    });
+    assert!(result.is_ok(), "{result:?}");
+    assert_eq!((calls.load(Ordering::SeqCst), status(&servers).state), (2, ServerState::Ready));
+}

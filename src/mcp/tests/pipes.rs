@@ -1,5 +1,5 @@
 use super::*;
-use crate::mcp::Approval;
+use crate::mcp::{Approval, Entry};
 use crate::ports::RemoteContent;
 
 #[tokio::test(start_paused = true)]
@@ -266,4 +266,39 @@ async fn a_server_of_the_project_that_is_no_longer_what_was_approved_is_not_star
         changed.changed().await.unwrap();
     }
     assert!(servers.call(a_call(&tool), context().0).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_changes_is_another_server_and_the_others_stay() {
+    let launcher = scripted(|mut pipes: Pipes| async move {
+        while let Some(request) = pipes.until_call(&[tool("add")]).await {
+            pipes.answer(&request, text("3")).await;
+        }
+    });
+    let wires = Wires { launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>), ..Wires::default() };
+    let servers = Servers::new(vec![spec("one"), spec("two")], wires);
+    let is_ready = |servers: &Servers| servers.statuses().iter().all(|status| status.state == ServerState::Ready);
+    let mut bell = servers.changed();
+    servers.look();
+    while !is_ready(&servers) {
+        bell.changed().await.unwrap();
+    }
+    assert_eq!(launcher.started.load(Ordering::SeqCst), 2);
+    assert_eq!(servers.replace(vec![spec("one"), spec("two")]), []);
+    let tool = servers.tools()[0].clone();
+    let other = Spec { call_timeout: Duration::from_secs(7), ..spec("two") };
+    let changes = servers.replace(vec![spec("one"), other, spec("three")]);
+    assert_eq!(changes, [("two".to_owned(), Entry::Changed), ("three".to_owned(), Entry::Added)]);
+    let states: Vec<_> = servers.statuses().into_iter().map(|status| (status.name, status.state)).collect();
+    let asleep = |name: &str| (name.to_owned(), ServerState::Asleep);
+    assert_eq!(states, [("one".to_owned(), ServerState::Ready), asleep("two"), asleep("three")]);
+    assert!(servers.call(a_call(&tool), context().0).await.is_ok());
+    assert_eq!(launcher.started.load(Ordering::SeqCst), 2, "the one that stayed was not started again");
+    assert_eq!(servers.replace(vec![spec("three")]).len(), 2);
+    assert!(matches!(servers.call(a_call(&tool), context().0).await, Err(RemoteError::Unknown { .. })));
+    let off = Spec { off: Some("not trusted".to_owned()), ..spec("three") };
+    servers.replace(vec![off]);
+    servers.look();
+    assert_eq!(status(&servers).state, ServerState::Off { why: "not trusted".to_owned() });
+    assert_eq!(launcher.started.load(Ordering::SeqCst), 2, "what is off is not started");
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 pub(super) struct Request {
     pub line: String,
@@ -53,6 +54,8 @@ pub(super) struct Web {
     pub url: String,
     /// The first lines of all requests.
     pub lines: Arc<Mutex<Vec<String>>>,
+    address: String,
+    accepts: JoinHandle<()>,
 }
 
 impl Web {
@@ -60,17 +63,33 @@ impl Web {
     where
         F: Future<Output = Answer> + Send + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        Self::at("127.0.0.1:0", handler).await
+    }
+
+    /// The same at this address.
+    pub(super) async fn at<F>(address: &str, handler: impl Fn(Request) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let url = format!("http://{address}/mcp");
         let lines = Arc::<Mutex<Vec<String>>>::default();
         let handler: Arc<Handler> = Arc::new(move |request| Box::pin(handler(request)));
         let kept = Arc::clone(&lines);
-        tokio::spawn(async move {
+        let accepts = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream, Arc::clone(&handler), Arc::clone(&kept)));
             }
         });
-        Self { url, lines }
+        Self { url, lines, address, accepts }
+    }
+
+    /// Nobody listens at its address any more, which it gives.
+    pub(super) async fn stop(self) -> String {
+        self.accepts.abort();
+        let _ = self.accepts.await;
+        self.address
     }
 }
 

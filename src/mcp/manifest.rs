@@ -1,0 +1,185 @@
+//! What a server says of one tool, checked by itself: a mistake leaves that tool out, and no other.
+
+use super::failure::{cut, said};
+use boon::{Compiler, Draft, SchemaIndex, Schemas, ValidationError};
+use rmcp::model::{CustomResult, ServerResult, Tool};
+use rmcp::service::ServiceError;
+use serde_json::{Map, Value};
+use std::sync::OnceLock;
+
+/// Of a name that is repeated.
+const NAME_BYTES: usize = 64;
+/// Of why a schema is invalid.
+const REASON_BYTES: usize = 200;
+/// What a tool needs, and what it may have beside the rest, which is left out where it cannot be read.
+const NEEDED: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
+
+/// One page of a list of tools: each, or its name and why it is left out.
+pub(super) struct Page {
+    pub tools: Vec<Result<Tool, (String, String)>>,
+    pub next: Option<String>,
+}
+
+impl Page {
+    /// # Errors
+    /// The answer is no list of tools.
+    pub(super) fn of(answer: ServerResult) -> Result<Self, ServiceError> {
+        match answer {
+            ServerResult::ListToolsResult(list) => {
+                Ok(Self { tools: list.tools.into_iter().map(Ok).collect(), next: list.next_cursor })
+            }
+            // At least one of them could not be read.
+            ServerResult::CustomResult(CustomResult(Value::Object(mut list))) => {
+                let next = list.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+                match list.remove("tools") {
+                    Some(Value::Array(tools)) => Ok(Self { tools: tools.into_iter().map(tool).collect(), next }),
+                    _ => Err(ServiceError::UnexpectedResponse),
+                }
+            }
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
+    }
+}
+
+/// A tool, or its name and why it is left out.
+fn tool(said: Value) -> Result<Tool, (String, String)> {
+    let Value::Object(members) = &said else {
+        return Err((String::new(), "it is not an object".to_owned()));
+    };
+    let name = members.get("name").and_then(Value::as_str).map(|name| cut(name, NAME_BYTES).into_owned()).unwrap_or_default();
+    let wrong = match (members.get("name"), members.get("inputSchema")) {
+        (Some(Value::String(_)), Some(Value::Object(_))) => None,
+        (Some(Value::String(_)), Some(_)) => Some("its `inputSchema` is not an object"),
+        (Some(Value::String(_)), None) => Some("it has no `inputSchema`"),
+        _ => Some("it has no name"),
+    };
+    if let Some(wrong) = wrong {
+        return Err((name, wrong.to_owned()));
+    }
+    let needed: Map<String, Value> = members
+        .iter()
+        .filter(|(key, _)| NEEDED.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    // Hints, icons and the like that cannot be read are no reason to go without the tool.
+    serde_json::from_value(said)
+        .or_else(|_| serde_json::from_value(Value::Object(needed)))
+        .map_err(|error| (name, cut(&error.to_string(), REASON_BYTES).into_owned()))
+}
+
+/// Why a schema of a tool is no schema; nothing where it is one.
+pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
+    let is_object = match schema.get("type") {
+        None => true,
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        Some(_) => false,
+    };
+    if !is_object {
+        return Some(format!("its `{which}` is not that of an object"));
+    }
+    let metaschemas = metaschemas()?;
+    let mut why = None;
+    for index in &metaschemas.indexes {
+        match metaschemas.schemas.validate(schema, *index) {
+            Ok(()) => return None,
+            // What the newest draft says of it.
+            Err(error) => why = why.or_else(|| Some(first_cause(&error))),
+        }
+    }
+    why.map(|why| cut(&said(&format!("its `{which}` is no valid JSON Schema: {why}")), REASON_BYTES).into_owned())
+}
+
+/// The schemas of schemas, the newest first: servers write all of them, and few say which.
+struct Metaschemas {
+    schemas: Schemas,
+    indexes: Vec<SchemaIndex>,
+}
+
+fn metaschemas() -> Option<&'static Metaschemas> {
+    static MADE: OnceLock<Option<Metaschemas>> = OnceLock::new();
+    let make = || {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.set_default_draft(Draft::V2020_12);
+        let places = [
+            "https://json-schema.org/draft/2020-12/schema",
+            "https://json-schema.org/draft/2019-09/schema",
+            "http://json-schema.org/draft-07/schema",
+            "http://json-schema.org/draft-04/schema",
+        ];
+        let indexes: Result<Vec<_>, _> = places.iter().map(|place| compiler.compile(place, &mut schemas)).collect();
+        indexes.map(|indexes| Metaschemas { schemas, indexes }).ok()
+    };
+    MADE.get_or_init(make).as_ref()
+}
+
+fn first_cause(error: &ValidationError<'_, '_>) -> String {
+    match error.causes.first() {
+        Some(cause) => first_cause(cause),
+        None => format!("`{}`: {}", error.instance_location, error.kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_tool_is_read_by_itself_and_what_is_wrong_with_it_is_named() {
+        for (said, name, why) in [
+            (json!({"name": "a"}), "a", "no `inputSchema`"),
+            (json!({"name": "a", "inputSchema": null}), "a", "not an object"),
+            (json!({"name": "a", "inputSchema": "x"}), "a", "not an object"),
+            (json!({"name": 7, "inputSchema": {}}), "", "no name"),
+            (json!("a"), "", "not an object"),
+            (json!({"name": "a", "inputSchema": {}, "description": 7}), "a", "invalid type"),
+        ] {
+            let (named, reason) = tool(said.clone()).unwrap_err();
+            assert!(named == name && reason.contains(why), "{said}: {named} {reason}");
+        }
+        let said = json!({"name": "a", "inputSchema": {}, "annotations": 7, "icons": "x"});
+        assert_eq!(&*tool(said).unwrap().name, "a");
+    }
+
+    #[test]
+    fn a_schema_is_valid_by_any_draft_or_left_out() {
+        for schema in [
+            json!({}),
+            json!({"type": "object"}),
+            json!({"type": ["object", "null"], "properties": {"a": {"type": "string", "nullable": true}}}),
+            json!({"type": "object", "properties": {"a": {"items": [{"type": "string"}], "additionalItems": false}}}),
+            json!({"type": "object", "properties": {"a": {"type": "number", "exclusiveMinimum": true, "minimum": 0}}}),
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "$ref": "https://elsewhere.example/x"}),
+            json!({"type": "object", "properties": {"a": {"pattern": "(?=x)"}}}),
+        ] {
+            assert_eq!(invalid("inputSchema", &schema), None, "{schema}");
+        }
+        for schema in [
+            json!({"type": "string"}),
+            json!({"type": 7}),
+            json!({"type": "object", "properties": {"a": {"type": "strng"}}}),
+            json!({"type": "object", "properties": []}),
+            json!({"type": "object", "required": "a"}),
+            json!({"type": "object", "properties": {"a": 7}}),
+            json!({"type": "object", "properties": {"a": {"minLength": -1}}}),
+            json!({"type": "object", "additionalProperties": "no"}),
+        ] {
+            let why = invalid("inputSchema", &schema);
+            assert!(why.is_some_and(|why| why.contains("`inputSchema`")), "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_as_one_is_read_tool_by_tool() {
+        for newer in [false, true] {
+            let mut list = json!({"tools": [{"name": "b", "inputSchema": {}}, {"name": "a"}], "nextCursor": "c"});
+            if newer {
+                list["resultType"] = "complete".into();
+            }
+            let page = Page::of(serde_json::from_value(list).unwrap()).unwrap();
+            assert!(page.tools[0].is_ok() && page.tools[1].as_ref().is_err_and(|(name, _)| name == "a"), "{newer}");
+            assert_eq!(page.next.as_deref(), Some("c"));
+        }
+    }
+}
