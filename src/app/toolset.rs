@@ -25,6 +25,14 @@ pub struct Toolset {
     print: blake3::Hasher,
 }
 
+/// The only tools that are to be had. Where tools of MCP servers are among them, so is what finds those that are not told.
+fn enabled(mut names: Vec<String>) -> ToolNames {
+    if names.iter().any(|name| name.contains('/')) {
+        names.push(tools::FIND_TOOLS.to_owned());
+    }
+    ToolNames::Enabled(names)
+}
+
 /// Where a person's own manifests lie.
 pub fn own_directory(directories: &Directories) -> PathBuf {
     directories.config.join("tools")
@@ -65,7 +73,7 @@ impl Toolset {
             ToolLimit { rule: rule.clone(), names: list(own.collect()) }
         };
         self.limits.extend(lists.disabled.iter().map(|list| limit(list, ToolNames::Disabled)));
-        self.limits.extend(lists.enabled.iter().map(|list| limit(list, ToolNames::Enabled)));
+        self.limits.extend(lists.enabled.iter().map(|list| limit(list, enabled)));
         self.print.update(format!("{lists:?}").as_bytes());
     }
 

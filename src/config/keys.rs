@@ -184,17 +184,12 @@ pub(super) const KEYS: &[Key] = &[
     key(
         &["tools", "text", "allowed_extensions"],
         Kind::TextList,
-        "[]",
-        "the only kinds of files these tools touch, such as [\".md\", \".txt\"]; empty: all that the policy allows",
+        "[\".md\", \".txt\"]",
+        "the only kinds of files these tools touch, a name without extension counts as .txt; empty: all that the policy allows",
     ),
-    key(
-        &["tools", "text", "max_file_size"],
-        Kind::Size,
-        "",
-        "the largest file these tools read or write; unset: as the policy says",
-    ),
+    key(&["tools", "text", "max_file_size"], Kind::Size, "\"10MB\"", "the largest file these tools read or write"),
     key(&["tools", "text", "allow_create"], Kind::Flag, "true", "false keeps TextCreate from making new files"),
-    key(&["tools", "text", "allow_delete"], Kind::Flag, "true", "false keeps TextDelete from deleting files"),
+    key(&["tools", "text", "allow_delete"], Kind::Flag, "false", "true lets TextDelete delete files"),
     key(
         &["tools", "shell"],
         Kind::Choice(&SHELLS),
@@ -286,7 +281,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         &["mcp", "servers", "*", "retry_delay_ms"],
         Kind::Number { min: 1, max: 60_000 },
-        "500",
+        "1000",
         "the wait before the first of them; doubled for each one after",
     ),
     key(

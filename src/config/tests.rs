@@ -150,7 +150,10 @@ fn what_text_tools_are_kept_to_is_read_in_every_spelling() {
     let set =
         load("[tools.text]\nallowed_extensions = ['.md', '*.TXT', 'rs']\nmax_file_size = '10MB'\n", &[]).unwrap().tools.text;
     assert_eq!((set.allowed_extensions, set.max_file_size), (vec!["md".into(), "txt".into(), "rs".into()], Some(10 << 20)));
-    assert!(set.enabled && set.allow_create && set.allow_delete);
+    assert!(set.enabled && set.allow_create && !set.allow_delete);
+    let unset = load("", &[]).unwrap().tools.text;
+    assert_eq!((unset.allowed_extensions, unset.max_file_size), (vec!["md".into(), "txt".into()], Some(10 << 20)));
+    assert!(load("[tools.text]\nallowed_extensions = []\n", &[]).unwrap().tools.text.allowed_extensions.is_empty());
     for (given, bytes) in [("'4096'", 4096), ("4096", 4096), ("'1 KiB'", 1024), ("'2g'", 2 << 30), ("0", 0)] {
         let set = load(&format!("[tools.text]\nmax_file_size = {given}\n"), &[]).unwrap();
         assert_eq!(set.tools.text.max_file_size, Some(bytes), "{given}");

@@ -1,8 +1,10 @@
 //! `aye policy check`: what the policy would say to each action on stdin; nothing is done.
 
+use super::server_tools::ServerTools;
 use crate::app::cli::Common;
 use crate::app::exit::Exit;
 use crate::app::place::Place;
+use crate::app::project::Brought;
 use crate::app::session;
 use crate::app::trouble::Trouble;
 use crate::headless::lines;
@@ -31,11 +33,12 @@ pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
     let settings = session::tool_settings(place, &enforcer, Holding::nothing());
+    let servers = ServerTools::known(place, Some(&Brought::look(place, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
     while next_line(&mut input, &mut line).map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))? {
-        let answer = answer(&line, &enforcer, &settings);
+        let answer = answer(&line, &enforcer, &settings, &servers);
         let mut written = lines::write(&mut out, &answer);
         // Whoever waits for this answer before the next question gets it now.
         if input.buffer().is_empty() {
@@ -63,7 +66,7 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bo
     Ok(true)
 }
 
-fn answer<'a>(line: &'a [u8], enforcer: &Enforcer, settings: &Settings) -> Answer<'a> {
+fn answer<'a>(line: &'a [u8], enforcer: &Enforcer, settings: &Settings, servers: &ServerTools) -> Answer<'a> {
     let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
     if line.len() as u64 > LINE_BYTES {
         return unreadable(format!("the line has more than {LINE_BYTES} bytes"));
@@ -72,20 +75,28 @@ fn answer<'a>(line: &'a [u8], enforcer: &Enforcer, settings: &Settings) -> Answe
         return unreadable(format!("the line is empty, {EXPECTED}"));
     }
     match serde_json::from_slice::<BTreeMap<String, &RawValue>>(line) {
-        Ok(request) => Answer { id: request.get("id").copied(), explanation: explained(&request, enforcer, settings) },
+        Ok(request) => {
+            let explanation = explained(&request, enforcer, settings, servers);
+            Answer { id: request.get("id").copied(), explanation }
+        }
         Err(error) => unreadable(format!("the line is not a JSON object ({error}), {EXPECTED}")),
     }
 }
 
 const EXPECTED: &str = "expected {\"tool\": NAME, \"arguments\": {…}}";
 
-fn explained(request: &BTreeMap<String, &RawValue>, enforcer: &Enforcer, settings: &Settings) -> Explanation {
+fn explained(
+    request: &BTreeMap<String, &RawValue>,
+    enforcer: &Enforcer,
+    settings: &Settings,
+    servers: &ServerTools,
+) -> Explanation {
     let tool = request.get("tool").and_then(|tool| serde_json::from_str::<String>(tool.get()).ok());
     let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
         return Explanation::unreadable(EXPECTED.to_owned());
     };
     // One line that breaks something says nothing about the next.
-    match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings)) {
+    match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings, servers)) {
         Some(Ok((_, told))) => told,
         Some(Err(why)) => Explanation::unreadable(why),
         None => Explanation::unreadable(guard::FAILED.to_owned()),

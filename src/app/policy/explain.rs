@@ -4,9 +4,11 @@ use super::broken::numbered;
 use super::origin::{Origin, Origins};
 use super::paint::{Paint, Tone};
 use super::quote;
+use super::server_tools::ServerTools;
 use crate::app::cli::{Common, Subject};
 use crate::app::exit::Exit;
 use crate::app::place::Place;
+use crate::app::project::Brought;
 use crate::app::session;
 use crate::app::standing::Standing;
 use crate::app::tool;
@@ -51,8 +53,9 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
+    let servers = ServerTools::known(place, Some(&Brought::look(place, common.trust)));
     let time = jiff::Timestamp::now();
-    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings).map_err(Trouble::usage)?;
+    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings, &servers).map_err(Trouble::usage)?;
     let now = if actions.is_empty() {
         by_rules.clone()
     } else {

@@ -11,6 +11,7 @@ mod paint;
 mod quote;
 mod redact;
 mod schema;
+mod server_tools;
 mod show;
 mod test;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use super::trouble::Trouble;
 use crate::policy::{Enforcer, Explanation};
 use crate::protocol::{Action, Arguments};
 use crate::tools::{self, Settings};
+use server_tools::ServerTools;
 
 pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
     match action {
@@ -61,13 +63,38 @@ fn with_tools(place: &Place, common: &Common) -> Place {
     own
 }
 
+/// Whether a tool here has this name, so that it means none of a server.
+fn is_here(tool: &str, settings: &Settings) -> bool {
+    let custom = settings.custom.iter().map(|custom| custom.name.as_str());
+    let mut own = custom.chain(settings.named.iter().map(|named| named.name.as_str()));
+    tools::name_of(tool).is_some() || own.any(|name| name.eq_ignore_ascii_case(tool))
+}
+
+fn judged_of_server(action: Action, arguments: &Arguments, enforcer: &Enforcer) -> Result<(Vec<Action>, Explanation), String> {
+    if let Arguments::Malformed(_) = arguments {
+        return Err("the arguments are not a JSON object".to_owned());
+    }
+    if let Action::Invoke { server, tool, .. } = &action
+        && let Err(denial) = enforcer.offers(&format!("Mcp.{server}/{tool}"))
+    {
+        return Ok((Vec::new(), Explanation::denied(denial)));
+    }
+    let actions = vec![action];
+    let told = enforcer.explain(&actions, jiff::Timestamp::now());
+    Ok((actions, told))
+}
+
 /// A call by its text alone: what it would touch and what is said of it; or why it could never run.
 fn judged(
     tool: &str,
     arguments: &Arguments,
     enforcer: &Enforcer,
     settings: &Settings,
+    servers: &ServerTools,
 ) -> Result<(Vec<Action>, Explanation), String> {
+    if let Some(action) = servers.action(tool).filter(|_| !is_here(tool, settings)) {
+        return judged_of_server(action, arguments, enforcer);
+    }
     if let Err(denial) = enforcer.offers(tools::name_of(tool).unwrap_or(tool)) {
         return Ok((Vec::new(), Explanation::denied(denial)));
     }
