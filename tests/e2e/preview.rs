@@ -126,13 +126,13 @@ fn what_is_protected_is_not_kept_and_said() {
 }
 
 #[test]
-fn what_git_ignores_is_counted_and_kept() {
+fn what_git_ignores_is_listed_by_its_folder_and_kept() {
     let project = project().file(".gitignore", "target/\n");
     let line = "mkdir -p target/debug; for n in 1 2 3; do echo $n > target/debug/$n; done; echo x > seen";
     let Some(foretold) = foretold(&project, line) else { return };
-    let counted = &foretold["effects"]["counted"][0];
-    assert!(counted["path"].as_str().unwrap().contains("target"), "{foretold}");
-    assert_eq!(counted["created"], 3);
+    let group = &foretold["effects"]["groups"][0];
+    assert_eq!((&group["folder"], &group["ignored"]), (&json!("target/"), &json!(true)), "{foretold}");
+    assert_eq!(group["files"], json!(["debug/1", "debug/2", "debug/3"]));
     assert!(!foretold["diff"].as_str().unwrap().contains("target/"));
     run(&project, line, &["--yes"]).exits(0);
     assert_eq!(project.read("target/debug/3"), "3\n");

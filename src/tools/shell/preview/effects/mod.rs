@@ -27,7 +27,7 @@ const MAX_FILES: usize = 5_000;
 const MAX_GROUPED: usize = 50_000;
 /// So many new files are listed one by one; of more, those of one folder are a group.
 const FEW_CREATED: usize = 100;
-/// Fewer new files in a folder make no group.
+/// Fewer new files in a folder make no group, unless git ignores it.
 const SMALLEST_GROUP: usize = 4;
 
 /// The effects, and the rest of what is shown of them.
@@ -206,7 +206,9 @@ fn list(found: Vec<Found<'_>>, shown: &mut Shown, diff: &mut Diff<'_>, settings:
             _ => single.push(one),
         }
     }
-    let (groups, small): (Vec<_>, Vec<_>) = folders.into_iter().partition(|(_, files)| files.len() >= SMALLEST_GROUP);
+    let is_ignored = |files: &[Found<'_>]| files.iter().any(|one| one.folder.as_ref().is_some_and(|(_, ignored)| *ignored));
+    let is_group = |files: &[Found<'_>]| files.len() >= SMALLEST_GROUP || is_ignored(files);
+    let (groups, small): (Vec<_>, Vec<_>) = folders.into_iter().partition(|(_, files)| is_group(files));
     single.extend(small.into_iter().flat_map(|(_, files)| files));
     single.extend(created);
     single
@@ -227,7 +229,7 @@ fn list(found: Vec<Found<'_>>, shown: &mut Shown, diff: &mut Diff<'_>, settings:
         shown.more_files += files.len().saturating_sub(room) as u64;
         grouped += files.len().min(room);
         let bytes = files.iter().map(|one| bytes_of(one.change)).sum();
-        let ignored = files.iter().any(|one| one.folder.as_ref().is_some_and(|(_, ignored)| *ignored));
+        let ignored = is_ignored(&files);
         let names = files.iter().take(room).map(|one| {
             let below = one.change.path.strip_prefix(&folder).unwrap_or(&one.change.path);
             below.to_string_lossy().replace('\n', "\\n").replace('\r', "\\r")
