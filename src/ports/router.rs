@@ -121,6 +121,12 @@ pub trait ToolRouter: Send + Sync {
     fn capability(&self, tool_name: &str) -> Option<&'static str>;
     /// Reads what it must to say what would happen; writes nothing.
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>>;
+    /// What a call would touch by its arguments alone: nothing is opened, and it says so also where the call cannot be planned. Empty
+    /// where the arguments are no arguments of the tool.
+    fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
+        let _ = call;
+        Box::pin(std::future::ready(Vec::new()))
+    }
     /// The same call again, with these places opened for it. What is opened stands in the plan's `opens`, and as actions
     /// to be judged among its `actions` (a host as `Fetch`, a place as `Write`); what cannot be opened is left out.
     fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {

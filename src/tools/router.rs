@@ -130,6 +130,18 @@ impl ToolRouter for Router {
         self.planned(call, Vec::new()).boxed()
     }
 
+    fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
+        let settings = Arc::clone(&self.settings);
+        async move {
+            let scope = move || {
+                let named = actions_now(&call.tool_name, &call.arguments, &settings);
+                named.or_else(|_| actions_for(&call.tool_name, &call.arguments, &settings)).unwrap_or_default()
+            };
+            tokio::task::spawn_blocking(scope).await.unwrap_or_default()
+        }
+        .boxed()
+    }
+
     fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
         self.planned(call, opens).boxed()
     }

@@ -5,7 +5,7 @@ use super::patience::{Patience, in_time, outcome};
 use super::room::Room;
 use super::tails::Printed;
 use crate::agent::limits::CHANNEL_DEPTH;
-use crate::agent::turn::Input;
+use crate::agent::turn::{Input, Planned};
 use crate::policy::Permit;
 use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Plan, RunContext};
@@ -38,9 +38,21 @@ impl Host {
     pub(super) fn plan(&self, calls: Vec<(usize, ToolCall)>) {
         let (inputs, router) = (self.inputs.clone(), self.router.clone());
         let plans = calls.into_iter().map(|(index, call)| {
-            let router = router.clone();
+            let (router, names, same) = (router.clone(), router.clone(), call.clone());
             let plan = self.planned(async move { router.plan(call).await });
-            async move { (index, plan.await) }
+            let (killed, nobody) = (self.kill.clone(), CancellationToken::new());
+            async move {
+                let plan = plan.await;
+                // A plan that changes something names all of it.
+                let scope = if plan.as_ref().is_ok_and(|plan| plan.changes) {
+                    Vec::new()
+                } else {
+                    let scope = tokio::spawn(async move { names.scope(same).await });
+                    let scope = in_time(scope, Patience::Short, &killed, &nobody).await;
+                    scope.ok().and_then(Result::ok).unwrap_or_default()
+                };
+                Planned { index, scope, plan }
+            }
         });
         let plans = futures_util::future::join_all(plans.collect::<Vec<_>>());
         tokio::spawn(async move {
@@ -68,7 +80,8 @@ impl Host {
         let inputs = self.inputs.clone();
         let plan = self.planned(work);
         tokio::spawn(async move {
-            let _ = inputs.send(Input::Planned(vec![(index, plan.await)])).await;
+            let planned = Planned { index, scope: Vec::new(), plan: plan.await };
+            let _ = inputs.send(Input::Planned(vec![planned])).await;
         });
     }
 

@@ -3,10 +3,11 @@
 use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
 use super::opened;
 use super::preview::Looked;
-use super::{Call, CallState, Effect, Machine, Moment, Phase};
+use super::order::{Order, writes};
+use super::{Call, CallState, Effect, Machine, Moment, Phase, Planned};
 use crate::policy::{Permit, Verdict};
-use crate::ports::{Durability, Edited, Plan, Reach, Record, Tail};
-use crate::protocol::{Action, Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult};
+use crate::ports::{Durability, Edited, Plan, Record, Tail};
+use crate::protocol::{Action, Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolResult};
 use std::fmt::Write;
 
 /// Of the paths of a call whose outcome is not known; others are counted.
@@ -34,7 +35,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn planned(&mut self, plans: Vec<(usize, Result<Plan, ToolError>)>, at: Moment) {
+    pub(super) fn planned(&mut self, plans: Vec<Planned>, at: Moment) {
         self.note_policy();
         self.with_calls(|machine, calls| {
             let mut batch = Batch::default();
@@ -53,10 +54,17 @@ impl Machine {
         before: &[Call],
         call: &mut Call,
         index: usize,
-        plan: Option<Result<Plan, ToolError>>,
+        planned: Option<Planned>,
         batch: &mut Batch,
         at: Moment,
     ) {
+        let cancelling = self.task.as_ref().is_some_and(|task| task.cancelling);
+        let plan = planned.map(|planned| {
+            if !planned.scope.is_empty() {
+                call.scope = planned.scope;
+            }
+            planned.plan
+        });
         match plan {
             None => {
                 if call.is_done() && call.announced.is_none() {
@@ -67,7 +75,11 @@ impl Machine {
             Some(_) if !matches!(call.state, CallState::Planning) => {}
             Some(Err(error)) if self.amending_failed(call, index, &error) => {}
             Some(Err(error)) => {
-                self.announce(call, &[]);
+                call.order = Order::of_failed(&call.scope);
+                if !cancelling && call.waits(before) {
+                    return call.defer();
+                }
+                self.announce_scope(call);
                 // A tool that is not to be had says nothing, not even why it could not be planned.
                 match self.policy.offers(&call.call.tool_name) {
                     Ok(()) => call.refuse(error.code, error.message),
@@ -76,27 +88,38 @@ impl Machine {
                 self.report(call, 0);
             }
             Some(Ok(mut plan)) => {
+                call.order = Order::of_plan(&plan, &call.scope);
+                let waits = !cancelling && call.waits(before);
+                if waits && !plan.changes && call.scope.iter().any(writes) {
+                    // It finds nothing to change yet. The journal has it once it is known what it does.
+                    return call.defer();
+                }
                 self.narrow_offer(call, &mut plan);
                 call.summary.clone_from(&plan.summary);
                 call.touches = plan.touches();
-                call.runs.clone_from(&plan.runs);
                 call.changes = plan.changes;
                 call.polls = !plan.changes && plan.actions.is_empty();
                 let verdict = self.policy.judge_call(&plan.tool_name, &plan.actions, at.now);
                 // What may not be touched is not written down either.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);
-                if self.task.as_ref().is_some_and(|task| task.cancelling) {
+                if cancelling {
                     call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
                     self.report(call, 0);
-                } else if before.iter().any(|earlier| !earlier.is_done() && collide(earlier, call)) {
-                    // Planned and judged anew when the earlier one is done: it may change what this one would do.
-                    call.state = CallState::Deferred;
+                } else if waits {
+                    call.defer();
                 } else {
                     self.obey(verdict, call, index, plan, batch, at);
                 }
             }
         }
+    }
+
+    /// Announces a call that was not planned to its end, by what its arguments name.
+    pub(super) fn announce_scope(&mut self, call: &mut Call) {
+        let scope = std::mem::take(&mut call.scope);
+        self.announce(call, &scope);
+        call.scope = scope;
     }
 
     pub(super) fn announce(&mut self, call: &mut Call, actions: &[Action]) {
@@ -301,9 +324,8 @@ impl Machine {
                     continue;
                 }
                 let (before, from) = calls.split_at_mut(index);
-                let call = &mut from[0];
-                if !before[open..].iter().any(|earlier| !earlier.is_done() && collide(earlier, call)) {
-                    machine.plan_again(call, index);
+                if !from[0].waits(&before[open..]) {
+                    machine.plan_again(&mut from[0], index);
                 }
             }
         });
@@ -381,20 +403,12 @@ pub(super) fn leftovers(call: &Call) -> String {
     }
 }
 
-fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Option<Result<Plan, ToolError>>> {
+fn sorted(plans: Vec<Planned>, count: usize) -> Vec<Option<Planned>> {
     let mut slots: Vec<_> = (0..count).map(|_| None).collect();
-    for (index, plan) in plans {
-        if let Some(slot) = slots.get_mut(index) {
-            *slot = Some(plan);
+    for planned in plans {
+        if let Some(slot) = slots.get_mut(planned.index) {
+            *slot = Some(planned);
         }
     }
     slots
-}
-
-fn collide(one: &Call, other: &Call) -> bool {
-    Reach { changes: one.changes, touches: &one.touches, runs: &one.runs }.collides(&Reach {
-        changes: other.changes,
-        touches: &other.touches,
-        runs: &other.runs,
-    })
 }

@@ -36,6 +36,7 @@ impl Machine {
                     match call.state {
                         CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
                             self.stop_preview(call);
+                            self.announce_scope(call);
                             call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
                             self.report(call, 0);
                         }

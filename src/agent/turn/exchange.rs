@@ -4,7 +4,7 @@ use super::{Grant, Kept, PolicyChange, Sampled};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, Since};
 use crate::protocol::{
-    Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint, StepId,
+    Action, Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint, StepId,
     TaskId, ToolCall, ToolError, ToolResult,
 };
 use jiff::Timestamp;
@@ -25,13 +25,22 @@ pub struct Resource {
     pub asks: Option<String>,
 }
 
+/// What planning a call came to.
+#[derive(Debug)]
+pub struct Planned {
+    pub index: usize,
+    /// What the call would touch by its arguments alone, whatever its plan found; empty where they name nothing, or where it is known.
+    pub scope: Vec<Action>,
+    pub plan: Result<Plan, ToolError>,
+}
+
 /// What happened.
 #[derive(Debug)]
 pub enum Input {
     Command(Command),
     Delta(Delta),
     ModelFailed(ModelError),
-    Planned(Vec<(usize, Result<Plan, ToolError>)>),
+    Planned(Vec<Planned>),
     /// What became of `Effect::Preview`, by its ticket.
     Previewed {
         index: usize,

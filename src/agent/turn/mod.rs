@@ -18,6 +18,7 @@ mod loop_guard;
 mod mentions;
 mod model;
 mod opened;
+mod order;
 mod own;
 mod policy;
 mod preview;
@@ -35,7 +36,7 @@ mod task;
 mod tests;
 
 pub use budget::Allowance;
-pub use exchange::{Effect, Input, Moment, Resource};
+pub use exchange::{Effect, Input, Moment, Planned, Resource};
 pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
@@ -47,7 +48,7 @@ use super::thread::Thread;
 use crate::policy::{Enforcer, Question};
 use crate::ports::{Durability, Edited, Known, Plan, Record, Tail};
 use crate::protocol::{
-    Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal, Role,
+    Action, Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal, Role,
     StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
@@ -199,9 +200,11 @@ struct Call {
     summary: String,
     /// Paths it touches, and whether it changes them; known once planned.
     touches: Vec<PathBuf>,
-    /// Files it would run.
-    runs: Vec<PathBuf>,
     changes: bool,
+    /// What it touches by its arguments alone.
+    scope: Vec<Action>,
+    /// How it compares with the calls before it.
+    order: order::Order,
     /// Where it is a command, or does something elsewhere.
     ran: ran::Ran,
     /// What it would change, for the card that shows what was done.
@@ -262,8 +265,9 @@ impl Call {
             summary: call.tool_name.clone(),
             call,
             touches: Vec::new(),
-            runs: Vec::new(),
             changes: false,
+            scope: Vec::new(),
+            order: order::Order::default(),
             ran: ran::Ran::default(),
             proposal: None,
             announced: None,

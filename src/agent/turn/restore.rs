@@ -84,6 +84,7 @@ impl Machine {
                 let open = |entry: &&mut Call| entry.announced.is_none() && entry.call.tool_call_id == call.tool_call_id;
                 if let Some(entry) = self.calls_mut().iter_mut().find(open) {
                     entry.touches = actions.iter().filter_map(crate::ports::touched).collect();
+                    entry.order = super::order::Order::of_actions(actions.iter(), changes);
                     entry.ran = super::ran::ran(&actions, &summary, changes);
                     entry.summary.clone_from(&summary);
                     entry.announced = Some(Edited { summary, actions });

@@ -262,7 +262,7 @@ impl Sim {
                 retry_after: Some(Duration::from_secs(rest.parse().unwrap())),
                 usage: None,
             }),
-            "planned" => Input::Planned(rest.split("; ").map(|item| self.plan(item)).collect()),
+            "planned" => Input::Planned(rest.split("; ").map(|item| self.planned(item)).collect()),
             "preview" => Input::Command(Command::Preview { approval_id: ApprovalId::new(rest) }),
             // `0 with EFFECTS exec LINE` or `0 failed WORDS`; `late` has a ticket of long ago.
             "previewed" => {
@@ -493,16 +493,18 @@ impl Sim {
             "read" => Some(Action::Read { target: target(rest) }),
             "write" => Some(Action::Write { target: target(rest) }),
             "exec" => Some(Action::Exec { command: rest.to_owned(), cwd: target("") }),
+            // It would write there, and finds nothing to change.
+            "same" => Some(Action::Read { target: target(rest) }),
             // It looks at what aye itself holds.
             "poll" => None,
-            "error" => return (index, Err(ToolError::new(ErrorCode::FileNotFound, rest))),
+            "error" | "missing" | "missing-to-read" => return (index, Err(ToolError::new(ErrorCode::FileNotFound, rest))),
             other => panic!("plan {other}"),
         };
         let plan = Plan {
             call: self.calls[index].clone(),
             tool_name: self.calls[index].tool_name.clone(),
             summary: format!("{verb} {rest}"),
-            changes: !matches!(verb, "read" | "poll"),
+            changes: !matches!(verb, "read" | "poll" | "same"),
             proposal: (verb == "write" || effects.is_some()).then(|| Proposal {
                 summary: format!("{verb} {rest}"),
                 paths: vec![rest.into()],
@@ -531,6 +533,26 @@ impl Sim {
             payload: Box::new(()),
         };
         (index, Ok(plan))
+    }
+
+    /// The same, with what the arguments alone name: `missing PATH` and `same PATH` would write there, `missing-to-read PATH` would
+    /// read there.
+    fn planned(&self, item: &str) -> Planned {
+        let target = |path: &str| Target {
+            given: path.to_owned(),
+            real: PathBuf::from("/w").join(path),
+            place: Place::Missing,
+        };
+        let named = item.split_once('=').and_then(|(_, what)| what.split_once(' '));
+        let scope = match named {
+            Some(("missing" | "same", paths)) => {
+                paths.split(' ').map(|path| Action::Write { target: target(path) }).collect()
+            }
+            Some(("missing-to-read", path)) => vec![Action::Read { target: target(path) }],
+            _ => Vec::new(),
+        };
+        let (index, plan) = self.plan(item);
+        Planned { index, scope, plan }
     }
 
     fn perform(&mut self, effects: Vec<Effect>) -> String {

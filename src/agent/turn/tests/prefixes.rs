@@ -36,7 +36,7 @@ fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
             sim.calls.resize(sim.calls.len().max(index + 1), call.clone());
             sim.calls[*index].clone_from(call);
         }
-        let plans = planned.iter().map(|(index, _, line)| sim.plan(&format!("{index}=exec {line}"))).collect::<Vec<_>>();
+        let plans = planned.iter().map(|(index, _, line)| sim.planned(&format!("{index}=exec {line}"))).collect::<Vec<_>>();
         let at = sim.at();
         effects = if plans.is_empty() { Vec::new() } else { sim.machine.handle(Input::Planned(plans), at) };
     }

@@ -9,8 +9,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// A call of a step; providers may use a name again in a later step.
 type Key = (String, CallId);
 
-const TOOLS: [&str; 8] =
-    ["read a", "read b", "write a", "write b", "exec make", "exec true-by-rule", "exec sudo ls", "error gone"];
+/// `missing` cannot be planned, and `same` has nothing to change, before another call of the step was done; then they write.
+const TOOLS: [&str; 12] = [
+    "read a",
+    "read b",
+    "write a",
+    "write b",
+    "exec make",
+    "exec true-by-rule",
+    "exec sudo ls",
+    "error gone",
+    "missing a",
+    "missing b",
+    "same a",
+    "same b",
+];
 
 /// What stands in the policy's file, one after the other: the usual, one that forbids what would ask, one whose time is over,
 /// one that wants every command looked at first.
@@ -374,6 +387,7 @@ impl World {
         let id = plan.call.tool_call_id.clone();
         let key = (self.step(), id.clone());
         let at = Moment { now: self.now, jitter: 0.5 };
+        self.earlier_calls_are_done(index);
         assert!(self.machine.denied_by_now(&plan, at).is_none(), "{key:?} runs and is denied by now");
         let finished = |record: &Record| matches!(record, Record::Finished { result, .. } if result.tool_call_id == id);
         assert!(!self.of_this_step().iter().any(finished), "{key:?} has an outcome and runs again");
@@ -390,6 +404,31 @@ impl World {
             }
         }
         self.runs.push((index, plan));
+    }
+
+    /// Plans calls as the world is now.
+    fn planned(&self, calls: Vec<ToPlan>) -> Input {
+        let early = !self.of_this_step().iter().any(|record| matches!(record, Record::Finished { .. }));
+        let planned = |(index, call, opens): ToPlan| {
+            let name = call.tool_name.clone();
+            let scope = match reach_of(&name) {
+                (Some(path), true, _) => vec![Action::Write { target: target(path) }],
+                (Some(path), false, _) => vec![Action::Read { target: target(path) }],
+                _ => Vec::new(),
+            };
+            Planned { index, scope, plan: plan_of(call, opens, early) }
+        };
+        Input::Planned(calls.into_iter().map(planned).collect())
+    }
+
+    /// A call runs after each earlier one of its step whose effects it could meet.
+    fn earlier_calls_are_done(&self, index: usize) {
+        let Some(Phase::Working(calls)) = self.machine.task.as_ref().map(|task| &task.phase) else { return };
+        let Some(call) = calls.get(index) else { return };
+        for earlier in calls[..index].iter().filter(|earlier| !earlier.is_done()) {
+            let (first, second) = (&earlier.call.tool_name, &call.call.tool_name);
+            assert!(!in_order(first, second), "`{second}` runs while `{first}` before it is {:?}", earlier.state);
+        }
     }
 
     /// Everything that was said is there once, as a task, in one or waiting, or went back to the person. What waited for the same
@@ -448,7 +487,7 @@ impl World {
             7..=12 if self.opening.is_some() => self.opened(how),
             1..=9 if !self.plans.is_empty() => {
                 let calls = self.plans.remove(usize::from(which) % self.plans.len());
-                planned(calls)
+                self.planned(calls)
             }
             1..=10 if !self.previews.is_empty() => self.looked(usize::from(which) % self.previews.len(), how),
             1..=12 if !self.runs.is_empty() => self.finish(usize::from(which) % self.runs.len(), how),
@@ -547,7 +586,7 @@ impl World {
         }
         let (ticket, calls) = self.mentioned.take().unwrap_or_default();
         let name = if how.is_multiple_of(2) { "read a" } else { "error gone" };
-        let plan = |call: ToolCall| plan_of(ToolCall { tool_name: name.to_owned(), ..call }, Vec::new());
+        let plan = |call: ToolCall| plan_of(ToolCall { tool_name: name.to_owned(), ..call }, Vec::new(), true);
         Input::MentionsPlanned { ticket, plans: calls.into_iter().map(plan).collect() }
     }
 
@@ -616,9 +655,9 @@ impl World {
         match which % 7 {
             // What runs does end once, so a false end may only meet what does not run.
             0 if self.runs.iter().all(|(running, _)| *running != index) => Input::ToolFinished { index, result, latency_ms: 1 },
-            1 if self.plans.is_empty() => planned(vec![(index, call, Vec::new())]),
+            1 if self.plans.is_empty() => self.planned(vec![(index, call, Vec::new())]),
             2 if how.is_multiple_of(2) => {
-                Input::Previewed { index, ticket: 10_000 + u64::from(how), outcome: plan_of(call, Vec::new()) }
+                Input::Previewed { index, ticket: 10_000 + u64::from(how), outcome: plan_of(call, Vec::new(), true) }
             }
             2 => Input::ToolOutput { index, text: "noise".to_owned() },
             3 if how.is_multiple_of(2) => {
@@ -683,7 +722,7 @@ impl World {
             } else if self.mentioned.is_some() || self.planned_mentions.is_some() {
                 self.mention(0)
             } else if let Some(calls) = self.plans.pop() {
-                planned(calls)
+                self.planned(calls)
             } else if !self.previews.is_empty() {
                 self.looked(0, 2)
             } else if !self.runs.is_empty() {
@@ -722,17 +761,34 @@ fn plenty() -> Vec<Command> {
     kinds.map(|kind| Command::SetBudget { limit: limit(kind) }).into()
 }
 
-fn planned(calls: Vec<ToPlan>) -> Input {
-    Input::Planned(calls.into_iter().map(|(index, call, opens)| (index, plan_of(call, opens))).collect())
+/// What a call by this name writes or reads, and whether it is a command.
+fn reach_of(name: &str) -> (Option<&str>, bool, bool) {
+    match name.split_once(' ').unwrap() {
+        ("read", path) => (Some(path), false, false),
+        ("write" | "missing" | "same", path) => (Some(path), true, false),
+        ("exec", _) => (None, false, true),
+        _ => (None, false, false),
+    }
 }
 
-fn plan_of(call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
+/// Whether the second call may only run once the first is done.
+fn in_order(first: &str, second: &str) -> bool {
+    let ((path, writes, command), (other, also_writes, also_command)) = (reach_of(first), reach_of(second));
+    (path.is_some() && path == other && (writes || also_writes)) || (command && also_writes) || (writes && also_command)
+}
+
+fn target(path: &str) -> Target {
+    Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::File { bytes: 10 } }
+}
+
+fn plan_of(call: ToolCall, opens: Vec<Outside>, early: bool) -> Result<Plan, ToolError> {
     let name = call.tool_name.clone();
-    let (verb, rest) = name.split_once(' ').unwrap();
-    let target =
-        |path: &str| Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::File { bytes: 10 } };
+    let (verb, rest) = match name.split_once(' ').unwrap() {
+        ("missing" | "same", path) if !early => ("write", path),
+        named => named,
+    };
     let action = match verb {
-        "read" => Action::Read { target: target(rest) },
+        "same" | "read" => Action::Read { target: target(rest) },
         "write" => Action::Write { target: target(rest) },
         "exec" => Action::Exec { command: rest.to_owned(), cwd: target("") },
         _ => return Err(ToolError::new(ErrorCode::FileNotFound, rest)),
@@ -741,7 +797,7 @@ fn plan_of(call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
         call,
         tool_name: name.clone(),
         summary: name.clone(),
-        changes: verb != "read",
+        changes: !matches!(verb, "read" | "same"),
         proposal: None,
         actions: Some(action).into_iter().chain(opens.iter().filter_map(fetched)).collect(),
         places: Vec::new(),
