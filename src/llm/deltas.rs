@@ -8,6 +8,8 @@ pub(super) struct Deltas {
     ready: Vec<Delta>,
     /// Bytes of text until now, handed on or not.
     pub said: usize,
+    /// Pieces until now, handed on or not.
+    pub added: usize,
 }
 
 impl Deltas {
@@ -16,6 +18,7 @@ impl Deltas {
             return;
         }
         self.said += piece.len();
+        self.added += 1;
         if let Some(Delta::Text(text)) = self.ready.last_mut() {
             text.push_str(piece);
         } else {
@@ -28,6 +31,7 @@ impl Deltas {
             return;
         }
         self.said += piece.len();
+        self.added += 1;
         if let Some(Delta::Reasoning(text)) = self.ready.last_mut() {
             text.push_str(piece);
         } else {
@@ -37,6 +41,7 @@ impl Deltas {
 
     /// `size` is the length of the arguments until now.
     pub fn call(&mut self, tool: &str, size: usize) {
+        self.added += 1;
         match self.ready.last_mut() {
             Some(Delta::ToolCallProgress { tool_name, bytes }) if tool_name == tool => *bytes = size as u64,
             Some(_) | None => self.ready.push(Delta::ToolCallProgress { tool_name: tool.to_owned(), bytes: size as u64 }),

@@ -131,15 +131,15 @@ impl Speaker {
         Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
-    /// Something that is no answer in this provider's language.
-    /// Asked again it would say as much, and what it says is paid for.
-    pub fn endless(&self) -> ModelError {
-        let message = format!("the answer of `{}` has no end; it was broken off", self.provider);
+    /// A response over a limit. The next one would be as long, and each is paid for, so it is not requested again.
+    pub fn endless(&self, over: &str) -> ModelError {
+        let message = format!("the response of `{}` has no end and was cut off: it sent {over}", self.provider);
         let mut failure = Failure::new(FailureKind::Protocol, message, "say it in other words, or choose another model with -m");
         failure.retryable = false;
         failure.into()
     }
 
+    /// Something that is no answer in this provider's language.
     pub fn garbage(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of an API that `{}` speaks", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()

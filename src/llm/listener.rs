@@ -2,7 +2,9 @@
 
 use super::deltas::Deltas;
 use super::fault::{Speaker, is_refusal};
+use super::limits::{EVENT_VALUES, PARTS, RESPONSE_BYTES, SAME_EVENT_BYTES, SAME_EVENTS, SMALL_EVENT_BYTES, TEXT_BYTES};
 use super::own;
+use super::pieces::{values, within_limit};
 use super::sse::{Event, Events, SseError};
 use crate::ports::{Completion, Delta, ModelError};
 use crate::protocol::{CallId, Part, ToolCall, Usage};
@@ -23,12 +25,6 @@ const GRACE: Duration = Duration::from_secs(5);
 const QUIET_IDLES: u32 = 8;
 /// An event with less in it may be a ping by what it says.
 const MAX_PING_BYTES: usize = 64;
-/// An event that repeats itself is no longer than this.
-const MAX_SAME_BYTES: usize = 512;
-/// More words than any model says in one answer.
-const MOST_WORDS_BYTES: usize = 32 << 20;
-/// More than any answer takes on its way, with its calls in the smallest pieces.
-const MOST_EVENT_BYTES: usize = 1 << 30;
 /// How long the end of the body is awaited, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -51,6 +47,8 @@ pub(super) trait Answer: Send {
     fn whole(&mut self, _body: &[u8], _deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         None
     }
+    /// How many parts it has until now.
+    fn parts(&self) -> usize;
     /// What the provider has said of the cost until now; asked of an answer that breaks off.
     fn usage_so_far(&self) -> Option<Usage> {
         None
@@ -74,6 +72,8 @@ pub(super) struct Listener {
     /// Whether there was any event.
     spoken: bool,
     last: String,
+    /// How often the last event came, one after the other, each time with a piece of the response.
+    same: usize,
     /// Bytes of events until now.
     heard: usize,
 }
@@ -103,6 +103,7 @@ impl Listener {
             whole_until: None,
             spoken: false,
             last: String::new(),
+            same: 0,
             heard: 0,
         }
     }
@@ -139,6 +140,7 @@ impl Listener {
         let mut completion = self.answer.complete();
         completion.usage = whole(completion.usage);
         completion.content = with_ids(without_repeats(completion.content));
+        within_limit(&mut completion.content);
         own::mark(&mut completion.content, &self.speaker.origin());
         match self.progress {
             Progress::More if !self.spoken => Err(self.speaker.empty()),
@@ -177,22 +179,24 @@ impl Listener {
             match event {
                 Ok(event) => {
                     self.heard += event.data.len();
+                    self.check_values(event.data.as_bytes())?;
+                    let added = self.deltas.added;
                     let progress = self.answer.event(&event, &mut self.deltas)?;
+                    let added = self.deltas.added != added;
                     // A whole answer stays whole whatever follows.
                     if progress != Progress::More {
                         self.progress = progress;
                         self.whole_until.get_or_insert(now + GRACE);
                     }
-                    if !self.deltas.is_empty() || self.is_news(event) {
+                    if self.is_news(event, added) || !self.deltas.is_empty() {
                         self.quiet_until = now + self.quiet;
                     }
-                    if self.deltas.said > MOST_WORDS_BYTES || self.heard > MOST_EVENT_BYTES {
-                        return Err(self.speaker.endless());
-                    }
+                    self.check_limits()?;
                 }
                 // What breaks after the answer is whole takes nothing from it.
                 Err(_) if self.progress == Progress::Whole => self.body_ended = true,
                 Err(SseError::NotEvents(body)) if !is_refusal(&body) => {
+                    self.check_values(&body)?;
                     let Some(read) = self.answer.whole(&body, &mut self.deltas) else {
                         return Err(self.speaker.broken(SseError::NotEvents(body)));
                     };
@@ -209,14 +213,44 @@ impl Listener {
         Ok(())
     }
 
-    /// Whether an event is more than a sign of life: those have names of their own, or say the same again.
-    fn is_news(&mut self, event: Event) -> bool {
+    /// A server that goes on and on is cut off.
+    fn check_limits(&self) -> Result<(), ModelError> {
+        let over = if self.deltas.said > TEXT_BYTES {
+            format!("more than {} MiB of text", TEXT_BYTES >> 20)
+        } else if self.heard > RESPONSE_BYTES {
+            format!("more than {} MiB of events", RESPONSE_BYTES >> 20)
+        } else if self.answer.parts() > PARTS {
+            format!("more than {PARTS} calls and other parts")
+        } else if self.same > SAME_EVENTS {
+            format!("the same event {SAME_EVENTS} times in a row")
+        } else {
+            return Ok(());
+        };
+        Err(self.speaker.endless(&over))
+    }
+
+    /// Values take many times their text in memory.
+    fn check_values(&self, json: &[u8]) -> Result<(), ModelError> {
+        if json.len() > SMALL_EVENT_BYTES && values(json) > EVENT_VALUES {
+            return Err(self.speaker.endless(&format!("more than {EVENT_VALUES} values in one event")));
+        }
+        Ok(())
+    }
+
+    /// Whether an event is more than a sign of life: those have names of their own, or say the same again. `added`: it had a piece of
+    /// the response.
+    fn is_news(&mut self, event: Event, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
-        if alive || event.data.trim().is_empty() || event.data == self.last {
+        if alive || event.data.trim().is_empty() {
             return false;
         }
+        if event.data == self.last {
+            self.same += usize::from(added);
+            return false;
+        }
+        self.same = 0;
         let ping = event.data.len() < MAX_PING_BYTES && event.data.contains("\"ping\"");
-        self.last = if event.data.len() < MAX_SAME_BYTES { event.data } else { String::new() };
+        self.last = if event.data.len() < SAME_EVENT_BYTES { event.data } else { String::new() };
         !ping
     }
 }

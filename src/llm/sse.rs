@@ -1,16 +1,12 @@
 //! From the bytes of an answer to its events, or to what the server sent instead of events.
 
+use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use crate::sys::http::HttpError;
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use sse_stream::SseByteStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// The longest answer, escaped twice and told as a whole in the event that ends it, is shorter; a broken one may never end.
-const MAX_EVENT_BYTES: usize = 64 << 20;
-/// Of a body that is no event stream.
-const MAX_OTHER_BYTES: usize = 64 << 10;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -29,7 +25,7 @@ pub(super) enum SseError {
     Http(#[from] HttpError),
     #[error("the answer is not an event stream")]
     NotEvents(Bytes),
-    #[error("an event of the answer is larger than {} MiB", MAX_EVENT_BYTES >> 20)]
+    #[error("an event of the answer is larger than {} MiB", EVENT_BYTES >> 20)]
     TooLarge,
     #[error("the answer is not UTF-8")]
     NotText,
@@ -59,17 +55,17 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
             FirstLine::Event => return Ok(head.into()),
             // An answer that does not stream: all of it, or nothing.
             FirstLine::Other if is_json(&head) => match body.next().await {
-                Some(Ok(_)) if head.len() > MAX_EVENT_BYTES => return Err(SseError::TooLarge),
+                Some(Ok(_)) if head.len() > EVENT_BYTES => return Err(SseError::TooLarge),
                 Some(Ok(bytes)) => head.extend_from_slice(&bytes),
                 Some(Err(error)) => return Err(error.into()),
                 None => return Err(SseError::NotEvents(head.into())),
             },
-            FirstLine::Other if head.len() < MAX_OTHER_BYTES => match body.next().await {
+            FirstLine::Other if head.len() < OTHER_BYTES => match body.next().await {
                 Some(Ok(bytes)) => head.extend_from_slice(&bytes),
                 Some(Err(_)) | None => return Err(SseError::NotEvents(head.into())),
             },
             FirstLine::Other => {
-                head.truncate(MAX_OTHER_BYTES);
+                head.truncate(OTHER_BYTES);
                 return Err(SseError::NotEvents(head.into()));
             }
             FirstLine::Unknown => match body.next().await {
@@ -126,7 +122,7 @@ fn frames(head: Bytes, body: BoxStream<'static, Result<Bytes, HttpError>>) -> Ev
     });
     let bytes = stream::iter([Ok(head)]).chain(body).chain(closing).map(move |chunk| {
         let chunk = chunk.map_err(SseError::Http)?;
-        if counter.fetch_add(chunk.len(), Ordering::Relaxed) > MAX_EVENT_BYTES {
+        if counter.fetch_add(chunk.len(), Ordering::Relaxed) > EVENT_BYTES {
             return Err(SseError::TooLarge);
         }
         Ok(chunk)

@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 mod dialects;
+mod ends;
 mod faults;
 mod fitness;
 pub(super) mod said;
@@ -61,6 +62,9 @@ impl Answer for Box<dyn Answer> {
     }
     fn whole(&mut self, body: &[u8], deltas: &mut deltas::Deltas) -> Option<Result<(), ModelError>> {
         (**self).whole(body, deltas)
+    }
+    fn parts(&self) -> usize {
+        (**self).parts()
     }
     fn usage_so_far(&self) -> Option<crate::protocol::Usage> {
         (**self).usage_so_far()

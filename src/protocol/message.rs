@@ -102,7 +102,38 @@ pub enum Arguments {
     Malformed(String),
 }
 
+/// Bytes that the arguments of one call may have.
+pub const ARGUMENT_BYTES: usize = 1 << 20;
+/// Stands between the start of arguments that are over a limit and the limit.
+const OVER_LIMIT: &str = "… [over a limit: ";
+
+/// Why a call with such arguments is not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgumentFault {
+    NotAnObject,
+    /// The server never said that the call is whole.
+    Unfinished,
+    /// Which limit, in words.
+    OverLimit(String),
+}
+
 impl Arguments {
+    /// Arguments of which only the start is kept.
+    pub fn over_limit(head: &str, limit: &str) -> Self {
+        Self::Malformed(format!("{head}{OVER_LIMIT}{limit}]"))
+    }
+
+    /// Why they cannot be run.
+    pub fn fault(&self) -> Option<ArgumentFault> {
+        let Self::Malformed(text) = self else { return None };
+        let limit = text.strip_suffix(']').and_then(|text| text.rsplit_once(OVER_LIMIT));
+        Some(match limit {
+            Some((_, limit)) => ArgumentFault::OverLimit(limit.to_owned()),
+            None if matches!(Self::parse(text), Self::Object(_)) => ArgumentFault::Unfinished,
+            None => ArgumentFault::NotAnObject,
+        })
+    }
+
     /// An empty text is an empty object: several servers send nothing for a call without arguments.
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {

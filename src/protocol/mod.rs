@@ -53,7 +53,7 @@ pub use look_up::{
     Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, ListedSession, ListedState, LookKind, LookLine, LookUp,
     LookedUp, SessionLook,
 };
-pub use message::{Arguments, Message, Part, Role, StopReason, ToolCall};
+pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role, StopReason, ToolCall};
 pub use mode::Mode;
 pub use model::{Effort, ListedModel, ModelFacts, Price};
 pub use outcome::{PlaceChange, Standing};

@@ -5,6 +5,7 @@ use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
 use crate::llm::json::text_of;
 use crate::llm::listener::{Answer, Progress};
+use crate::llm::pieces::{self, Pieces};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Arguments, CallId, Part, StopReason, ToolCall, Usage};
@@ -30,8 +31,10 @@ struct Block {
     kind: Kind,
     /// As it started, without what arrives in pieces.
     start: Map<String, Value>,
-    /// The pieces: text, thinking or arguments.
+    /// The pieces of text or thinking.
     pieces: String,
+    /// The pieces of what goes into a tool.
+    input: Pieces,
     ended: bool,
 }
 
@@ -113,7 +116,7 @@ impl Reader {
             Kind::Call => deltas.call(name_of(&start), 0),
             Kind::Opaque => {}
         }
-        self.blocks.push(Block { index, kind, start, pieces, ended: false });
+        self.blocks.push(Block { index, kind, start, pieces, input: Pieces::default(), ended: false });
     }
 
     fn extend(&mut self, piece: BlockDelta<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -156,9 +159,9 @@ impl Block {
             }
             ("input_json_delta", Kind::Call | Kind::Opaque) => {
                 if let Some(piece) = delta.partial_json.and_then(text_of) {
-                    self.pieces.push_str(&piece);
+                    self.input.push(&piece);
                     if self.kind == Kind::Call {
-                        deltas.call(name_of(&self.start), self.pieces.len());
+                        deltas.call(name_of(&self.start), self.input.bytes());
                     }
                 }
             }
@@ -187,7 +190,7 @@ impl Block {
                 Some(Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments }))
             }
             Kind::Opaque => {
-                if let Ok(input) = serde_json::from_str::<Value>(&self.pieces) {
+                if let Ok(input) = serde_json::from_str::<Value>(self.input.text()) {
                     self.start.insert("input".to_owned(), input);
                 }
                 Some(Part::Reasoning { text: String::new(), opaque: Some(Value::Object(self.start)) })
@@ -196,11 +199,11 @@ impl Block {
     }
 
     fn arguments(&mut self, cut: bool) -> Arguments {
-        if !self.pieces.is_empty() {
-            return Arguments::parse(&self.pieces);
+        if !self.input.is_empty() {
+            return self.input.arguments(self.ended);
         }
         match self.start.remove("input") {
-            Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => Arguments::Object(map),
+            Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => pieces::of_map(map, self.ended),
             Some(Value::Null) | None if self.ended && !cut => Arguments::Object(Map::new()),
             Some(Value::Object(_) | Value::Null) | None => Arguments::Malformed(String::new()),
             Some(other) => Arguments::Malformed(other.to_string()),
@@ -257,6 +260,10 @@ impl Answer for Reader {
         }
         let data = serde_json::json!({"type": "message_start", "message": message}).to_string();
         Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
+    }
+
+    fn parts(&self) -> usize {
+        self.blocks.len()
     }
 
     fn usage_so_far(&self) -> Option<Usage> {

@@ -223,6 +223,10 @@ impl Answer for Reader {
         Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
+    fn parts(&self) -> usize {
+        self.calls.len() + self.details.len()
+    }
+
     fn usage_so_far(&self) -> Option<Usage> {
         self.usage
     }
@@ -245,7 +249,8 @@ impl Answer for Reader {
             content.push(Part::Text { text: std::mem::take(&mut self.text) });
         }
         let calls = std::mem::take(&mut self.calls);
-        content.extend(calls.finish(stop_reason == StopReason::MaxTokens).map(Part::ToolCall));
+        let ended = self.finish.is_some();
+        content.extend(calls.finish(stop_reason == StopReason::MaxTokens, ended).map(Part::ToolCall));
         Completion { content, stop_reason, usage: self.usage.unwrap_or_default(), model: self.model.take() }
     }
 }

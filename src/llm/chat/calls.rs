@@ -3,7 +3,8 @@
 use super::wire::{CallPiece, FunctionPiece};
 use crate::llm::deltas::Deltas;
 use crate::llm::json::text_of;
-use crate::protocol::{Arguments, CallId, ToolCall};
+use crate::llm::pieces::Pieces;
+use crate::protocol::{CallId, ToolCall};
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ struct Call {
     index: Option<u64>,
     id: String,
     name: String,
-    arguments: String,
+    arguments: Pieces,
     balance: Balance,
 }
 
@@ -66,7 +67,7 @@ impl Calls {
                 index: piece.index,
                 id: String::new(),
                 name: String::new(),
-                arguments: String::new(),
+                arguments: Pieces::default(),
                 balance: Balance::default(),
             });
             self.open.len() - 1
@@ -79,7 +80,7 @@ impl Calls {
             call.name.push_str(&name);
         }
         call.extend(piece.function.as_ref().and_then(|function| function.arguments));
-        deltas.call(&call.name, call.arguments.len());
+        deltas.call(&call.name, call.arguments.bytes());
     }
 
     /// The one call of the time before `tool_calls`.
@@ -109,17 +110,19 @@ impl Calls {
         (!begins_another).then(|| self.open.len() - 1)
     }
 
-    /// The calls in order. `cut`: the answer was limited, so the last one may be half of one.
-    pub fn finish(self, cut: bool) -> impl Iterator<Item = ToolCall> {
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The calls in order. `cut`: the answer was limited, so the last one may be half of one; `ended`: the server said how the
+    /// answer ended, which is all that it says of the end of its calls.
+    pub fn finish(self, cut: bool, ended: bool) -> impl Iterator<Item = ToolCall> {
         let last = self.open.len().saturating_sub(1);
         let made_up = uuid::Uuid::new_v4().simple().to_string();
         self.open.into_iter().enumerate().map(move |(at, call)| {
             let id = if call.id.is_empty() { format!("call_{}_{at}", &made_up[..16]) } else { call.id };
-            let arguments = if cut && at == last && call.arguments.trim().is_empty() {
-                Arguments::Malformed(call.arguments)
-            } else {
-                Arguments::parse(&call.arguments)
-            };
+            let half = cut && at == last && call.arguments.text().trim().is_empty();
+            let arguments = call.arguments.arguments(ended && !half);
             ToolCall { tool_call_id: CallId::new(id), tool_name: call.name, arguments }
         })
     }
@@ -130,16 +133,16 @@ impl Call {
     fn extend(&mut self, arguments: Option<&RawValue>) {
         let Some(raw) = arguments else { return };
         match text_of(raw) {
-            Some(piece) => self.arguments.push_str(&piece),
+            Some(piece) => self.arguments.push(&piece),
             None if raw.get() == "null" => {}
             None => {
-                raw.get().clone_into(&mut self.arguments);
+                self.arguments.set(raw.get());
                 self.balance = Balance::default();
             }
         }
     }
 
     fn is_whole(&mut self) -> bool {
-        self.balance.is_whole(&self.arguments)
+        self.balance.is_whole(self.arguments.text())
     }
 }

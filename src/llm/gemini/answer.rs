@@ -5,6 +5,7 @@ use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
 use crate::llm::json::text_of;
 use crate::llm::listener::{Answer, Progress};
+use crate::llm::pieces::whole;
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason, ToolCall, Usage};
@@ -154,7 +155,7 @@ impl Reader {
 
     fn call(&mut self, call: &FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
         let name = call.name.and_then(text_of).unwrap_or_default();
-        if name.is_empty() && call.args.is_none() {
+        if name.is_empty() && call.args.is_none() && call.partial_args.is_none() {
             // Where arguments come in pieces, the last one is empty.
             return;
         }
@@ -165,8 +166,11 @@ impl Reader {
         }
         let arguments = match call.args.map(RawValue::get) {
             None | Some("null") => Arguments::Object(Map::new()),
-            Some(json) => Arguments::parse(json),
+            Some(json) => whole(json, true),
         };
+        // Arguments in pieces were not asked for, and nothing here puts them together.
+        let in_pieces = call.partial_args.is_some() || call.will_continue == Some(true);
+        let arguments = if in_pieces { Arguments::Malformed(String::new()) } else { arguments };
         let id = call.id.and_then(text_of).filter(|id| !id.trim().is_empty());
         let id = id.map_or_else(|| self.name_of_a_call(), std::borrow::Cow::into_owned);
         self.calls += 1;
@@ -249,6 +253,10 @@ impl Answer for Reader {
             }
         }
         Some(if self.finish.is_some() { Ok(()) } else { Err(self.speaker.cut()) })
+    }
+
+    fn parts(&self) -> usize {
+        self.content.len()
     }
 
     fn usage_so_far(&self) -> Option<Usage> {

@@ -66,6 +66,10 @@ pub struct FunctionCall<'a> {
     pub name: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub args: Option<&'a RawValue>,
+    #[serde(default, borrow, rename = "partialArgs")]
+    pub partial_args: Option<&'a RawValue>,
+    #[serde(default, rename = "willContinue")]
+    pub will_continue: Option<bool>,
 }
 
 #[derive(Deserialize)]

@@ -288,6 +288,10 @@ impl Answer for Reader {
         Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
+    fn parts(&self) -> usize {
+        self.items.len()
+    }
+
     fn usage_so_far(&self) -> Option<Usage> {
         (self.usage != Usage::default()).then_some(self.usage)
     }

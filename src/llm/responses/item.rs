@@ -3,6 +3,7 @@
 use super::calls::{Special, is_run_by_provider};
 use super::kept::{keep, keep_call, kind_of, text_in};
 use crate::llm::deltas::Deltas;
+use crate::llm::pieces::{Pieces, of_map};
 use crate::protocol::{Arguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
 
@@ -71,11 +72,26 @@ pub struct Item {
     pieces: Vec<(Slot, String)>,
     /// The pieces whose whole text has come.
     settled: Vec<Slot>,
+    /// What goes into a tool, and whether all of it came.
+    input: Pieces,
+    input_ended: bool,
+    /// Bytes of what a call of another kind would do.
+    progress: usize,
 }
 
 impl Item {
     pub fn new(index: u64, map: Map<String, Value>) -> Self {
-        Self { index, kind: Kind::of(&map), map, done: false, pieces: Vec::new(), settled: Vec::new() }
+        Self {
+            index,
+            kind: Kind::of(&map),
+            map,
+            done: false,
+            pieces: Vec::new(),
+            settled: Vec::new(),
+            input: Pieces::default(),
+            input_ended: false,
+            progress: 0,
+        }
     }
 
     /// One that begins with a piece of it: its own beginning never came.
@@ -124,18 +140,32 @@ impl Item {
         if self.done {
             return;
         }
+        match slot {
+            Slot::Input => {
+                self.input.push(piece);
+                return deltas.call(self.tool(), self.input.bytes());
+            }
+            Slot::Progress => {
+                self.progress += piece.len();
+                return deltas.call(self.tool(), self.progress);
+            }
+            Slot::Text(_) | Slot::Summary(_) | Slot::Thought(_) => {}
+        }
         let at = self.pieces.iter().rposition(|(known, _)| *known == slot).unwrap_or_else(|| {
             self.pieces.push((slot, String::new()));
             self.pieces.len() - 1
         });
         let begins = self.pieces[at].1.is_empty();
         self.pieces[at].1.push_str(piece);
-        self.hand_on(slot, piece, begins, self.pieces[at].1.len(), said, deltas);
+        self.hand_on(slot, piece, begins, said, deltas);
     }
 
     /// Takes the whole text of one part. Text that was not handed on yet is handed on now; where the two differ, the whole text
     /// replaces the pieces. A part may be numbered differently here than in its pieces.
     pub fn settle(&mut self, slot: Slot, whole: &str, said: &mut Said, deltas: &mut Deltas) {
+        if slot == Slot::Input && !self.done {
+            return self.settle_input(whole, deltas);
+        }
         if self.done || whole.is_empty() {
             return;
         }
@@ -174,6 +204,16 @@ impl Item {
         }
     }
 
+    /// Takes all that goes into a tool.
+    fn settle_input(&mut self, whole: &str, deltas: &mut Deltas) {
+        self.input_ended = true;
+        let differs = self.input.bytes() != whole.len() || !whole.starts_with(self.input.text());
+        if differs && !whole.is_empty() {
+            self.input.set(whole);
+            deltas.call(self.tool(), self.input.bytes());
+        }
+    }
+
     /// The text of all parts like this one, in their order.
     fn text_like(&self, slot: Slot) -> String {
         let mut like: Vec<_> = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).collect();
@@ -183,14 +223,16 @@ impl Item {
 
     /// Whether any text of it has come in pieces.
     pub fn has_text(&self) -> bool {
-        self.pieces.iter().any(|(slot, text)| *slot != Slot::Progress && !text.is_empty())
+        !self.input.is_empty() || self.pieces.iter().any(|(_, text)| !text.is_empty())
     }
 
     /// Whether a whole item begins with what came of this one in pieces.
     pub fn begins(&self, whole: &Map<String, Value>) -> bool {
         let told = parts_of(Kind::of(whole), whole);
-        let pieces = self.pieces.iter().filter(|(slot, text)| *slot != Slot::Progress && !text.is_empty());
-        pieces.map(|(slot, _)| *slot).all(|slot| {
+        let input = told.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
+        // Of what is too long only the start is kept.
+        let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
+        input.starts_with(self.input.text()) && pieces.map(|(slot, _)| *slot).all(|slot| {
             let whole: String = told.iter().filter(|(part, _)| part.is_like(slot)).map(|(_, text)| text.as_str()).collect();
             whole.starts_with(&self.text_like(slot))
         })
@@ -202,6 +244,10 @@ impl Item {
         self.done = false;
         let mut told = parts_of(self.kind, &map);
         told.retain(|(_, whole)| !whole.is_empty());
+        let (input, told): (Vec<_>, Vec<_>) = told.into_iter().partition(|(slot, _)| *slot == Slot::Input);
+        for (slot, whole) in &input {
+            self.settle(*slot, whole, said, deltas);
+        }
         if !told.is_empty() {
             self.replace(told, said, deltas);
         }
@@ -239,29 +285,28 @@ impl Item {
                 for (slot, text) in parts {
                     let start = known.min(text.len());
                     known -= start;
-                    self.hand_on(*slot, &text[start..], start == 0, text.len(), said, deltas);
+                    self.hand_on(*slot, &text[start..], start == 0, said, deltas);
                 }
             } else if !whole.is_empty() {
                 note_replaced(&so_far, &whole);
             }
         }
-        let mut pieces: Vec<_> = self.pieces.iter().filter(|(slot, _)| *slot == Slot::Progress).cloned().collect();
+        let mut pieces = Vec::new();
         for like in order {
             pieces.extend(told.iter().filter(|(slot, _)| slot.is_like(like)).cloned());
         }
         self.pieces = pieces;
     }
 
-    /// A piece of a part that has `size` bytes with it.
-    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, size: usize, said: &mut Said, deltas: &mut Deltas) {
+    /// A piece of a text, or of a thought where that is shown.
+    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, said: &mut Said, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
         }
         match slot {
             Slot::Text(_) => deltas.text(piece),
             Slot::Summary(_) | Slot::Thought(_) if self.is_shown(slot) => said.think(piece, begins, deltas),
-            Slot::Summary(_) | Slot::Thought(_) => {}
-            Slot::Input | Slot::Progress => deltas.call(self.tool(), size),
+            Slot::Summary(_) | Slot::Thought(_) | Slot::Input | Slot::Progress => {}
         }
     }
 
@@ -298,7 +343,10 @@ impl Item {
             Kind::Special(_) if is_run_by_provider(&self.map, beside.iter().map(Self::map)) => vec![self.sealed()],
             Kind::Special(special) => {
                 let mut map = self.whole();
-                let arguments = special.arguments(&mut map);
+                let arguments = match special.arguments(&mut map) {
+                    Arguments::Object(map) => of_map(map, self.is_ended()),
+                    malformed @ Arguments::Malformed(_) => malformed,
+                };
                 // Right before the call that it is the item of.
                 vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map)) }, self.call(arguments)]
             }
@@ -334,11 +382,15 @@ impl Item {
 
     fn arguments(&self, cut: bool) -> Arguments {
         if let Some(Value::Object(map)) = self.map.get("arguments") {
-            return Arguments::Object(map.clone());
+            return of_map(map.clone(), self.is_ended());
         }
-        let text = self.pieces.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
-        let half = cut || !self.done || text_in(&self.map, "status") == "incomplete";
-        if half && text.trim().is_empty() { Arguments::Malformed(text.to_owned()) } else { Arguments::parse(text) }
+        let half = cut && self.input.text().trim().is_empty();
+        self.input.arguments(self.is_ended() && !half)
+    }
+
+    /// Whether the server said that the call is whole.
+    fn is_ended(&self) -> bool {
+        (self.done || self.input_ended) && text_in(&self.map, "status") != "incomplete"
     }
 
     /// The item with what came in pieces in its place, where it never came whole.
@@ -361,9 +413,7 @@ impl Item {
                 }
             }
             Kind::Special(Special::Custom) => {
-                let input: String =
-                    self.pieces.iter().filter(|(slot, _)| *slot == Slot::Input).map(|(_, text)| text.as_str()).collect();
-                map.insert("input".to_owned(), Value::String(input));
+                map.insert("input".to_owned(), Value::String(self.input.text().to_owned()));
             }
             Kind::Message | Kind::Function | Kind::Special(_) | Kind::Other => {}
         }

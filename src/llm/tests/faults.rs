@@ -287,6 +287,7 @@ async fn events_out_of_order_are_never_taken_for_another_answer() {
             json!({"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": json}});
         format!("data: {delta}\n\n")
     };
+    let end = |index: u64| format!("data: {}\n\n", json!({"type": "content_block_stop", "index": index}));
     let start = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"a\"}}\n\n";
     let other = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"b\"}}\n\n";
     let stop = "data: {\"type\":\"message_stop\"}\n\n";
@@ -309,18 +310,24 @@ async fn events_out_of_order_are_never_taken_for_another_answer() {
         piece(9, "{\"b\":2"),
         piece(3, ":1}"),
         piece(9, "}"),
+        end(9),
+        end(3),
         stop.into(),
     ];
     assert_eq!(of(mixed.concat()).await.unwrap(), ["x {\"a\":1}", "y {\"b\":2}"]);
     // The end before the end of a block: what is half is not run.
     assert_eq!(of([start.into(), call(0, "x"), piece(0, "{\"a\""), stop.into()].concat()).await.unwrap(), ["x \"{\\\"a\\\"\""]);
     // The same call twice is one call.
-    let twice = [start.into(), call(0, "x"), piece(0, "{}"), call(1, "x"), piece(1, "{}"), stop.into()];
+    let twice = [start.into(), call(0, "x"), piece(0, "{}"), end(0), call(1, "x"), piece(1, "{}"), end(1), stop.into()];
     assert_eq!(of(twice.concat()).await.unwrap(), ["x {}"]);
-    let namesakes = [start.into(), call(0, "x"), piece(0, "{}"), call(1, "x"), piece(1, "{\"a\":1}"), stop.into()];
+    let namesakes =
+        [start.into(), call(0, "x"), piece(0, "{}"), end(0), call(1, "x"), piece(1, "{\"a\":1}"), end(1), stop.into()];
     assert_eq!(of(namesakes.concat()).await.unwrap().len(), 2);
-    assert_eq!(of([start.into(), start.into(), call(0, "x"), piece(0, "{}"), stop.into()].concat()).await.unwrap().len(), 1);
-    assert!(!of([start.into(), call(0, ""), piece(0, "{}"), stop.into()].concat()).await.unwrap()[0].starts_with(' '));
+    assert_eq!(
+        of([start.into(), start.into(), call(0, "x"), piece(0, "{}"), end(0), stop.into()].concat()).await.unwrap().len(),
+        1
+    );
+    assert!(!of([start.into(), call(0, ""), piece(0, "{}"), end(0), stop.into()].concat()).await.unwrap()[0].starts_with(' '));
     for broken in [
         [start.to_owned(), piece(0, "{}"), stop.to_owned()],
         [start.to_owned(), other.to_owned(), stop.to_owned()],
@@ -332,7 +339,7 @@ async fn events_out_of_order_are_never_taken_for_another_answer() {
 
 #[tokio::test]
 async fn large_arguments_and_many_calls_arrive_whole() {
-    let text = "x".repeat(10 << 20);
+    let text = "x".repeat(crate::protocol::ARGUMENT_BYTES - 64);
     let arguments = json!({"content": text}).to_string();
     let events = |size: usize| {
         let mut body = String::from(HEAD) + "\r\n";
@@ -350,7 +357,7 @@ async fn large_arguments_and_many_calls_arrive_whole() {
         }
         body + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
     };
-    for size in [4 << 10, 12 << 20] {
+    for size in [4 << 10, 2 << 20] {
         let completion = answer(Api::OpenAiChat, events(size).into_bytes()).await.1.unwrap();
         let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
         let Arguments::Object(map) = &call.arguments else { panic!("not whole") };
@@ -369,10 +376,10 @@ async fn large_arguments_and_many_calls_arrive_whole() {
 
 #[tokio::test]
 async fn arguments_that_the_end_of_a_responses_stream_repeats_escaped_twice_arrive_whole() {
-    let arguments = json!({"content": "\"".repeat(5 << 20)}).to_string();
+    let arguments = json!({"content": "\"".repeat((crate::protocol::ARGUMENT_BYTES - 64) / 2)}).to_string();
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "WriteFile", "arguments": arguments});
     let events = items(&[call]);
-    assert!(events.len() > 40 << 20);
+    assert!(events.len() > 4 << 20);
     let completion = answer(Api::OpenAiResponses, format!("{HEAD}\r\n{events}").into_bytes()).await.1.unwrap();
     let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
     assert_eq!(call.arguments, Arguments::parse(&arguments));
@@ -444,7 +451,11 @@ async fn an_answer_without_an_end_is_broken_off_and_not_asked_for_again() {
     let (said, end) = ask(Api::Anthropic, address, LONG).await;
     let error = end.unwrap_err();
     assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::Protocol, false));
-    assert!(error.failure.message.contains("has no end"), "{}", error.failure.message);
+    assert!(
+        error.failure.message.contains("has no end") && error.failure.message.contains("16 MiB of text"),
+        "{}",
+        error.failure.message
+    );
     assert_eq!(error.usage.map(|usage| usage.input_tokens), Some(3), "what it said of its cost counts");
     assert!(said.len() < 64 << 20, "{} bytes", said.len());
 }
@@ -461,4 +472,64 @@ async fn what_a_server_counts_beside_its_input_is_added_to_it() {
         let usage = answer(Api::OpenAiChat, reply).await.1.unwrap().usage;
         assert_eq!((usage.input_tokens, usage.cache_read_tokens), (input, 5000));
     }
+}
+
+/// An event of a stream without end, in each dialect, again and again.
+#[tokio::test]
+async fn a_server_that_goes_on_sending_is_cut_off_whatever_it_sends() {
+    let chat = |delta: &str| format!("data: {{\"id\":\"a\",\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
+    let arguments = |text: &str| {
+        format!(r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"WriteFile","arguments":"{text}"}}}}]}}"#)
+    };
+    let (megabyte, counted) = ("y".repeat(1 << 20), |count: usize| format!("{count:09}"));
+    let cases: [(&str, Box<dyn Fn(usize) -> String + Send>, &str); 4] = [
+        ("arguments", Box::new(move |_| chat(&arguments(&megabyte))), "MiB of events"),
+        ("one chunk", Box::new(move |_| chat(r#"{"content":"ha"}"#)), "the same event 10000 times"),
+        (
+            "calls",
+            Box::new(move |at| {
+                chat(&format!(
+                    r#"{{"tool_calls":[{{"index":{at},"id":"c{at}","function":{{"name":"Grep","arguments":"{{}}"}}}}]}}"#
+                ))
+            }),
+            "4096 calls",
+        ),
+        (
+            "sealed thoughts",
+            Box::new(move |at| {
+                chat(&format!(r#"{{"reasoning_details":[{{"type":"sealed","id":"{}","data":"x"}}]}}"#, counted(at)))
+            }),
+            "4096 calls and other parts",
+        ),
+    ];
+    for (name, event, limit) in cases {
+        let address = serve_with(move |mut socket| async move {
+            socket.write_all(format!("{HEAD}\r\n").as_bytes()).await.unwrap();
+            let mut at = 0;
+            while socket.write_all(event(at).as_bytes()).await.is_ok() {
+                at += 1;
+            }
+        })
+        .await;
+        let error = ask(Api::OpenAiChat, address, LONG).await.1.unwrap_err();
+        assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::Protocol, false), "{name}");
+        assert!(error.failure.message.contains(limit), "{name}: {}", error.failure.message);
+    }
+}
+
+#[tokio::test]
+async fn arguments_over_their_limit_are_not_kept_and_the_call_is_not_run() {
+    let piece = "z".repeat(64 << 10);
+    let chunk = |arguments: &str, finish: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\"name\":\"WriteFile\",\"arguments\":\"{arguments}\"}}}}]}}{finish}}}]}}\n\n"
+        )
+    };
+    let mut body = format!("{HEAD}\r\n{}", chunk("{\\\"content\\\":\\\"", ""));
+    (0..40).for_each(|_| body += &chunk(&piece, ""));
+    body += &chunk("\\\"}", ",\"finish_reason\":\"tool_calls\"");
+    let completion = answer(Api::OpenAiChat, body.into_bytes()).await.1.unwrap();
+    let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
+    let Arguments::Malformed(text) = &call.arguments else { panic!("it would be run") };
+    assert!(text.len() < 4 << 10 && text.contains("over a limit"), "{text}");
 }

@@ -153,16 +153,21 @@ async fn arguments_come_in_pieces_or_whole_and_what_is_cut_is_malformed() {
         "incomplete_details": {"reason": "max_output_tokens"}, "output": []}});
     let object = |text: &str| Arguments::parse(text);
     let malformed = |text: &str| Arguments::Malformed(text.to_owned());
+    let told_whole =
+        |arguments: &str| json!({"type": "response.function_call_arguments.done", "output_index": 0, "arguments": arguments});
     let whole = |arguments: Value| done(0, json!({"type": "function_call", "call_id": "a", "arguments": arguments}));
     let cases = [
-        (pieces(&["{\"k\"", ":1}"]), completed(json!([])), object("{\"k\":1}")),
+        // Its end never came, though it happens to be whole.
+        (pieces(&["{\"k\"", ":1}"]), completed(json!([])), malformed("{\"k\":1}")),
+        ([pieces(&["{\"k\""]), vec![told_whole("{\"k\":1}")]].concat(), completed(json!([])), object("{\"k\":1}")),
+        ([pieces(&["{\"k\":1}"]), vec![told_whole("{\"k\":1}")]].concat(), limited.clone(), object("{\"k\":1}")),
         ([pieces(&["{\"k\""]), vec![whole(json!("{\"k\":1}"))]].concat(), completed(json!([])), object("{\"k\":1}")),
         ([pieces(&[]), vec![whole(json!({"k": 1}))]].concat(), completed(json!([])), object("{\"k\":1}")),
         ([pieces(&[]), vec![whole(json!(""))]].concat(), completed(json!([])), object("{}")),
         ([pieces(&["{\"k\":1}"]), vec![whole(json!(""))]].concat(), completed(json!([])), object("{\"k\":1}")),
         (pieces(&["{\"k\":"]), limited.clone(), malformed("{\"k\":")),
         (pieces(&[]), limited.clone(), malformed("")),
-        (pieces(&["{\"k\":1}"]), limited.clone(), object("{\"k\":1}")),
+        (pieces(&["{\"k\":1}"]), limited.clone(), malformed("{\"k\":1}")),
     ];
     for (at, (mut events, end, arguments)) in cases.into_iter().enumerate() {
         let stop_reason = if end == limited { StopReason::MaxTokens } else { StopReason::ToolUse };

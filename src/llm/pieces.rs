@@ -1,0 +1,186 @@
+//! The arguments of a call as they arrive: kept up to a limit, and an object that can be run only once their end came.
+
+use super::limits::{ALL_ARGUMENT_BYTES, ARGUMENT_HEAD_BYTES, ARGUMENT_VALUES};
+use crate::protocol::{ARGUMENT_BYTES, Arguments, Part, cut_before};
+use serde_json::{Map, Value};
+
+/// Arguments in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    /// All of them, or the start of those that are too long.
+    text: String,
+    bytes: usize,
+}
+
+impl Pieces {
+    pub fn push(&mut self, piece: &str) {
+        let fitted = self.bytes <= ARGUMENT_BYTES;
+        self.bytes = self.bytes.saturating_add(piece.len());
+        if self.bytes <= ARGUMENT_BYTES {
+            self.text.push_str(piece);
+        } else if fitted {
+            self.text.push_str(&piece[..cut_before(piece, ARGUMENT_HEAD_BYTES)]);
+            self.text.truncate(cut_before(&self.text, ARGUMENT_HEAD_BYTES));
+            self.text.shrink_to_fit();
+        }
+    }
+
+    /// The whole, in the place of what arrived before.
+    pub fn set(&mut self, whole: &str) {
+        *self = Self::default();
+        self.push(whole);
+    }
+
+    /// Bytes that arrived, kept or not.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// `ended`: the server said that the call is whole.
+    pub fn arguments(&self, ended: bool) -> Arguments {
+        if self.bytes > ARGUMENT_BYTES {
+            return Arguments::over_limit(&self.text, &format!("{} bytes, and a call may have {ARGUMENT_BYTES}", self.bytes));
+        }
+        if !ended {
+            return Arguments::Malformed(self.text.clone());
+        }
+        if values(self.text.as_bytes()) > ARGUMENT_VALUES {
+            let head = &self.text[..cut_before(&self.text, ARGUMENT_HEAD_BYTES)];
+            return Arguments::over_limit(head, &format!("more than {ARGUMENT_VALUES} values in them"));
+        }
+        Arguments::parse(&self.text)
+    }
+}
+
+/// Arguments that came whole.
+pub(super) fn whole(json: &str, ended: bool) -> Arguments {
+    let mut pieces = Pieces::default();
+    pieces.push(json);
+    pieces.arguments(ended)
+}
+
+/// Arguments that came as an object in a larger event.
+pub(super) fn of_map(map: Map<String, Value>, ended: bool) -> Arguments {
+    let json = Value::Object(map);
+    let text = json.to_string();
+    match (whole(&text, ended), json) {
+        (Arguments::Object(_), Value::Object(map)) => Arguments::Object(map),
+        (arguments, _) => arguments,
+    }
+}
+
+/// Keeps the arguments of calls as long as all of them together are within their limit.
+pub(super) fn within_limit(content: &mut [Part]) {
+    let mut bytes = 0;
+    for part in content {
+        let Part::ToolCall(call) = part else { continue };
+        let own = bytes_of(&call.arguments);
+        if bytes + own > ALL_ARGUMENT_BYTES {
+            let limit = format!("the calls of one response may have {ALL_ARGUMENT_BYTES} bytes of arguments together");
+            call.arguments = Arguments::over_limit("", &limit);
+        } else {
+            bytes += own;
+        }
+    }
+}
+
+fn bytes_of(arguments: &Arguments) -> usize {
+    fn of_value(value: &Value) -> usize {
+        match value {
+            Value::String(text) => text.len(),
+            Value::Array(values) => values.iter().map(of_value).sum::<usize>() + values.len(),
+            Value::Object(map) => map.iter().map(|(key, value)| key.len() + of_value(value)).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => size_of::<Value>(),
+        }
+    }
+    match arguments {
+        Arguments::Object(map) => map.iter().map(|(key, value)| key.len() + of_value(value)).sum(),
+        Arguments::Malformed(text) => text.len(),
+    }
+}
+
+/// About how many values there are in a JSON text.
+pub(super) fn values(json: &[u8]) -> usize {
+    let (mut count, mut in_text, mut escaped) = (0, false, false);
+    for &byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' | b',' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{ArgumentFault, CallId, ToolCall};
+
+    fn object(bytes: usize) -> String {
+        let frame = r#"{"content":""}"#;
+        format!(r#"{{"content":"{}"}}"#, "x".repeat(bytes - frame.len()))
+    }
+
+    #[test]
+    fn arguments_are_kept_up_to_the_limit_and_no_more_of_them_than_their_start() {
+        for (bytes, runs) in [(100, true), (ARGUMENT_BYTES, true), (ARGUMENT_BYTES + 1, false), (8 * ARGUMENT_BYTES, false)] {
+            let json = object(bytes);
+            for size in [1_000, ARGUMENT_BYTES, json.len()] {
+                let mut pieces = Pieces::default();
+                json.as_bytes().chunks(size).for_each(|piece| pieces.push(std::str::from_utf8(piece).unwrap()));
+                assert_eq!(pieces.bytes(), bytes);
+                assert!(pieces.text.capacity() <= if runs { 2 * bytes } else { 2 * ARGUMENT_HEAD_BYTES }, "{bytes} by {size}");
+                let arguments = pieces.arguments(true);
+                assert_eq!(matches!(arguments, Arguments::Object(_)), runs, "{bytes} by {size}");
+                let Arguments::Malformed(text) = &arguments else { continue };
+                assert!(text.len() < 2 * ARGUMENT_HEAD_BYTES && text.starts_with("{\"content\""));
+                assert!(matches!(arguments.fault(), Some(ArgumentFault::OverLimit(why)) if why.contains(&bytes.to_string())));
+            }
+        }
+    }
+
+    #[test]
+    fn calls_beyond_what_all_of_them_may_have_are_not_run() {
+        let call = |number: usize| {
+            Part::ToolCall(ToolCall {
+                tool_call_id: CallId::new(format!("c{number}")),
+                tool_name: "WriteFile".to_owned(),
+                arguments: Arguments::parse(&object(ARGUMENT_BYTES - 100)),
+            })
+        };
+        let mut content: Vec<Part> = (0..20).map(call).collect();
+        within_limit(&mut content);
+        let runs = |part: &Part| matches!(part, Part::ToolCall(call) if call.arguments.fault().is_none());
+        assert_eq!(content.iter().map(runs).collect::<Vec<_>>(), (0..20).map(|number| number < 16).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_call_without_its_end_is_not_run_whatever_its_arguments_are() {
+        for json in [r#"{"path":"a"}"#, "", "{}", r#"{"path":"#, r#""{\"path\":\"a\"}""#] {
+            assert!(matches!(whole(json, false), Arguments::Malformed(_)), "{json}");
+        }
+        assert_eq!(whole(r#"{"path":"a"}"#, false).fault(), Some(ArgumentFault::Unfinished));
+        assert_eq!(whole(r#"{"path":"#, true).fault(), Some(ArgumentFault::NotAnObject));
+    }
+
+    #[test]
+    fn arguments_of_very_many_values_or_levels_are_not_read() {
+        let many = format!(r#"{{"list":[{}0]}}"#, "0,".repeat(ARGUMENT_VALUES));
+        assert!(matches!(whole(&many, true).fault(), Some(ArgumentFault::OverLimit(_))));
+        let deep = format!(r#"{{"list":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
+        assert_eq!(whole(&deep, true).fault(), Some(ArgumentFault::NotAnObject));
+        let text = format!(r#"{{"content":"{}"}}"#, "[{,".repeat(100_000));
+        assert!(matches!(whole(&text, true), Arguments::Object(_)), "what is in a text is no value");
+    }
+}
