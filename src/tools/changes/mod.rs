@@ -5,6 +5,7 @@ mod outside;
 mod points;
 mod rewind;
 mod told;
+mod written;
 
 use super::shell::checkpoint::{self, Directories};
 use super::tool::Settings;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
+pub(in crate::tools) use written::{Mark, Written};
 
 /// The changes of one session, whatever policy its tools are under. Cheap to clone.
 #[derive(Clone)]
@@ -35,6 +37,7 @@ struct Inner {
     /// Of the commands that are waited for.
     running: Mutex<HashSet<i64>>,
     outside: tokio::sync::Mutex<Outside>,
+    written: Written,
 }
 
 /// What a tool is about to change, kept.
@@ -81,6 +84,7 @@ impl Changes {
             step: AtomicU64::new(0),
             running: Mutex::default(),
             outside: tokio::sync::Mutex::default(),
+            written: Written::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -118,6 +122,7 @@ impl Changes {
     /// What stands there now is the tool's.
     pub(in crate::tools) async fn settle(&self, kept: Kept) {
         let Kept { owner, paths, directories } = kept;
+        self.inner.written.note(&paths);
         let looked = paths.clone();
         let now = tokio::task::spawn_blocking(move || directories::standing(&looked)).await.unwrap_or_default();
         let noted = directories::touched(&directories, &now);
@@ -130,6 +135,16 @@ impl Changes {
     /// Something of this step cannot be put back.
     pub(in crate::tools) async fn note_gap(&self, words: String) {
         noticed(self.inner.baselines.note_gap(self.owner(), words).await);
+    }
+
+    /// What aye's tools write from here on is known as theirs.
+    pub(in crate::tools) fn mark(&self) -> Mark {
+        self.inner.written.mark()
+    }
+
+    /// These were written by aye itself.
+    pub(in crate::tools) fn wrote(&self, paths: &[PathBuf]) {
+        self.inner.written.note(paths);
     }
 
     /// A command is about to run that can change what was just kept.

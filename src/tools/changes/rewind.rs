@@ -118,6 +118,7 @@ impl Changes {
         for one in rest {
             self.put(one, &kept, &mut done, settings).await;
         }
+        self.wrote(&paths);
         let looked = paths.clone();
         let now = tokio::task::spawn_blocking(move || super::directories::standing(&looked)).await.unwrap_or_default();
         let noted: Vec<_> = super::directories::touched(&before, &now).into_iter().chain(noted).collect();

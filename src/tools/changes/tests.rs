@@ -4,7 +4,7 @@ mod rewind;
 use super::*;
 use crate::policy::Permit;
 use crate::ports::ToolRouter;
-use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, ToolStatus};
+use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, ToolResult, ToolStatus};
 use crate::store::Snapshots;
 use crate::tools::Router;
 use crate::tools::tests::{Bench, call, context};
@@ -396,5 +396,50 @@ proptest! {
             let (diff, ..) = crate::tools::diff::unified(&old_text, &new_text, &side(old, "a"), &side(new, "b"));
             prop_assert!(file.diff.ends_with(&diff), "{:?}: {}", file, diff);
         }
+    }
+}
+
+/// The paths of what a command is said to have changed, by their names.
+fn credited(session: &Session, result: &ToolResult) -> Vec<String> {
+    let root = session.bench.path("");
+    let name = |path: &std::path::PathBuf| path.strip_prefix(&root).unwrap_or(path).display().to_string();
+    result.changed.as_ref().map(|changed| changed.paths.iter().map(name).collect()).unwrap_or_default()
+}
+
+#[test]
+fn a_command_is_not_credited_with_what_aye_wrote_beside_it() {
+    let session =
+        Session::new(&[("edited", "one\n"), ("both", "one\n"), ("moved", "m\n"), ("gone", "g\n"), ("tree/leaf", "l\n")]);
+    let line = "echo mine > own; touch begun; while [ ! -e go ]; do sleep 0.01; done; rm begun go; echo more >> both";
+    let result = session.runtime.block_on(async {
+        let plan = session.router.plan(call("RunCommand", json!({"command": line}))).await.unwrap();
+        let permit = Permit::for_test(plan.actions.clone());
+        let command = session.router.run(plan, permit, context());
+        let beside = async {
+            while !session.bench.path("begun").exists() {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+            for (tool, arguments) in [
+                ("EditFile", json!({"path": "edited", "edits": [{"oldText": "one", "newText": "1"}]})),
+                ("EditFile", json!({"path": "both", "edits": [{"oldText": "one", "newText": "1"}]})),
+                ("WriteFile", json!({"path": "new/file", "content": "new\n"})),
+                ("Move", json!({"source": "moved", "destination": "there"})),
+                ("Copy", json!({"source": "tree", "destination": "copied"})),
+                ("Delete", json!({"path": "gone"})),
+            ] {
+                let plan = session.router.plan(call(tool, arguments)).await.unwrap();
+                let permit = Permit::for_test(plan.actions.clone());
+                assert_eq!(session.router.run(plan, permit, context()).await.status, ToolStatus::Succeeded, "{tool}");
+            }
+            super::written::tests::next_tick(session.data.path());
+            session.bench.write("go", "");
+        };
+        tokio::join!(command, beside).0
+    });
+    assert_eq!(credited(&session, &result), ["both", "own"], "{result:?}");
+    let listed = session.list();
+    let names: Vec<_> = listed.files.iter().map(|file| file.path.as_str()).collect();
+    for name in ["both", "copied/leaf", "edited", "gone", "new/file", "own", "there"] {
+        assert!(names.contains(&name), "the list of the session has all of it: {names:?}");
     }
 }

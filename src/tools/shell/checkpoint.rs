@@ -3,7 +3,7 @@
 use super::confine::Writes;
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
 use crate::protocol::{Place, Proposal, Target, ToolError, counted};
-use crate::tools::changes::Watched;
+use crate::tools::changes::{Changes, Mark, Watched};
 use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::runs_code::marked;
 use crate::tools::search::unread::Unread;
@@ -34,6 +34,8 @@ pub(in crate::tools) struct Before {
     /// Of each root, with their modes.
     directories: Vec<Directories>,
     files: usize,
+    /// Of what aye's tools write beside the command.
+    mark: Option<Mark>,
 }
 
 /// Keeps the files of the workspace, but what git ignores; nothing where nobody keeps any, or nothing can be written.
@@ -45,7 +47,8 @@ pub(in crate::tools) async fn before(
     else {
         return Ok(None);
     };
-    let mut before = Before { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0 };
+    let mark = settings.changes.as_ref().map(Changes::mark);
+    let mut before = Before { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0, mark };
     if let Some(changes) = &settings.changes {
         changes.note_others(settings).await;
     }
@@ -91,7 +94,7 @@ impl Before {
         Some(marked(proposal, paths.iter().map(PathBuf::as_path), settings))
     }
 
-    /// What is different below each root; the session's list of changes has it from here on.
+    /// What is different below each root, but for what aye's tools wrote meanwhile; the session's list of changes has it from here on.
     pub(in crate::tools) async fn over(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<Changed>)> {
         let mut different = Vec::new();
         if self.files > LOOKED_AT_AGAIN {
@@ -109,7 +112,10 @@ impl Before {
                 Err(error) => Err(CheckpointError { message: error.message }),
             };
             match found {
-                Ok(changes) => {
+                Ok(mut changes) => {
+                    if let Some(mark) = &self.mark {
+                        changes.retain(|one| !mark.is_of_a_tool(&root.join(&one.path)));
+                    }
                     if let Some(watched) = watched {
                         watched.changed(changes.clone()).await;
                     }
