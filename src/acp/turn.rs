@@ -62,6 +62,10 @@ pub fn ends(turn: &mut Turn, event: &Event) -> Ends {
         EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return Ends::With(StopReason::Cancelled),
         // There was nothing to go on with.
         EventKind::Notice { .. } if turn.goes_on && event.task_id.is_none() => return Ends::With(StopReason::EndTurn),
+        // The prompt began nothing: the session stays paused.
+        EventKind::SessionPaused { failure } if turn.task.is_none() && turn.waits.is_none() && !turn.goes_on => {
+            return if turn.cancelled { Ends::With(StopReason::Cancelled) } else { failed(failure) };
+        }
         kind if turn.is_of(event) && kind.is_over() => return over(turn, kind),
         _ => {}
     }

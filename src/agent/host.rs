@@ -27,7 +27,7 @@ mod unsaved;
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::pictures::Pictures;
 use super::secrets::LastNet;
-use super::turn::{Effect, Input, Machine};
+use super::turn::{Effect, Input, Machine, names};
 use crate::policy::redact::Redactor;
 use crate::ports::{Durability, Journal, Model, ModelStream, Models, Record, Rules, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, Failure, Mode, StepId, TaskId, ToolUses};
@@ -42,13 +42,13 @@ use previews::Previews;
 use room::Room;
 use servers::Servers;
 pub use servers::{Remote, Samples, asks};
-pub use setup::{PolicyUpdate, PolicyUpdates, Setup};
+pub use setup::{PolicyUpdate, PolicyUpdates, ReloadRequests, Setup};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use teller::EVENTS;
 use teller::Teller;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use unsaved::{Unsaved, not_saved};
@@ -77,7 +77,7 @@ struct Host {
     last_net: LastNet,
     pictures: Pictures,
     guides: Guides,
-    reload: Option<Arc<Notify>>,
+    reload: Option<ReloadRequests>,
     modes: Option<watch::Sender<Mode>>,
     /// What spawned work brings back.
     inputs: mpsc::Sender<Input>,
@@ -112,7 +112,12 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         resumed,
         facts: Some(setup.options.model.clone()),
     };
-    let in_force = EventKind::PolicyInForce { layers: setup.policy.layers(), name: setup.policy_name, message: None };
+    let in_force = EventKind::PolicyInForce {
+        layers: setup.policy.layers(),
+        name: setup.policy_name,
+        tools: names(&setup.options.tools),
+        message: None,
+    };
     let (mut updates, reload, modes) = match setup.policy_updates {
         Some(PolicyUpdates { updates, reload, modes }) => (Some(updates), Some(reload), Some(modes)),
         None => (None, None, None),
@@ -202,6 +207,13 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
             }
             () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
+        let input = match input {
+            Input::Command(Command::Resume) => {
+                host.reload_policy(&mut updates).await;
+                Input::Command(Command::Continue)
+            }
+            input => input,
+        };
         host.take_updates(&mut updates).await;
         host.take(input).await;
     }
@@ -216,7 +228,10 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     if tell_changes {
         host.tell_changes_at_the_end().await;
     }
-    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
+    // One that is paused is not completed: its last word is that it is paused.
+    if !host.machine.is_paused() {
+        host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
+    }
 }
 
 impl Host {
@@ -314,6 +329,7 @@ impl Host {
             Input::Command(
                 Command::SetMode { .. }
                 | Command::ReloadPolicy
+                | Command::Resume
                 | Command::ListChanges { .. }
                 | Command::LoadHistory { .. }
                 | Command::Export { .. },
@@ -350,8 +366,8 @@ impl Host {
                         untold.push_front(Effect::Commit(records, durability));
                         untold.append(&mut effects);
                         self.stalled = untold;
-                        self.emit(None, None, EventKind::SessionPaused { failure });
-                        return self.tell_stalled(true);
+                        self.tell_stalled(true);
+                        return self.emit(None, None, EventKind::SessionPaused { failure });
                     }
                     commits -= 1;
                     while let Some(told) = untold.pop_front() {
@@ -437,7 +453,8 @@ impl Host {
             Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {
-                    reload.notify_one();
+                    // Who only reads again waits for nothing; one that ended reads nothing any more.
+                    let _ = reload.send(oneshot::channel().0);
                 } else {
                     let message = "this session keeps the policy it began with".to_owned();
                     self.emit(None, None, EventKind::Notice { message });

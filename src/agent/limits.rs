@@ -44,6 +44,8 @@ pub const MAX_IMAGES: usize = 20;
 pub const IMAGES_LEFT_AT_ONCE: usize = 10;
 /// Most of them in bytes, as base64: a request may have 32 MB.
 pub const MAX_IMAGES_BYTES: u64 = 24 << 20;
+/// How long reading the policy again may take before a session is resumed under the one in force, in seconds.
+pub const RELOAD_SECONDS: u64 = 20;
 /// How long planning a call, or a call that only reads, may take, in seconds.
 pub const READ_SECONDS: u64 = 30;
 /// How long a call that changes files may take before it is told to stop, in seconds.

@@ -7,6 +7,7 @@ mod mentions;
 mod pictures;
 mod prompt;
 mod replay;
+mod response;
 mod retry;
 mod secrets;
 mod thread;
@@ -17,5 +18,6 @@ pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Remote, Samples, Setup, asks
 pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::{replay, sum};
+pub use response::last_response;
 pub use retry::Backoff;
 pub use turn::{Allowance, Approver, Options, PolicyChange, SandboxStatus, Unfinished};

@@ -18,7 +18,7 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Command, Event, EventKind, Message};
+use crate::protocol::{Command, Event, EventKind};
 use crate::store::SessionSummary;
 use crate::sys::signals::hang_up_is_ignored;
 use std::io::{IsTerminal, Read};
@@ -164,9 +164,13 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
                         let _ = commands.send(Command::Quit).await;
                     }
                 }
-                None if signalled.is_some() && last_call.is_none() => {
+                None if last_call.is_none()
+                    && let Some(exit) = signalled =>
+                {
                     last_call = Some(Instant::now() + GRACE);
-                    let _ = commands.send(Command::Kill).await;
+                    // Ctrl+c cancels the task. Who ends the process leaves it paused: it can be resumed.
+                    let command = if exit == Exit::Interrupted { Command::Kill } else { Command::Quit };
+                    let _ = commands.send(command).await;
                 }
                 None => return signalled,
             }
@@ -196,11 +200,7 @@ fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: Outpu
         return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
     };
     if let EventKind::TaskCompleted { text, usage, cost_usd, .. } = &mut end.kind {
-        let last = session.records.iter().rev().find_map(|record| match record {
-            Record::Answer { message, .. } => Some(message),
-            _ => None,
-        });
-        *text = last.map(Message::text).unwrap_or_default();
+        *text = agent::last_response(&session.records);
         let sum = agent::sum(&session.records);
         (*usage, *cost_usd) = (sum.task_usage, sum.task_cost_usd);
     }

@@ -16,7 +16,7 @@ use crate::sys::watch::Watch;
 use crate::tools::{RemoteTools, Router};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Updates that wait to be taken.
 const DEPTH: usize = 4;
@@ -40,7 +40,7 @@ pub struct Reload {
     policy: Policy,
     modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
-    asked: Arc<Notify>,
+    asked: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
     standing: Standing,
     /// The tools of servers as they were told last, and what was said about them.
     offered: Offered,
@@ -80,10 +80,10 @@ impl Reload {
         standing: Standing,
     ) -> (Self, PolicyUpdates) {
         let (updates, receive) = mpsc::channel(DEPTH);
-        let asked = Arc::new(Notify::new());
+        let (reload, asked) = mpsc::unbounded_channel();
         let (modes, mode) = watch::channel(place.mode);
         let said = place.tools.notices();
-        let reload = Self {
+        let follower = Self {
             place,
             file,
             project,
@@ -95,12 +95,12 @@ impl Reload {
             broken_settings: None,
             said,
             updates,
-            asked: Arc::clone(&asked),
+            asked,
             standing,
             offered: session.kept.servers().map(Servers::offered).unwrap_or_default(),
             said_of_servers: Vec::new(),
         };
-        (reload, PolicyUpdates { updates: receive, reload: asked, modes })
+        (follower, PolicyUpdates { updates: receive, reload, modes })
     }
 
     /// Until the session ends.
@@ -129,6 +129,7 @@ impl Reload {
         let mut window = servers.as_ref().map(Servers::window);
         // What changed between the start and now is not missed.
         let mut asked = Asked::Change;
+        let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
             let up_to = wanted.as_mut().map(|wanted| *wanted.borrow_and_update());
             let mut updates = if asked == Asked::OtherTools { Vec::new() } else { self.look(asked) };
@@ -138,6 +139,10 @@ impl Reload {
                 if self.updates.send(update).await.is_err() {
                     return;
                 }
+            }
+            if let Some(waits) = waits.take() {
+                // Who does not wait for it is gone.
+                let _ = waits.send(());
             }
             if let (Some(servers), Some(up_to)) = (&servers, up_to) {
                 servers.is_offered(up_to);
@@ -157,7 +162,10 @@ impl Reload {
                     }
                     Asked::Change
                 }
-                () = self.asked.notified() => Asked::Person,
+                Some(asker) = self.asked.recv() => {
+                    waits = Some(asker);
+                    Asked::Person
+                }
                 Ok(()) = self.modes.changed() => Asked::ModeOrKey,
                 () = self.kept.new_key() => Asked::ModeOrKey,
                 () = next(&mut other_tools) => Asked::OtherTools,

@@ -146,6 +146,8 @@ pub enum Command {
     },
     /// Read the policy's files again.
     ReloadPolicy,
+    /// Read the policy's files again, then continue the paused task under what they say.
+    Resume,
     /// Keep what the person has typed but not sent.
     SaveDraft {
         text: String,

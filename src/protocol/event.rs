@@ -217,11 +217,14 @@ pub enum EventKind {
         step_count: u32,
         max_steps: u32,
     },
-    /// The bundles that decide from now on, at the start and when they change.
+    /// The bundles that decide from now on, and the tools: at the start and when they change.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
         /// What the status row calls them.
         name: String,
+        /// The names of the tools that the model is offered under them.
+        #[serde(default)]
+        tools: Vec<String>,
         /// What changed; nothing at the start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -349,7 +352,8 @@ pub enum EventKind {
     TaskCancelled {
         step_count: u32,
     },
-    /// Kept as it is; `Command::Continue` goes on.
+    /// Everything is saved, and nothing happens until the session is resumed. Also the last event of a session that ends while its
+    /// task is open: it can be resumed later.
     SessionPaused {
         failure: Failure,
     },
@@ -368,6 +372,7 @@ pub enum EventKind {
     Notice {
         message: String,
     },
+    /// The session has ended, and no task of it is open.
     SessionCompleted {
         task_count: u32,
         total_tokens: u64,

@@ -37,8 +37,8 @@ pub struct CreateSession {
     pub protocol_version: Option<Value>,
 }
 
-/// Goes on with a session of the store: what was not done when its process ended is gone on with. Said of the session that is
-/// there and paused, it reads the policy again and goes on.
+/// Resumes a session of the store, and continues what was not done when its process ended. In a process whose own session is paused
+/// it reads the policy again and continues that one; the result names the policy and the tools that are in force then.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeSession {
@@ -55,7 +55,7 @@ pub struct ResumeSession {
     pub protocol_version: Option<Value>,
 }
 
-/// Begins a task. Answered once it has begun; what comes of it is told by events.
+/// Begins a task. Answered once it has begun; what comes of it is told by events. Refused while the session is paused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartTask {

@@ -5,8 +5,8 @@ mod page;
 use super::lines::LINE_BYTES;
 use super::{Act, Desk, Fault, FaultCode, Line, Lines, Opened};
 use crate::protocol::{
-    Command, Elicitation, ElicitationAnswer, Event, EventKind, SessionId, SessionStatus, StepId, TaskId, TaskState, TaskStatus,
-    Wanted, WorkspaceId,
+    Command, Elicitation, ElicitationAnswer, Event, EventKind, Failure, FailureKind, PolicyLayer, SessionId, SessionStatus,
+    StepId, TaskId, TaskState, TaskStatus, Wanted, WorkspaceId,
 };
 use serde_json::{Value, json};
 
@@ -203,11 +203,47 @@ fn a_session_that_waits_is_resumed_in_place_and_no_other_is() {
     desk.event(state(SessionStatus::Paused, TaskStatus::TaskRunning));
     assert_eq!(answer(&mut desk, &resume("t"))["error"]["code"], -32002);
     let acts = desk.line(line(&resume("s")));
-    assert!(matches!(done(&acts)[..], [Command::ReloadPolicy, Command::Continue, Command::ShowBudget]), "{acts:?}");
+    assert!(matches!(done(&acts)[..], [Command::Resume, Command::ShowBudget]), "{acts:?}");
     desk.event(state(SessionStatus::Running, TaskStatus::WaitingForLlm));
     let answered = sent(&desk.event(mark()));
     assert_eq!(answered[0]["result"]["sessionStatus"], "SESSION_RUNNING");
     assert_eq!(answered[0]["result"]["stepCursor"], "step_0001");
+}
+
+#[test]
+fn no_task_begins_in_a_paused_session_and_the_error_says_what_to_do() {
+    let start = r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#;
+    for (kind, code, reason) in [(FailureKind::Network, -32003, "paused"), (FailureKind::PolicyExpired, -32005, "expired")] {
+        let mut desk = live();
+        desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));
+        desk.event(event(EventKind::SessionPaused { failure: Failure::new(kind, "why", "hint") }));
+        let refused = answer(&mut desk, start);
+        assert_eq!((&refused["error"]["code"], &refused["error"]["data"]["reason"]), (&json!(code), &json!(reason)), "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("ResumeSession") && message.contains("task_001") && message.contains("CancelTask"), "{message}");
+        let state = answer(&mut desk, r#"{"jsonrpc":"2.0","id":3,"method":"GetSessionState"}"#);
+        assert_eq!(state["result"]["sessionStatus"], "SESSION_PAUSED");
+    }
+}
+
+#[test]
+fn a_resumed_session_has_the_policy_and_the_tools_of_now() {
+    let mut desk = live();
+    desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));
+    desk.line(line(r#"{"jsonrpc":"2.0","id":5,"method":"ResumeSession","params":{"sessionId":"s"}}"#));
+    let layer = |version: Option<&str>| PolicyLayer {
+        scope: "user".to_owned(),
+        bundle_version: version.map(str::to_owned),
+        expires_at: None,
+        max_input_tokens: None,
+        file: None,
+    };
+    let (layers, tools) = (vec![layer(None), layer(Some("2"))], vec!["Grep".to_owned()]);
+    desk.event(event(EventKind::PolicyInForce { layers, name: "user".to_owned(), tools, message: Some("reloaded".to_owned()) }));
+    desk.event(state(SessionStatus::Running, TaskStatus::WaitingForLlm));
+    let answered = sent(&desk.event(mark()));
+    assert_eq!(answered[0]["result"]["policyBundleVersion"], "2", "{answered:?}");
+    assert_eq!(answered[0]["result"]["availableTools"], json!(["Grep"]));
 }
 
 #[test]

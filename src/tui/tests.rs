@@ -180,6 +180,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
             | Command::AnswerElicitation { .. }
             | Command::ReconnectServer { .. }
             | Command::ReloadPolicy
+            | Command::Resume
             | Command::Cancel
             | Command::Kill
             | Command::Continue

@@ -272,11 +272,21 @@ fn a_signal_ends_with_its_code_and_what_was_said_is_kept() {
         let gate = Gate::default();
         let server = Server::new([Answer::text("I begin").and_wait(&gate).and(" and go on."), Answer::text("Again.")]);
         let project = Project::with(&server);
-        let running = project.start(&["exec", "a long task"]);
+        let running = project.start(&["exec", "--json", "a long task"]);
         server.request(0);
         running.signal(signal);
-        running.finish().exits(code);
+        let events = running.finish().exits(code).events();
         gate.open();
+        // Ctrl+c cancels the task; the end of the process pauses the session, in events and in the list.
+        let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+        if signal == Signal::SIGTERM {
+            events.only("session_paused");
+            assert!(events.all("session_completed").is_empty(), "{signal}");
+            assert_eq!(listed[0]["open"], "paused", "{listed}");
+        } else {
+            events.in_order(&["task_cancelled", "session_completed"]);
+            assert_eq!(listed[0]["open"], serde_json::Value::Null, "{listed}");
+        }
         project.aye(&["exec", "-c", "go on"]).exits(0);
         assert!(server.request(1).messages().contains("a long task"), "{signal}");
     }
@@ -327,4 +337,43 @@ fn two_thousand_calls_of_one_answer_come_back_in_their_order() {
     assert_eq!(events.all("tool_completed").iter().filter(|call| call["status"] == "succeeded").count(), CALLS);
     let results: Vec<_> = server.request(1).tool_results().into_iter().map(|(id, _)| id).collect();
     assert!(results.into_iter().eq((0..CALLS).map(|number| format!("call_{number}"))));
+}
+
+#[test]
+fn calls_of_one_response_that_touch_the_same_path_run_in_call_order() {
+    let patch = "*** Begin Patch\n*** Update File: copied\n@@\n-one\n+two\n*** End Patch\n";
+    let calls = Answer::text("All at once.")
+        .and_call("c1", "WriteFile", json!({"path": "new", "content": "one\n"}))
+        .and_call("c2", "Move", json!({"source": "new", "destination": "moved"}))
+        .and_call("c3", "Copy", json!({"source": "moved", "destination": "copied"}))
+        .and_call("c4", "ApplyPatch", json!({"patch": patch}))
+        .and_call("c5", "Delete", json!({"path": "moved"}))
+        .and_call("c6", "EditFile", json!({"path": "copied", "edits": [{"oldText": "two", "newText": "three"}]}))
+        .and_call("c7", "RunCommand", json!({"command": "cat copied > printed"}))
+        .and_call("c8", "WriteFile", json!({"path": "copied", "content": "four\n"}))
+        .and_call("c9", "ReadFile", json!({"path": "copied"}))
+        .and_call("c10", "Glob", json!({"pattern": "*"}));
+    let server = Server::new([calls, Answer::text("Done.")]);
+    let project = Project::with(&server).without_questions();
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    let results = server.request(1).tool_results();
+    let failed: Vec<_> =
+        results.iter().filter(|(_, text)| text.contains("FILE_NOT_FOUND") || text.contains("CONFLICT")).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!((project.read("copied"), project.read("printed")), ("four\n".to_owned(), "three\n".to_owned()));
+    assert!(!project.exists("new") && !project.exists("moved"));
+    assert!(results[8].1.contains("four"), "{:?}", results[8]);
+    assert!(results[9].1.contains("copied") && !results[9].1.contains("moved"), "{:?}", results[9]);
+}
+
+#[test]
+fn a_response_that_is_continued_after_the_output_limit_is_told_as_one() {
+    let answers = || [Answer::text("Once upon ").stopped_by_max_tokens(), Answer::text("a time.")];
+    let server = Server::new(answers());
+    let project = Project::with(&server);
+    assert!(project.aye(&["exec", "tell it"]).exits(0).stdout.contains("Once upon a time."));
+    answers().into_iter().for_each(|answer| server.push(answer));
+    let events = project.aye(&["exec", "--json", "tell it"]).exits(0).events();
+    assert_eq!(events.only("task_completed")["text"], "Once upon a time.");
+    assert!(project.aye(&["exec", "-c"]).exits(0).stdout.contains("Once upon a time."), "told again");
 }

@@ -258,3 +258,85 @@ fn of_an_untrusted_project_nothing_takes_effect_and_stderr_says_so() {
     let said = client.stderr();
     assert!(said.contains("is not trusted") && said.lines().count() == 1, "{said}");
 }
+
+/// A server that is out of order for all attempts of a request.
+fn out_of_order() -> Vec<Answer> {
+    (0..4).map(|_| Answer::error(500, "api_error", "the provider has a bad day")).collect()
+}
+
+#[test]
+fn whoever_answers_an_event_at_once_finds_the_state_that_it_announced() {
+    let mut answers = out_of_order();
+    answers.extend([write("a.txt", "alpha\n"), Answer::text("Written.")]);
+    let server = Server::new(answers);
+    let project = Project::with(&server).with_quick_retries();
+    let mut client = Rpc::start(&project, &[]);
+    let session = client.create(&project)["sessionId"].clone();
+    client.call("StartTask", json!({"prompt": "write it"}));
+    let expected = |name: &str| match name {
+        "session_paused" => Some(("SESSION_PAUSED", "WAITING_FOR_LLM")),
+        "approval_requested" => Some(("SESSION_RUNNING", "WAITING_FOR_APPROVAL")),
+        "task_completed" => Some(("SESSION_RUNNING", "TASK_COMPLETED")),
+        _ => None,
+    };
+    let mut seen = Vec::new();
+    while !seen.iter().any(|name| name == "task_completed") {
+        let message = client.until(|message| message["params"]["eventType"].is_string());
+        let name = message["params"]["eventType"].as_str().unwrap().to_owned();
+        if let Some((status, task)) = expected(&name) {
+            let state = client.call("GetSessionState", json!({}));
+            let found = (state["sessionStatus"].as_str().unwrap(), state["task"]["status"].as_str().unwrap());
+            assert!(found == (status, task) || found == (status, "IDLE"), "after {name}: {state}");
+        }
+        match name.as_str() {
+            "session_paused" => {
+                assert_eq!(client.fails("StartTask", json!({"prompt": "something else"})), -32003);
+                let resumed = client.call("ResumeSession", json!({"sessionId": session}));
+                assert_eq!(
+                    (&resumed["sessionStatus"], &resumed["task"]["taskId"]),
+                    (&json!("SESSION_RUNNING"), &json!("task_001"))
+                );
+            }
+            "approval_requested" => {
+                let id = message["params"]["payload"]["approvalId"].clone();
+                client.call("ApproveAction", json!({"approvalId": id, "decision": "approved"}));
+            }
+            _ => {}
+        }
+        seen.push(name);
+    }
+    assert_eq!(project.read("a.txt"), "alpha\n");
+    // The next task begins as soon as the one before it is told to be done.
+    client.call("StartTask", json!({"prompt": "and now this"}));
+    drop(client);
+}
+
+#[test]
+fn a_session_that_is_resumed_has_the_policy_and_the_tools_that_are_in_force() {
+    let policy = |version: &str, expires: &str, read: bool| {
+        let read = if read { "[capabilities.\"File.Read\"]\n" } else { "" };
+        format!(
+            "schema_version = 1\nbundle_version = \"{version}\"\nexpires_at = {expires}\n{read}\
+             [capabilities.\"File.Write\"]\nrequires_approval = true\n"
+        )
+    };
+    let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})), Answer::text("It says alpha.")]);
+    let project = Project::with(&server).policy(&policy("one", "2999-01-01T00:00:00Z", false)).file("a.txt", "alpha\n");
+    let mut client = Rpc::start(&project, &[]);
+    let session = client.create(&project);
+    assert!(!session["availableTools"].as_array().unwrap().contains(&json!("ReadFile")), "{session}");
+    let put = |text: &str| std::fs::write(project.beside("config").join("policy.toml"), text).unwrap();
+    put(&policy("two", "2020-01-01T00:00:00Z", false));
+    client.until(|message| message["params"]["payload"]["layers"].to_string().contains("\"two\""));
+    client.call("StartTask", json!({"prompt": "read it"}));
+    client.event("session_paused");
+    assert_eq!(client.fails("StartTask", json!({"prompt": "read it all the same"})), -32005);
+    assert_eq!(client.call("GetSessionState", json!({}))["sessionStatus"], "SESSION_PAUSED");
+    put(&policy("three", "2999-01-01T00:00:00Z", true));
+    let resumed = client.call("ResumeSession", json!({"sessionId": session["sessionId"]}));
+    assert_eq!(resumed["policyBundleVersion"], "three", "{resumed}");
+    assert!(resumed["availableTools"].as_array().unwrap().contains(&json!("ReadFile")), "{resumed}");
+    assert_eq!(client.event("task_completed")["text"], "It says alpha.");
+    assert!(server.request(0).body["tools"].to_string().contains("ReadFile"), "the first request after it offers the tools");
+    assert_eq!(client.leave(), 0);
+}

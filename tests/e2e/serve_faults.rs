@@ -79,18 +79,35 @@ fn a_client_that_vanishes_leaves_a_session_that_goes_on_later() {
 }
 
 #[test]
-fn the_end_of_the_process_is_asked_for_by_a_signal() {
-    let gate = Gate::default();
-    let server = Server::new([Answer::text("On").and_wait(&gate)]);
-    let project = Project::with(&server);
-    let mut client = Rpc::start(&project, &[]);
-    client.create(&project);
-    client.call("StartTask", json!({"prompt": "go"}));
-    client.event("text_chunk");
-    client.signal(Signal::SIGTERM);
-    client.event("session_completed");
-    assert_eq!(client.finish(), 143);
-    gate.open();
+fn a_task_that_a_signal_or_a_vanished_client_leaves_is_paused_wherever_one_looks_and_is_resumed() {
+    for signal in [Some(Signal::SIGTERM), None] {
+        let gate = Gate::default();
+        let server = Server::new([Answer::text("On").and_wait(&gate), Answer::text("Done.")]);
+        let project = Project::with(&server);
+        let mut client = Rpc::start(&project, &[]);
+        let session = client.create(&project)["sessionId"].as_str().unwrap().to_owned();
+        client.call("StartTask", json!({"prompt": "go"}));
+        client.event("text_chunk");
+        match signal {
+            Some(signal) => client.signal(signal),
+            None => client.hang_up(),
+        }
+        let paused = client.until(|message| message["params"]["payload"]["sessionStatus"] == "SESSION_PAUSED");
+        assert_eq!(paused["params"]["payload"]["task"]["taskId"], "task_001");
+        client.event("session_paused");
+        assert_eq!(client.next(), None, "{signal:?}: nothing says that the session was completed or cancelled");
+        assert_eq!(client.finish(), if signal.is_some() { 143 } else { 0 });
+        gate.open();
+        let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+        assert_eq!(listed[0]["open"], "paused", "{listed}");
+        let exported = project.aye(&["sessions", "export", &session]).exits(0).json();
+        assert_eq!(exported["sessionStatus"], "SESSION_PAUSED");
+        let mut again = Rpc::start(&project, &[]);
+        let resumed = again.call("ResumeSession", json!({"sessionId": session}));
+        assert_eq!(resumed["task"]["taskId"], "task_001", "{resumed}");
+        assert_eq!(again.event("task_completed")["text"], "Done.");
+        assert_eq!(again.leave(), 0);
+    }
 }
 
 #[test]

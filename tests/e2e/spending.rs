@@ -120,3 +120,23 @@ fn amounts_that_are_none_are_refused_with_what_is_expected() {
         drop(output.says(&[words]));
     }
 }
+
+#[test]
+fn a_request_limit_below_the_system_prompt_and_the_tools_is_an_error_before_anything_is_sent() {
+    let server = Server::new([Answer::text("never")]);
+    let project =
+        Project::with(&server).policy("schema_version = 1\n[llm]\nmax_input_tokens = 500\n[capabilities.\"File.Read\"]\n");
+    let events = project.aye(&["exec", "--json", "hello"]).exits(1).events();
+    let failed = events.only("task_failed");
+    assert_eq!(failed["kind"], "context_too_long", "{failed}");
+    let message = failed["message"].as_str().unwrap();
+    assert!(
+        message.contains("`max_input_tokens`") && message.contains("500") && message.contains("nothing was sent"),
+        "{message}"
+    );
+    let needed: String = message.chars().skip_while(|letter| !letter.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    assert!(needed.parse::<u64>().unwrap() > 500, "{message}");
+    let hint = failed["hint"].as_str().unwrap();
+    assert!(hint.contains("max_input_tokens") && hint.contains("policy.toml:3") && hint.contains(&needed), "{hint}");
+    assert!(server.requests().is_empty());
+}

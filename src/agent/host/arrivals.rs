@@ -1,13 +1,15 @@
 //! What the host waits for beside what it is told, and when it is.
 
 use super::{Host, PolicyUpdate};
+use crate::agent::limits::RELOAD_SECONDS;
 use crate::agent::secrets::LastNet;
 use crate::agent::turn::{Input, Moment, PolicyChange};
 use crate::ports::{Delta, ModelError, ModelStream, Record};
 use crate::protocol::{EventKind, Failure, FailureKind, ToolUses};
 use futures_util::StreamExt;
 use jiff::Timestamp;
-use tokio::sync::mpsc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
 
 /// What the tools did as far as a journal tells.
 pub(super) fn used(records: &[Record]) -> ToolUses {
@@ -63,6 +65,31 @@ impl Host {
     /// What was said before an input is taken is in force by then: a tool that makes others known is followed by them.
     pub(super) async fn take_updates(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
         while let Some(update) = updates.as_mut().and_then(|open| open.try_recv().ok()) {
+            if let Some(change) = self.updated(update) {
+                self.take(Input::PolicyChanged(change)).await;
+            }
+        }
+    }
+
+    /// Has the policy's files read again, and takes what comes of it before anything else happens.
+    pub(super) async fn reload_policy(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
+        let Some(reload) = &self.reload else { return };
+        let (read, mut is_read) = oneshot::channel();
+        if reload.send(read).is_err() {
+            return;
+        }
+        let late = tokio::time::sleep(Duration::from_secs(RELOAD_SECONDS));
+        tokio::pin!(late);
+        loop {
+            let update = tokio::select! {
+                biased;
+                Some(update) = next_update(updates) => update,
+                _ = &mut is_read => return,
+                () = &mut late => {
+                    tracing::warn!("the policy's files were not read in time");
+                    return;
+                }
+            };
             if let Some(change) = self.updated(update) {
                 self.take(Input::PolicyChanged(change)).await;
             }

@@ -6,7 +6,7 @@ use crate::policy::{Enforcer, redact::Redactor};
 use crate::ports::{Artifacts, Guidance, Journal, Known, Model, Models, Record, Rules, ToolRouter};
 use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Everything a session needs.
 pub struct Setup {
@@ -52,11 +52,14 @@ pub struct Setup {
     pub remote: Option<Remote>,
 }
 
+/// Who asks for the policy's files to be read again; each is told once what came of it was sent.
+pub type ReloadRequests = mpsc::UnboundedSender<oneshot::Sender<()>>;
+
 /// What becomes of the policy's files while a session runs.
 pub struct PolicyUpdates {
     pub updates: mpsc::Receiver<PolicyUpdate>,
     /// Asks for the files to be read again.
-    pub reload: Arc<Notify>,
+    pub reload: ReloadRequests,
     /// The mode in force: what holds a command follows it.
     pub modes: watch::Sender<Mode>,
 }

@@ -169,8 +169,7 @@ impl Host {
         } else {
             self.tell_stalled(false);
         }
-        for effect in self.machine.end_session(saved.is_ok()) {
-            self.act(effect).await;
-        }
+        let effects = self.machine.end_session(saved.is_ok());
+        self.perform(effects.into()).await;
     }
 }

@@ -166,6 +166,8 @@ struct Session {
     tools: Arc<Tools>,
     script: Arc<Script>,
     ended: JoinHandle<()>,
+    /// As it was told last.
+    status: SessionStatus,
 }
 
 /// There is no other.
@@ -247,7 +249,7 @@ async fn stalled() -> Session {
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
     let ended = spawn(setup, receive_commands, events);
-    let mut session = Session { commands, events: receive_events, disk, tools, script, ended };
+    let mut session = Session { commands, events: receive_events, disk, tools, script, ended, status: SessionStatus::Created };
     session.say("go").await;
     let failure = session.until_paused().await;
     assert_eq!(failure.message, "Cannot save this session (the disk is full). Paused before the next step.");
@@ -271,6 +273,9 @@ impl Session {
     async fn until<T>(&mut self, pick: impl Fn(&EventKind) -> Option<T>) -> T {
         loop {
             let event = self.events.recv().await.expect("it ended before that");
+            if let EventKind::StateChanged { session_status, .. } = &event.kind {
+                self.status = *session_status;
+            }
             if let Some(found) = pick(&event.kind) {
                 return found;
             }
@@ -278,11 +283,13 @@ impl Session {
     }
 
     async fn until_paused(&mut self) -> Failure {
-        self.until(|kind| match kind {
+        let paused = |kind: &EventKind| match kind {
             EventKind::SessionPaused { failure } => Some(failure.clone()),
             _ => None,
-        })
-        .await
+        };
+        let failure = self.until(paused).await;
+        assert_eq!(self.status, SessionStatus::Paused, "the state is in force before the event");
+        failure
     }
 
     async fn until_completed(&mut self) {
@@ -370,7 +377,7 @@ async fn a_session_that_cannot_be_saved_waits_and_says_so() {
         EventKind::StateChanged { session_status, .. } => Some(*session_status),
         _ => None,
     };
-    assert_eq!(session.until(next).await, SessionStatus::Paused);
+    assert_eq!(session.status, SessionStatus::Paused);
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;
     session.until(|kind| next(kind).filter(|status| *status == SessionStatus::Running)).await;

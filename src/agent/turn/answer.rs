@@ -6,8 +6,8 @@ use super::spending::Spent;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
 use crate::protocol::{
-    Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Role, StopReason, TaskStatus, ToolError,
-    ToolResult,
+    ArgumentFault, Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Role, StopReason, TaskStatus,
+    ToolError, ToolResult,
 };
 use std::time::Duration;
 
@@ -80,6 +80,9 @@ impl Machine {
         if let Some(message) = self.message(Role::Assistant, content, at) {
             // An empty one is kept for what it cost; no provider takes it back.
             self.note(request.record(message.clone()));
+            if let Some(task) = &mut self.task {
+                task.parts.note(&message, stop_reason);
+            }
             if !empty {
                 self.thread.push(message);
             }
@@ -351,8 +354,21 @@ fn without_empty_text(content: Vec<Part>) -> Vec<Part> {
 }
 
 fn malformed(call: &crate::protocol::ToolCall, text: &str, cut: bool) -> ToolResult {
-    let why = if cut { "cut by the output limit" } else { "not a JSON object" };
+    let name = &call.tool_name;
     let start: String = text.chars().take(200).collect();
-    let message = format!("the arguments of `{}` are {why}, nothing was run; they begin: {start}", call.tool_name);
+    let message = match call.arguments.fault() {
+        Some(ArgumentFault::OverLimit(limit)) => {
+            format!(
+                "the arguments of `{name}` are over a limit ({limit}), nothing was run; use several smaller calls; they begin: {start}"
+            )
+        }
+        Some(ArgumentFault::Unfinished) if !cut => {
+            format!("the end of the call of `{name}` never came, so nothing was run; call it again; its arguments begin: {start}")
+        }
+        _ => {
+            let why = if cut { "cut by the output limit" } else { "not a JSON object" };
+            format!("the arguments of `{name}` are {why}, nothing was run; they begin: {start}")
+        }
+    };
     ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), ToolError::new(ErrorCode::InvalidRequest, message))
 }

@@ -2,8 +2,8 @@
 
 use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
 use super::opened;
-use super::preview::Looked;
 use super::order::{Order, writes};
+use super::preview::Looked;
 use super::{Call, CallState, Effect, Machine, Moment, Phase, Planned};
 use crate::policy::{Permit, Verdict};
 use crate::ports::{Durability, Edited, Plan, Record, Tail};

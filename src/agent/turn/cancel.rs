@@ -158,7 +158,8 @@ impl Machine {
                 | Command::SetEffort { .. }
                 | Command::ListModels { .. }
                 | Command::SetMode { .. }
-                | Command::ReloadPolicy,
+                | Command::ReloadPolicy
+                | Command::Resume,
             )
             | Input::Delta(_)
             | Input::ModelFailed(_)

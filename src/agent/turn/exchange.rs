@@ -4,8 +4,8 @@ use super::{Grant, Kept, PolicyChange, Sampled};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, Since};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint, StepId,
-    TaskId, ToolCall, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint,
+    StepId, TaskId, ToolCall, ToolError, ToolResult,
 };
 use jiff::Timestamp;
 

@@ -38,18 +38,19 @@ mod tests;
 pub use budget::Allowance;
 pub use exchange::{Effect, Input, Moment, Planned, Resource};
 pub use grants::{Grant, Kept};
-pub use policy::{PolicyChange, SandboxStatus};
+pub use policy::{PolicyChange, SandboxStatus, names};
 pub use restore::Unfinished;
 pub use sampling::Sampled;
 
 use super::context::estimate;
+use super::response::Parts;
 use super::retry::Backoff;
 use super::thread::Thread;
 use crate::policy::{Enforcer, Question};
 use crate::ports::{Durability, Edited, Known, Plan, Record, Tail};
 use crate::protocol::{
-    Action, Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal, Role,
-    StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Action, Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal,
+    Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
 use spending::Spending;
@@ -160,6 +161,8 @@ struct Task {
     usage: Usage,
     cost_usd: Option<f64>,
     phase: Phase,
+    /// The response so far, where its model is asked for the rest of it.
+    parts: Parts,
     /// The person wants it to stop; it ends where nothing is lost.
     cancelling: bool,
     /// How often it made the same call in a row.
@@ -377,7 +380,7 @@ impl Machine {
             Input::Sampled(sampled) => self.sampled(sampled),
             Input::FilesRewound { number, outcome } => self.files_rewound(number, outcome, at),
         }
-        std::mem::take(&mut self.out)
+        self.effects()
     }
 
     /// Tasks begun, tokens used, dollars spent where all prices were known.
@@ -408,7 +411,7 @@ impl Machine {
             // Answered before it gets here.
             Command::LoadHistory { .. } | Command::Export { .. } | Command::LookUp(_) | Command::Setup(_) => {}
             // The host answers.
-            Command::ListChanges { .. } | Command::GoOnUnsaved => {}
+            Command::ListChanges { .. } | Command::GoOnUnsaved | Command::Resume => {}
             Command::ListRewindPoints => self.list_rewind_points(),
             Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
             Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),

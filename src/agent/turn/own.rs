@@ -73,6 +73,7 @@ impl Machine {
             usage: Usage::default(),
             cost_usd: None,
             phase: Phase::Working(vec![Call::new(call, CallState::Planning)]),
+            parts: super::Parts::default(),
             cancelling: false,
             guard: super::loop_guard::LoopGuard::default(),
             own: Some(own),

@@ -39,17 +39,24 @@ pub struct PolicyChange {
     pub message: Option<String>,
 }
 
+/// What the tools are called.
+pub fn names(tools: &[ToolDefinition]) -> Vec<String> {
+    tools.iter().map(|tool| tool.tool_name.clone()).collect()
+}
+
 impl Machine {
     /// Judges by another policy from now on. What the person allowed until they quit stays, and what runs runs on.
     pub(super) fn policy_changed(&mut self, change: PolicyChange, at: Moment) {
         self.policy.replace(change.enforcer);
+        let before = names(&self.options.tools);
         self.options.tools = change.tools;
+        let tools = names(&self.options.tools);
         self.count_what_is_fixed();
         self.options.sandbox = change.sandbox;
         self.note_policy_anew();
-        if let Some(message) = change.message {
+        if change.message.is_some() || tools != before {
             let layers = self.policy.layers();
-            self.emit(EventKind::PolicyInForce { layers, name: change.name, message: Some(message) });
+            self.emit(EventKind::PolicyInForce { layers, name: change.name, tools, message: change.message });
         }
         self.judge_again(at);
     }

@@ -4,8 +4,8 @@ use super::opened::Held;
 use super::{Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
-    CallId, Decision, ErrorCode, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, TaskId,
-    ToolResult, Usage,
+    CallId, Decision, ErrorCode, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, StopReason,
+    TaskId, ToolResult, Usage,
 };
 
 /// What is to become of a task that was not done when the process ended.
@@ -27,7 +27,8 @@ impl Machine {
         let mut failure = None;
         for record in records {
             if let Record::Paused { failure: why } = &record {
-                failure = Some(why.clone());
+                // How to continue is said by whoever resumes it.
+                failure = Some(why.clone()).filter(|why| *why != super::state::left_behind());
             } else if matches!(record, Record::Continued | Record::TaskStarted { .. } | Record::TaskEnded { .. }) {
                 failure = None;
             }
@@ -50,7 +51,7 @@ impl Machine {
         self.know_warnings();
         self.note_model_of_this_run();
         self.take_up(failure, unfinished, at);
-        std::mem::take(&mut self.out)
+        self.effects()
     }
 
     fn fold(&mut self, record: Record, at: Moment) {
@@ -76,9 +77,9 @@ impl Machine {
                     task.phase = Phase::Paused;
                 }
             }
-            Record::Answer { message, usage, cost_usd, .. } => {
+            Record::Answer { message, usage, cost_usd, stop_reason, .. } => {
                 self.mend(at);
-                self.fold_answer(message, usage, cost_usd);
+                self.fold_answer(message, stop_reason, usage, cost_usd);
             }
             Record::Intent { call, summary, actions, proposal, changes, .. } => {
                 let open = |entry: &&mut Call| entry.announced.is_none() && entry.call.tool_call_id == call.tool_call_id;
@@ -270,6 +271,7 @@ impl Machine {
             usage: Usage::default(),
             cost_usd: None,
             phase: Phase::Paused,
+            parts: super::Parts::default(),
             cancelling: false,
             guard: super::loop_guard::LoopGuard::default(),
             own: None,
@@ -277,7 +279,7 @@ impl Machine {
         self.thread.push(prompt);
     }
 
-    fn fold_answer(&mut self, message: Message, usage: Usage, cost_usd: Option<f64>) {
+    fn fold_answer(&mut self, message: Message, stop_reason: StopReason, usage: Usage, cost_usd: Option<f64>) {
         if self.task.is_none() {
             self.fold_lost_prompt(&message);
         }
@@ -286,6 +288,7 @@ impl Machine {
         self.count(usage, cost_usd);
         let calls: Vec<_> = message.tool_calls().cloned().collect();
         if let Some(task) = &mut self.task {
+            task.parts.note(&message, stop_reason);
             let rows = task.guard.count(&calls);
             let calls = calls.into_iter().zip(rows);
             let calls: Vec<Call> = calls.map(|(call, row)| Call { row, ..Call::new(call, CallState::Planning) }).collect();

@@ -2,7 +2,7 @@
 
 use super::{Call, CallState, Effect, Machine, Phase};
 use crate::ports::{Durability, Record};
-use crate::protocol::SessionStatus::{self, Cancelled, Completed, Created, Failed, Paused, Running};
+use crate::protocol::SessionStatus::{self, Completed, Created, Failed, Paused, Running};
 use crate::protocol::TaskStatus::{
     self, CheckingPolicy, ExecutingTools, Idle, ProcessingResponse, TaskCancelled, TaskCompleted, TaskFailed, TaskRunning,
     WaitingForApproval, WaitingForLlm,
@@ -15,11 +15,9 @@ pub(super) type Change<S> = (S, S, &'static str);
 /// The changes of a session.
 pub(super) const SESSION: &[Change<SessionStatus>] = &[
     (Created, Running, "the policy holds and the model is there"),
-    (Running, Paused, "the network or the policy is gone, a budget is used up, or nothing can be saved"),
-    (Paused, Running, "the person goes on, or says something else"),
-    (Paused, Cancelled, "the person leaves while it waits"),
-    (Running, Completed, "the person leaves, no task runs"),
-    (Running, Cancelled, "the person leaves a task behind"),
+    (Running, Paused, "the network or the policy is gone, a budget is used up, nothing can be saved, or a task is left behind"),
+    (Paused, Running, "the session is resumed, or its task is cancelled"),
+    (Running, Completed, "the session ends, and no task runs"),
     (Running, Failed, "its end cannot be saved"),
 ];
 
@@ -142,20 +140,59 @@ impl States {
 }
 
 impl Machine {
+    /// The effects of an input. A change of state stands before the events that announce it: whoever acts on one of them at once finds
+    /// the new state.
+    pub(super) fn effects(&mut self) -> Vec<Effect> {
+        let effects = std::mem::take(&mut self.out);
+        let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());
+        let mut since_change = 0;
+        for effect in effects {
+            if matches!(&effect, Effect::Emit { kind: EventKind::StateChanged { .. }, .. }) {
+                let first = ordered[since_change..].iter().position(announces);
+                ordered.insert(first.map_or(ordered.len(), |first| since_change + first), effect);
+                since_change = ordered.len();
+            } else {
+                ordered.push(effect);
+            }
+        }
+        ordered
+    }
+
     /// The session is there; call it once, before any input.
     pub fn begin_session(&mut self) -> Vec<Effect> {
         self.enter_session(Running);
-        std::mem::take(&mut self.out)
+        self.effects()
     }
 
-    /// The session is over; `saved`: with all that was to be kept of it.
+    /// The session is over; `saved`: with all that was to be kept of it. One that leaves a task behind is paused: the task goes on
+    /// once the session is resumed.
     pub fn end_session(&mut self, saved: bool) -> Vec<Effect> {
-        self.enter_session(match (saved, self.task.is_some()) {
-            (false, _) => Failed,
-            (true, true) => Cancelled,
-            (true, false) => Completed,
-        });
-        std::mem::take(&mut self.out)
+        match (saved, self.task.as_ref().map(|task| task.own.is_some())) {
+            (false, _) => self.enter_session(Failed),
+            (true, None | Some(true)) if self.aside.is_none() => self.enter_session(Completed),
+            (true, _) if self.states.session == Paused => {}
+            (true, _) => {
+                let failure = left_behind();
+                // A session whose approval waits is listed as one that waits for the user.
+                if !self.waits_for_approval() {
+                    self.note(Record::Paused { failure: failure.clone() });
+                    self.commit(Durability::Power);
+                }
+                self.emit(EventKind::SessionPaused { failure });
+                self.enter_session(Paused);
+            }
+        }
+        self.effects()
+    }
+
+    /// Whether the session ended, or stands, with a task that is open.
+    pub fn is_paused(&self) -> bool {
+        self.states.session == Paused
+    }
+
+    fn waits_for_approval(&self) -> bool {
+        let Some(Phase::Working(calls)) = self.task.as_ref().map(|task| &task.phase) else { return false };
+        calls.iter().any(|call| matches!(call.state, CallState::Asking(_)))
     }
 
     /// Whether what was decided can be saved: as long as it cannot, the session waits.
@@ -186,15 +223,19 @@ impl Machine {
         if let Some(task) = &mut self.task {
             task.phase = Phase::Paused;
         }
-        // An answer that said that the conversation is too long, and there is no budget to make it shorter.
-        if self.states.status == ProcessingResponse {
-            self.enter(TaskRunning);
-        }
+        self.leave_response();
         self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
         self.note(Record::Paused { failure: failure.clone() });
         self.commit(Durability::Power);
         self.emit(EventKind::SessionPaused { failure });
         self.enter_session(Paused);
+    }
+
+    /// A response that said that the conversation is too long, and there is no budget to make it shorter, is done with.
+    pub(super) fn leave_response(&mut self) {
+        if self.states.status == ProcessingResponse {
+            self.enter(TaskRunning);
+        }
     }
 
     pub(super) fn enter_session(&mut self, to: SessionStatus) {
@@ -230,6 +271,34 @@ impl Machine {
         };
         self.enter(to);
     }
+}
+
+/// Whether an event announces the change of state that is told after it.
+fn announces(effect: &Effect) -> bool {
+    let Effect::Emit { kind, .. } = effect else { return false };
+    matches!(
+        kind,
+        EventKind::SessionPaused { .. }
+            | EventKind::PolicyExpired { .. }
+            | EventKind::TaskStarted { .. }
+            | EventKind::TaskCompleted { .. }
+            | EventKind::TaskFailed { .. }
+            | EventKind::TaskCancelled { .. }
+            | EventKind::ApprovalRequested(_)
+            | EventKind::ApprovalResolved { .. }
+            | EventKind::ApprovalTimeout { .. }
+            | EventKind::ToolStarted { .. }
+            | EventKind::PreviewStarted { .. }
+    )
+}
+
+/// Why a session is paused whose process ended in good order.
+pub(super) fn left_behind() -> Failure {
+    Failure::new(
+        FailureKind::Internal,
+        "the session ended while its task was running; the task is saved as it was",
+        "resume the session to continue the task",
+    )
 }
 
 fn works(call: &Call) -> bool {

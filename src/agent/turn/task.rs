@@ -12,7 +12,13 @@ impl Machine {
         }
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
         if paused {
-            // A new prompt is an answer to the pause: the old task ends where it stands.
+            // Nothing could begin: the session stays paused, and the task with it.
+            if let Some(failure) = self.forbids(at) {
+                self.give_back(text);
+                self.notice("the session is paused: your prompt is in the draft again");
+                return self.emit(EventKind::SessionPaused { failure });
+            }
+            self.notice("the session is resumed: the paused task ends here, and your prompt begins the next one");
             self.end(TaskEnd::Cancelled);
         }
         if self.is_busy() {
@@ -47,6 +53,7 @@ impl Machine {
             usage: Usage::default(),
             cost_usd: None,
             phase: Phase::Paused,
+            parts: super::Parts::default(),
             cancelling: false,
             guard: super::loop_guard::LoopGuard::default(),
             own: None,
@@ -108,6 +115,7 @@ impl Machine {
     pub(super) fn forbidden(&mut self, failure: Failure) {
         match failure.kind {
             FailureKind::PolicyExpired => {
+                self.leave_response();
                 self.emit(EventKind::PolicyExpired { message: failure.message.clone() });
                 self.pause(failure);
             }
@@ -117,9 +125,9 @@ impl Machine {
         }
     }
 
-    /// What forbids a request: an expired policy, a model that is not allowed, a budget that is used up.
+    /// What forbids a request: an expired policy, a model that is not allowed, a limit that no request keeps, a budget that is used up.
     pub(super) fn preflight(&mut self, at: Moment) -> Option<Failure> {
-        self.forbids(at).or_else(|| self.over_budget(at))
+        self.forbids(at).or_else(|| self.holds_no_request()).or_else(|| self.over_budget(at))
     }
 
     /// The same but for the budgets.
@@ -204,13 +212,15 @@ impl Machine {
         self.enter_session(SessionStatus::Running);
         let Some(task) = &self.task else { return };
         let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.usage, self.task_cost());
+        let parts = task.parts.clone();
         self.note_blocked(&end);
         self.note(Record::TaskEnded { task_id, step_count, end: end.clone() });
         self.commit(Durability::Power);
         match end {
             TaskEnd::Completed => {
                 let answer = self.thread.last().filter(|message| message.role == Role::Assistant);
-                let text = answer.map(crate::protocol::Message::text).unwrap_or_default();
+                let last = answer.map(crate::protocol::Message::text).unwrap_or_default();
+                let text = parts.with(&last);
                 self.emit(EventKind::TaskCompleted { text, usage, cost_usd, step_count });
                 self.enter(TaskStatus::TaskCompleted);
                 self.note_done();

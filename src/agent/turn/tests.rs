@@ -538,16 +538,10 @@ impl Sim {
     /// The same, with what the arguments alone name: `missing PATH` and `same PATH` would write there, `missing-to-read PATH` would
     /// read there.
     fn planned(&self, item: &str) -> Planned {
-        let target = |path: &str| Target {
-            given: path.to_owned(),
-            real: PathBuf::from("/w").join(path),
-            place: Place::Missing,
-        };
+        let target = |path: &str| Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::Missing };
         let named = item.split_once('=').and_then(|(_, what)| what.split_once(' '));
         let scope = match named {
-            Some(("missing" | "same", paths)) => {
-                paths.split(' ').map(|path| Action::Write { target: target(path) }).collect()
-            }
+            Some(("missing" | "same", paths)) => paths.split(' ').map(|path| Action::Write { target: target(path) }).collect(),
             Some(("missing-to-read", path)) => vec![Action::Read { target: target(path) }],
             _ => Vec::new(),
         };
@@ -570,6 +564,8 @@ impl Sim {
                         if !self.states {
                             continue;
                         }
+                    } else {
+                        self.changes.is_in_force(&kind, self.approver == Approver::Person);
                     }
                     format!("emit {}", show(&kind))
                 }

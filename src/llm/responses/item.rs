@@ -232,10 +232,11 @@ impl Item {
         let input = told.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
         // Of what is too long only the start is kept.
         let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
-        input.starts_with(self.input.text()) && pieces.map(|(slot, _)| *slot).all(|slot| {
-            let whole: String = told.iter().filter(|(part, _)| part.is_like(slot)).map(|(_, text)| text.as_str()).collect();
-            whole.starts_with(&self.text_like(slot))
-        })
+        input.starts_with(self.input.text())
+            && pieces.map(|(slot, _)| *slot).all(|slot| {
+                let whole: String = told.iter().filter(|(part, _)| part.is_like(slot)).map(|(_, text)| text.as_str()).collect();
+                whole.starts_with(&self.text_like(slot))
+            })
     }
 
     /// The whole item. Its parts may be numbered and divided differently than its pieces: their texts are compared as one.

@@ -1,4 +1,4 @@
-//! What a session may use up at most, and which layer says so.
+//! What a session or a request may use up at most, and which layer says so.
 
 use super::Enforcer;
 use crate::policy::bundle::Llm;
@@ -16,6 +16,11 @@ pub struct Most {
 impl Enforcer {
     pub fn most_session_tokens(&self) -> Option<Most> {
         self.most("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
+    }
+
+    /// Of one request.
+    pub fn most_input_tokens(&self) -> Option<Most> {
+        self.most("max_input_tokens", |llm| Some((llm.max_input_tokens? as f64, llm.input_line)))
     }
 
     pub fn most_session_cost(&self) -> Option<Most> {

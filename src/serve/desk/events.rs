@@ -68,6 +68,13 @@ impl Desk {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
                 self.acts.push(Act::Do(Command::AnswerElicitation { elicitation_id, answer }));
             }
+            EventKind::SessionPaused { failure } => live.paused_for = Some(failure.kind),
+            // What is in force is what a client that resumes the session is told.
+            EventKind::PolicyInForce { layers, name, tools, .. } => {
+                let version = layers.iter().find_map(|layer| layer.bundle_version.clone());
+                live.opened.policy_bundle_version = version.unwrap_or_else(|| name.clone());
+                live.opened.available_tools.clone_from(tools);
+            }
             EventKind::TaskCompleted { .. } => live.is_now(TaskStatus::TaskCompleted),
             EventKind::TaskFailed { .. } => live.is_now(TaskStatus::TaskFailed),
             EventKind::TaskCancelled { .. } => live.is_now(TaskStatus::TaskCancelled),

@@ -2,9 +2,10 @@
 
 use super::answers::Slot;
 use super::{Act, Opened, value};
-use crate::protocol::{Approval, Command, SessionStatus, TaskState, TaskStatus};
+use crate::protocol::{Approval, Command, FailureKind, SessionStatus, TaskState, TaskStatus};
+use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The session of this process.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub(super) struct Live {
     pub opened: Opened,
     pub status: SessionStatus,
     pub task: Option<TaskState>,
+    /// Why it was paused last.
+    pub paused_for: Option<FailureKind>,
     pub approvals: Vec<Approval>,
     pub interrupted: Vec<Interrupted>,
     /// Steps that a task has now.
@@ -48,6 +51,24 @@ impl Live {
         number(id).zip(last).is_some_and(|(asked, last)| (1..=last).contains(&asked))
     }
 
+    /// Why no task can begin: a paused session is left by resuming it.
+    pub(super) fn is_paused(&self) -> Fault {
+        let expired = self.paused_for == Some(FailureKind::PolicyExpired);
+        let (code, why) = if expired {
+            (FaultCode::PolicyInvalid, "the session is paused because its policy has expired; renew the policy, then call")
+        } else {
+            (FaultCode::TaskRunning, "the session is paused; call")
+        };
+        let message = match self.task.as_ref().filter(|_| self.works()) {
+            Some(task) => format!(
+                "{why} `ResumeSession` to continue the task `{}`, or `CancelTask` to end it before another one begins",
+                task.task_id
+            ),
+            None => format!("{why} `ResumeSession` first"),
+        };
+        Fault::new(code, message).with(json!({"reason": if expired { "expired" } else { "paused" }}))
+    }
+
     /// Asks something whose answer stands behind all that happened until now.
     pub(super) fn mark(&mut self, acts: &mut Vec<Act>) {
         self.marks += 1;
@@ -61,10 +82,9 @@ impl Live {
         }
     }
 
-    /// A paused session is gone on with, under the policy as it is by now.
+    /// Resumes a paused session under the policy as it is now.
     pub(super) fn go_on(&mut self, slot: Slot, acts: &mut Vec<Act>) {
-        acts.push(Act::Do(Command::ReloadPolicy));
-        acts.push(Act::Do(Command::Continue));
+        acts.push(Act::Do(Command::Resume));
         (self.ready, self.opened.resumed, self.went_on) = (Some(slot), true, true);
         self.mark(acts);
     }

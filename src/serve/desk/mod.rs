@@ -203,6 +203,7 @@ impl Desk {
                         task: opened.last_task.clone(),
                         opened,
                         status: SessionStatus::Created,
+                        paused_for: None,
                         approvals: Vec::new(),
                         interrupted: Vec::new(),
                         ready: Some(slot),

@@ -20,7 +20,10 @@ impl Desk {
             if asked.task_options.max_steps == Some(0) {
                 return Err(Fault::new(FaultCode::InvalidParams, "`taskOptions.maxSteps` is 0, expected at least 1"));
             }
-            if begins || (live.works() && live.status != SessionStatus::Paused) {
+            if live.status == SessionStatus::Paused {
+                return Err(live.is_paused());
+            }
+            if begins || live.works() {
                 let message = "a task runs; wait for its end, or stop it with `CancelTask`";
                 return Err(Fault::new(FaultCode::TaskRunning, message));
             }
@@ -123,10 +126,11 @@ impl Desk {
         match &mut self.stage {
             Stage::Live(live) => {
                 live.cancelled |= live.works();
-                // One that waits for the person has nothing to wait for.
-                if live.works() && live.status != SessionStatus::Paused {
+                if live.works() {
                     self.acts.push(Act::Do(if asked.force { Command::Kill } else { Command::Cancel }));
-                } else {
+                }
+                // In a paused session nothing runs whose end would have to be waited for.
+                if !live.works() || live.status == SessionStatus::Paused {
                     live.quit(&mut self.acts);
                 }
             }

@@ -114,7 +114,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
                 models::known(model, facts);
             }
         }
-        EventKind::PolicyInForce { mut layers, name, message } => {
+        EventKind::PolicyInForce { mut layers, name, message, .. } => {
             model.options.shorten(layers.iter_mut().filter_map(|layer| layer.file.as_mut()));
             model.policy = Policy { layers, broken: None, ..model.policy };
             model.header.policy = name;

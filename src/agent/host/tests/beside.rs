@@ -109,7 +109,7 @@ async fn beside_with(approval_timeout: Option<Duration>) -> Beside {
     let (events, receive_events) = mpsc::unbounded_channel();
     let ended = spawn(setup, receive_commands, events);
     let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
-    let session = Session { commands, events: receive_events, disk, tools, script, ended };
+    let session = Session { commands, events: receive_events, disk, tools, script, ended, status: SessionStatus::Created };
     session.say("go").await;
     Beside { session, views, running }
 }

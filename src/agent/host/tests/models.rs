@@ -48,7 +48,7 @@ fn session(policy: &str) -> Session {
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
     let ended = spawn(setup, receive_commands, events);
-    Session { commands, events: receive_events, disk, tools, script, ended }
+    Session { commands, events: receive_events, disk, tools, script, ended, status: SessionStatus::Created }
 }
 
 impl Session {

@@ -60,6 +60,24 @@ impl Machine {
         self.room.counting.fixed = system + context::tool_tokens(&self.options.tools);
     }
 
+    /// Why no request can be sent: the policy allows it fewer tokens than the system prompt and the tools have.
+    pub(in crate::agent::turn) fn holds_no_request(&self) -> Option<Failure> {
+        let most = self.policy.most_input_tokens()?;
+        let needed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
+        if most.limit >= needed as f64 {
+            return None;
+        }
+        let (allowed, key, place) = (most.limit, most.key, most.place);
+        Some(Failure::new(
+            FailureKind::ContextTooLong,
+            format!(
+                "the system prompt and the tools alone have about {needed} tokens, and the policy allows a request {allowed} (`{key}`); \
+                 nothing was sent"
+            ),
+            format!("set `{key}` in {place} to more than {needed}, or offer fewer tools with `[tools] enabled`"),
+        ))
+    }
+
     /// The request's own size, for what its provider says of it.
     pub(in crate::agent::turn) fn note_request(&mut self) {
         self.room.counting.asked = self.room.counting.fixed + self.thread.tokens();

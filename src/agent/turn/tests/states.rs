@@ -5,6 +5,9 @@ use super::*;
 use crate::protocol::{SessionStatus, TaskState, TaskStatus};
 use std::collections::HashSet;
 
+/// Where no task is under way.
+const OVER: [TaskStatus; 4] = [TaskStatus::Idle, TaskStatus::TaskCompleted, TaskStatus::TaskFailed, TaskStatus::TaskCancelled];
+
 /// The changes that were told, of one process after the other.
 #[derive(Debug)]
 pub(super) struct Changes {
@@ -24,6 +27,22 @@ impl Changes {
     /// Another process takes the session up.
     pub(super) fn begin_anew(&mut self) {
         (self.session, self.task) = (SessionStatus::Created, TaskStatus::Idle);
+    }
+
+    /// Whoever acts on an event at once finds the state that it announces.
+    pub(super) fn is_in_force(&self, announced: &EventKind, person: bool) {
+        let (session, task) = (self.session, self.task);
+        let is_in_force = match announced {
+            EventKind::SessionPaused { .. } | EventKind::PolicyExpired { .. } => session == SessionStatus::Paused,
+            EventKind::TaskStarted { .. } | EventKind::StepStarted { .. } => !OVER.contains(&task),
+            EventKind::TaskCompleted { .. } => task == TaskStatus::TaskCompleted,
+            EventKind::TaskFailed { .. } => task == TaskStatus::TaskFailed,
+            EventKind::TaskCancelled { .. } => task == TaskStatus::TaskCancelled,
+            EventKind::ApprovalRequested(_) => !person || task == TaskStatus::WaitingForApproval,
+            EventKind::LlmRequestStarted { .. } => task == TaskStatus::WaitingForLlm,
+            _ => true,
+        };
+        assert!(is_in_force, "`{}` came while the session was {session:?} and its task {task:?}", show(announced));
     }
 
     pub(super) fn note(&mut self, session: SessionStatus, task: Option<&TaskState>) {

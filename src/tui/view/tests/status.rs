@@ -42,7 +42,8 @@ fn a_policy_that_ends_soon_says_so_in_the_status_row() {
     };
     for (end, words) in [(3 * 3600, None), (1800, Some("policy ends 00:30 UTC")), (-1, Some("policy expired"))] {
         let mut model = model(60, 20);
-        let kind = EventKind::PolicyInForce { layers: vec![layer(end)], name: "user".to_owned(), message: None };
+        let kind =
+            EventKind::PolicyInForce { layers: vec![layer(end)], name: "user".to_owned(), tools: Vec::new(), message: None };
         tell(&mut model, kind, 100);
         let drawn = picture(&mut model, 20_000);
         assert_eq!(words.is_some(), drawn.contains("policy e"), "{drawn}");
@@ -75,7 +76,7 @@ fn what_never_goes_from_the_status_row_has_room_at_every_width() {
         let layer =
             PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
         let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(400).ok(), ..layer }];
-        tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
+        tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), tools: Vec::new(), message: None }, 100);
         let (row, colours) = status_row(&mut model);
         for words in ["auto-edit", "ends 00:06", "sandbox off"] {
             assert!(row.contains(words), "{width}: {row}");
@@ -90,7 +91,7 @@ fn the_end_of_a_policy_warns_in_its_last_ten_minutes_and_wakes_the_screen_for_th
     let layer =
         PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
     let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(3 * 3600).ok(), ..layer }];
-    tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
+    tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), tools: Vec::new(), message: None }, 100);
     let mut at = 200;
     let mut said = Vec::new();
     while let Some(next) = model.deadline(at) {
@@ -155,7 +156,11 @@ fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowe
         max_input_tokens: None,
         file: Some("/c/policy.toml".to_owned()),
     };
-    tell(&mut model, EventKind::PolicyInForce { layers: vec![layer], name: "user".to_owned(), message: None }, 100);
+    tell(
+        &mut model,
+        EventKind::PolicyInForce { layers: vec![layer], name: "user".to_owned(), tools: Vec::new(), message: None },
+        100,
+    );
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.contains("ask │ policy ends 00:30 UTC\n") || drawn.contains("policy ends 00:30 UTC "), "{drawn}");
     // After the ten minutes before it.
@@ -195,7 +200,7 @@ fn the_window_is_what_the_policy_leaves_of_that_of_the_model() {
         file: None,
     };
     let layers = vec![layer(None), layer(Some(50_000)), layer(Some(90_000))];
-    tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), message: None }, 100);
+    tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), tools: Vec::new(), message: None }, 100);
     let drawn = row(&mut model);
     assert!(drawn.contains("80% 40k/50k"), "{drawn}");
 }

@@ -1,0 +1,82 @@
+//! The text of a response that came in several parts, because its model was stopped in the middle and asked for the rest.
+
+use crate::ports::Record;
+use crate::protocol::{Message, StopReason};
+
+/// The parts before the last one.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Parts(String);
+
+impl Parts {
+    /// Whether the model is asked for the rest of a response in words that ended so.
+    pub fn continues(stop_reason: StopReason) -> bool {
+        matches!(stop_reason, StopReason::MaxTokens | StopReason::PauseTurn)
+    }
+
+    /// Notes what a model responded. A response with calls is whole: what follows its results is another one.
+    pub fn note(&mut self, message: &Message, stop_reason: StopReason) {
+        if message.tool_calls().next().is_some() {
+            self.0.clear();
+        } else if Self::continues(stop_reason) {
+            self.0.push_str(&message.text());
+        }
+    }
+
+    /// The whole text, with the last part.
+    pub fn with(&self, last: &str) -> String {
+        [&self.0, last].concat()
+    }
+}
+
+/// The whole text of the last response in these records.
+pub fn last_response(records: &[Record]) -> String {
+    let (mut parts, mut last) = (Parts::default(), String::new());
+    for record in records {
+        match record {
+            Record::TaskStarted { .. } => (parts, last) = (Parts::default(), String::new()),
+            Record::Answer { message, stop_reason, .. } => {
+                last = parts.with(&message.text());
+                parts.note(message, *stop_reason);
+            }
+            _ => {}
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Arguments, CallId, MessageId, Part, Role, TaskId, ToolCall, Usage};
+
+    fn response(text: &str, calls: bool, stop_reason: StopReason) -> Record {
+        let call = ToolCall {
+            tool_call_id: CallId::new("c"),
+            tool_name: "ReadFile".to_owned(),
+            arguments: Arguments::Malformed(String::new()),
+        };
+        let content = [Part::Text { text: text.to_owned() }].into_iter().chain(calls.then_some(Part::ToolCall(call)));
+        let message = Message {
+            message_id: MessageId::new("m"),
+            role: Role::Assistant,
+            content: content.collect(),
+            token_count: 0,
+            task_id: TaskId::new("t"),
+            step_id: None,
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let (model, latency_ms, cost_usd, estimated) = ("m".to_owned(), 0, None, false);
+        Record::Answer { message, usage: Usage::default(), stop_reason, latency_ms, model, cost_usd, estimated }
+    }
+
+    #[test]
+    fn a_response_in_several_parts_is_whole_and_one_with_calls_ends_it() {
+        let cut = StopReason::MaxTokens;
+        let parts = [response("one ", false, cut), response("two ", false, StopReason::PauseTurn)];
+        let end = response("three", false, StopReason::EndTurn);
+        let [one, two] = parts.clone();
+        assert_eq!(last_response(&[one, two, end.clone()]), "one two three");
+        let [one, two] = parts;
+        assert_eq!(last_response(&[one, response("look", true, cut), two, end]), "two three");
+    }
+}
