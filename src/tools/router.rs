@@ -13,8 +13,8 @@ use super::runs_code::marked_by_actions;
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{
-    Amends, ArtifactError, Artifacts, BoxFuture, Changed, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Followed,
-    Plan, RunContext, Since, TaskChanges, ToolRouter,
+    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Followed, Plan,
+    RunContext, Since, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
     Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId,
@@ -222,13 +222,7 @@ impl ToolRouter for Router {
                     let before = checkpoint::before(&settings, &context.kill).await;
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, Arc::clone(&settings)).await;
                     if let Ok(Some(before)) = before {
-                        let kept = before.over(&settings).await;
-                        if let Some(changes) = &settings.changes {
-                            let paths = |(root, changed): (PathBuf, Vec<Changed>)| {
-                                changed.into_iter().map(move |one| root.join(one.path))
-                            };
-                            changes.wrote(&kept.into_iter().flat_map(paths).collect::<Vec<_>>());
-                        }
+                        before.over_own(&settings).await;
                     }
                     if let Some(settled) = settled {
                         self.keep_settled(settled);

@@ -94,6 +94,15 @@ impl Before {
         Some(marked(proposal, paths.iter().map(PathBuf::as_path), settings))
     }
 
+    /// Notes what aye itself changed since then as its own, so that no command that runs beside it is credited with that.
+    pub(in crate::tools) async fn over_own(self, settings: &Arc<Settings>) {
+        let changed = self.over(settings).await;
+        if let Some(changes) = &settings.changes {
+            let paths = |(root, changed): (PathBuf, Vec<Changed>)| changed.into_iter().map(move |one| root.join(one.path));
+            changes.wrote(&changed.into_iter().flat_map(paths).collect::<Vec<_>>());
+        }
+    }
+
     /// What is different below each root, but for what aye's tools wrote meanwhile; the session's list of changes has it from here on.
     pub(in crate::tools) async fn over(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<Changed>)> {
         let mut different = Vec::new();
