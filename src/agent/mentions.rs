@@ -1,7 +1,7 @@
 //! `@src/main.rs` in a prompt: which files a person names, and where in them; and `@server:uri`, what an MCP server is to hand over.
 
 use super::limits::MAX_MENTIONS;
-use crate::protocol::{ARTIFACT_SCHEME, Arguments, CallId, ToolCall};
+use crate::protocol::{ARTIFACT_SCHEME, Arguments, CallId, ToolCall, without_input};
 use serde_json::{Map, Value};
 
 /// A file, a directory or a resource of a server that a prompt names.
@@ -45,7 +45,9 @@ impl Mention {
 }
 
 /// What a prompt names, each once, in their order; the first ones of very many. `servers`: whose resources may be meant.
+/// Input that is attached to the prompt names nothing.
 pub fn mentions(text: &str, servers: &[String]) -> Vec<Mention> {
+    let text = without_input(text);
     let mut found: Vec<Mention> = Vec::new();
     let mut before = None;
     for (at, letter) in text.char_indices() {

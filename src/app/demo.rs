@@ -32,8 +32,13 @@ pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
         interactive::run(&common, request)?
     } else {
         let approver = if yes { Approver::Everyone } else { Approver::Nobody };
-        let request =
-            exec::Request { prompt: ExecPrompt::Text(prompt), session: SessionChoice::New, format: OutputFormat::Text, approver };
+        let request = exec::Request {
+            prompt: ExecPrompt::Text(prompt),
+            takes_input: false,
+            session: SessionChoice::New,
+            format: OutputFormat::Text,
+            approver,
+        };
         exec::run(&common, request)?
     };
     super::say(&format!("The sample project is in {}\n", project.display()));

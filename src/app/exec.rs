@@ -4,6 +4,7 @@ use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
 use super::exit::Exit;
 use super::local;
 use super::models::ModelsHere;
+use super::piped::{self, Piped};
 use super::place::Place;
 use super::project::Brought;
 use super::reload::Reload;
@@ -18,26 +19,57 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Command, Event, EventKind};
+use crate::protocol::{Command, Event, EventKind, Message, size};
 use crate::store::SessionSummary;
 use crate::sys::signals::hang_up_is_ignored;
 use std::io::{IsTerminal, Read};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::{Instant, sleep_until};
 
-/// A prompt from stdin is read whole; more than this is a mistake.
-const STDIN_BYTES: u64 = 16 << 20;
 /// How long running tools get when a signal ends the run.
 const GRACE: Duration = Duration::from_secs(8);
 
 pub struct Request {
     pub prompt: ExecPrompt,
+    /// Whether input that is piped to this run belongs to the prompt.
+    pub takes_input: bool,
     pub session: SessionChoice,
     pub format: OutputFormat,
     pub approver: Approver,
+}
+
+const NO_PROMPT: &str = "there is no prompt\nhint: `aye exec PROMPT`, `aye exec -` to read it from standard input, or `aye exec -c` to continue the latest session";
+
+/// What the model is to be told: a prompt, piped input, both, or nothing where a session just continues.
+struct Words {
+    prompt: Option<String>,
+    input: Option<Piped>,
+}
+
+impl Words {
+    fn is_empty(&self) -> bool {
+        self.prompt.is_none() && self.input.is_none()
+    }
+
+    /// The prompt with the input, once it is known how much the model takes and what is to be hidden.
+    fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, Trouble> {
+        match (self.prompt, self.input) {
+            (Some(prompt), Some(input)) => {
+                let room = piped::Room {
+                    redactor: &setup.redactor,
+                    artifacts: setup.artifacts.as_deref(),
+                    context_window: setup.options.model.context_window,
+                };
+                Ok(Some(piped::attach(&prompt, &input, &room, &mut super::warn)))
+            }
+            (None, Some(Piped { is_cut: true, .. })) => Err(Trouble::usage(too_long())),
+            (prompt, input) => Ok(prompt.or(input.map(|input| input.text))),
+        }
+    }
 }
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
@@ -45,11 +77,14 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     // What is wrong with the person's own files is said before anything is made.
     place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
-    let prompt = match request.prompt {
-        ExecPrompt::Text(text) => Some(text),
-        ExecPrompt::Stdin => Some(stdin()?),
-        ExecPrompt::GoOn => None,
-    };
+    let from_stdin = request.prompt == ExecPrompt::Stdin;
+    let mut words = Words { prompt: None, input: None };
+    match request.prompt {
+        ExecPrompt::Text(text) => words.prompt = Some(text),
+        ExecPrompt::Stdin => words.prompt = Some(stdin()?),
+        ExecPrompt::Piped => words.input = Some(piped::read(&mut super::warn)?.ok_or_else(|| Trouble::usage(NO_PROMPT))?),
+        ExecPrompt::GoOn => {}
+    }
     let store = super::open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
     if let Some(SessionSummary { session_id: id, .. }) = &chosen {
@@ -77,6 +112,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
         ask();
     }
+    if request.takes_input && words.input.is_none() && !from_stdin {
+        words.input = piped::read(&mut super::warn)?;
+    }
     let project = Brought::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     place.with_tools_of(&project);
@@ -85,13 +123,13 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);
     }
-    if prompt.is_none() && is_done(&session.records) {
+    if words.is_empty() && is_done(&session.records) {
         return told_again(&runtime, &place, &session, request.format);
     }
     project.ignored().iter().for_each(|line| super::warn(line));
     let instructions = project.instructions();
-    let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
-    let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
+    let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
+    let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
     let standing = Standing::find(&place, !project.waits());
     let remote = servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
     if let Some(servers) = session.kept.servers() {
@@ -113,6 +151,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);
     }
+    let prompt = words.prompt(&setup)?;
     let (own, unread) = (place.clone(), project.unread());
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
@@ -235,15 +274,22 @@ fn is_done(records: &[Record]) -> bool {
         )
 }
 
+/// The prompt on stdin, as it is.
 fn stdin() -> Result<String, Trouble> {
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(STDIN_BYTES + 1).read_to_string(&mut text);
-    match read {
-        Ok(bytes) if bytes as u64 > STDIN_BYTES => {
-            Err(Trouble::usage(format!("the prompt on stdin has more than {STDIN_BYTES} bytes")))
-        }
-        Ok(_) if text.trim().is_empty() => Err(Trouble::usage("the prompt on stdin is empty; say what to do")),
-        Ok(_) => Ok(text),
-        Err(error) => Err(Trouble::usage(format!("cannot read the prompt from stdin: {error}"))),
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(piped::MOST_READ as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Trouble::usage(format!("cannot read the prompt from standard input: {error}")))?;
+    if bytes.len() > piped::MOST_READ {
+        return Err(Trouble::usage(too_long()));
     }
+    let text = piped::decode(&bytes, false, &mut super::warn)?;
+    if text.trim().is_empty() {
+        return Err(Trouble::usage("the prompt on standard input is empty; say what to do"));
+    }
+    Ok(text)
+}
+
+fn too_long() -> String {
+    let most = size(piped::MOST_READ as u64);
+    format!("the prompt on standard input is longer than {most}\nhint: save it to a file and name the file in the prompt, as in `@notes.txt`")
 }

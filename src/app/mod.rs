@@ -33,6 +33,7 @@ mod models_list;
 mod opening;
 mod past;
 mod pick;
+mod piped;
 mod place;
 mod policy;
 mod project;
@@ -111,7 +112,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     match action {
         Action::Interactive { prompt, session } => interactive::run(common, interactive::Request::new(prompt, session)),
         Action::Exec { prompt, session, format } => {
-            let request = exec::Request { prompt, session, format, approver: Approver::Nobody };
+            let request = exec::Request { prompt, takes_input: true, session, format, approver: Approver::Nobody };
             exec::run(common, request)
         }
         Action::Serve(door) => serve::run(common, &door),

@@ -23,6 +23,7 @@ pub mod message;
 pub mod mode;
 mod model;
 mod outcome;
+mod piped;
 mod queue;
 mod rewind;
 pub mod sandbox;
@@ -57,6 +58,7 @@ pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role,
 pub use mode::Mode;
 pub use model::{Effort, ListedModel, ModelFacts, Price};
 pub use outcome::{PlaceChange, Standing};
+pub use piped::{with_input, without_input};
 pub use queue::Waiting;
 pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 pub use sandbox::{

@@ -15,6 +15,7 @@ mod bounds;
 mod branches;
 mod browse;
 mod changes;
+mod command_line;
 mod compaction;
 mod confine;
 mod crash;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
 #[command(name = "aye", version = crate::app::version::version(), about = "A coding agent for the terminal", max_term_width = 100)]
-#[command(disable_help_subcommand = true, args_override_self = true)]
+#[command(args_override_self = true)]
 pub(super) struct Line {
     #[command(flatten)]
     pub session: SessionArgs,

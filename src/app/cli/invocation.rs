@@ -5,6 +5,7 @@ use super::definition::{CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs
 use super::mcp::McpAction;
 use super::policy::PolicyAction;
 use super::sessions::SessionsAction;
+use super::words;
 use crate::app::rewind::{Form as RewindForm, Request as Rewind};
 use crate::app::serve::Door;
 use crate::protocol::Mode;
@@ -98,6 +99,8 @@ pub enum ExecPrompt {
     Text(String),
     /// Read to its end, sent as it is.
     Stdin,
+    /// None was given: what is piped to the run.
+    Piped,
     /// Go on where the session stopped.
     GoOn,
 }
@@ -123,8 +126,15 @@ pub enum SessionScope {
     All,
 }
 
+/// Whether the prompt came after `--`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    Plainly,
+    Literally,
+}
+
 impl Line {
-    pub(super) fn check(self) -> Result<Invocation, String> {
+    pub(super) fn check(self, written: Written) -> Result<Invocation, String> {
         let session = match &self.subcommand {
             Some(Sub::Exec { session, .. }) => session,
             Some(_) | None => &self.session,
@@ -134,7 +144,7 @@ impl Line {
         }
         let common = Common { take_over: session.take_over, ..self.common.into() };
         let action = match self.subcommand {
-            None => main_action(self.prompt, self.session.choice(), &self.output, self.print)?,
+            None => main_action(self.prompt, self.session.choice(), &self.output, self.print, written)?,
             Some(subcommand) => {
                 if let Some(prompt) = self.prompt {
                     return Err(format!(
@@ -147,14 +157,21 @@ impl Line {
                 if self.session.choice() != SessionChoice::New || self.session.take_over || self.output.format().is_some() {
                     return Err("flags of sessions and output stand after the subcommand that takes them".to_owned());
                 }
-                subcommand.check()?
+                subcommand.check(written)?
             }
         };
         Ok(Invocation { common, action })
     }
 }
 
-fn main_action(prompt: Option<String>, session: SessionChoice, output: &OutputArgs, print: bool) -> Result<Action, String> {
+fn main_action(
+    prompt: Option<String>,
+    session: SessionChoice,
+    output: &OutputArgs,
+    print: bool,
+    written: Written,
+) -> Result<Action, String> {
+    check_prompt(prompt.as_deref(), &session, written, if print { "aye -p" } else { "aye" })?;
     if print {
         return exec(prompt, session, output.format());
     }
@@ -164,25 +181,31 @@ fn main_action(prompt: Option<String>, session: SessionChoice, output: &OutputAr
     Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }
 
+/// Refuses a word that is a command. In a session that continues, a word such as `continue` or `apply` is a fair prompt.
+fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: Written, start: &str) -> Result<(), String> {
+    let is_plain = written == Written::Plainly && *session == SessionChoice::New;
+    prompt.filter(|_| is_plain).and_then(|prompt| words::refuse(prompt, start)).map_or(Ok(()), Err)
+}
+
 fn exec(prompt: Option<String>, session: SessionChoice, format: Option<OutputFormat>) -> Result<Action, String> {
     let prompt = match (prompt, &session) {
         (Some(dash), _) if dash == "-" => ExecPrompt::Stdin,
         (Some(text), _) if text.trim().is_empty() => return Err("the prompt is empty; say what to do".to_owned()),
         (Some(text), _) => ExecPrompt::Text(text),
-        (None, SessionChoice::New) => {
-            return Err(
-                "there is no prompt: expected `aye exec PROMPT`, `aye exec -` to read it from stdin, or `-c` to go on".to_owned()
-            );
-        }
+        (None, SessionChoice::New) => ExecPrompt::Piped,
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
     };
     Ok(Action::Exec { prompt, session, format: format.unwrap_or(OutputFormat::Text) })
 }
 
 impl Sub {
-    fn check(self) -> Result<Action, String> {
+    fn check(self, written: Written) -> Result<Action, String> {
         Ok(match self {
-            Self::Exec { session, output, print: _, prompt } => return exec(prompt, session.choice(), output.format()),
+            Self::Exec { session, output, print: _, prompt } => {
+                let session = session.choice();
+                check_prompt(prompt.as_deref(), &session, written, "aye exec")?;
+                return exec(prompt, session, output.format());
+            }
             Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(Door::Stdio, Door::Socket)),
             Self::Demo { yes } => Action::Demo { answers: answers(yes) },
             Self::Tool { tool: ToolSub::List { json } } => Action::ToolList { json },

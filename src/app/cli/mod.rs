@@ -8,6 +8,7 @@ mod pages;
 mod policy;
 mod rewind;
 mod sessions;
+mod words;
 
 pub use auth::{AuthAction, LogOut};
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
@@ -19,6 +20,7 @@ pub use sessions::{ExportForm, PruneRun, SessionsAction, WithArtifacts};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use definition::Line;
+use invocation::Written;
 use std::ffi::OsString;
 
 /// Flags that take one value and may be given many times.
@@ -49,13 +51,23 @@ pub enum Stop {
 /// Reads the words, program name first.
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
     let words = gather_repeatable(mark_session_ids(words));
-    let line = Line::try_parse_from(words).map_err(|error| match second_word(&error) {
+    let is_literal = words.iter().any(|word| word == "--");
+    let asks_for_help = words.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "help");
+    let before = |word: &str| {
+        let at = words.iter().rposition(|known| known == word)?;
+        words.get(at.checked_sub(1)?)?.to_str()
+    };
+    let line = Line::try_parse_from(&words).map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
         Some(word) if explains(&error) => usage(format!("put the command behind `--`: aye policy explain -- {word} …")),
-        Some(word) => usage(format!("`{word}` is one word too many; a prompt of several words belongs in quotes")),
+        Some(word) => match before(word).and_then(|first| Some((first, self::words::elsewhere(first)?))) {
+            Some((first, instead)) if !is_literal => usage(format!("`{first}` is not a command of aye\nhint: {instead}")),
+            _ => usage(format!("`{word}` is one word too many; a prompt of several words belongs in quotes")),
+        },
         None if error.use_stderr() => Stop::Usage(error.render().to_string()),
         None => Stop::Told(error),
     })?;
-    let invocation = line.check().map_err(usage)?;
+    let written = if is_literal { Written::Literally } else { Written::Plainly };
+    let invocation = line.check(written).map_err(usage)?;
     if nesting == Nesting::InsideAye {
         invocation.refuse_widening().map_err(usage)?;
     }
@@ -64,16 +76,22 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
 
 /// The word that clap could place nowhere, where it is not a flag.
 fn second_word(error: &clap::Error) -> Option<&str> {
-    match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if !word.starts_with('-') => Some(word),
+    match (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), _) if !word.starts_with('-') => Some(word),
+        // Behind a prompt: no other command takes one.
+        (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(word))) if usage_has(error, "[PROMPT]") => Some(word),
         _ => None,
     }
 }
 
 /// Whether the words are for `aye policy explain`, where a command stands behind `--`.
 fn explains(error: &clap::Error) -> bool {
+    usage_has(error, "policy explain")
+}
+
+fn usage_has(error: &clap::Error, words: &str) -> bool {
     match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains("policy explain"),
+        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(words),
         _ => false,
     }
 }

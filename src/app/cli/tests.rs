@@ -46,7 +46,7 @@ fn the_definition_is_sound() {
 
 #[test]
 fn words_become_actions() {
-    use ExecPrompt::{GoOn, Stdin};
+    use ExecPrompt::{GoOn, Piped, Stdin};
     use OutputFormat::{Json, StreamJson, Text};
     use SessionChoice::{Latest, New, Pick};
     let id = |id: &str| SessionChoice::Id(id.to_owned());
@@ -54,8 +54,11 @@ fn words_become_actions() {
         ("", interactive(None, New)),
         ("fix~the~parser", interactive(Some("fix the parser"), New)),
         ("~", interactive(None, New)),
-        ("status", interactive(Some("status"), New)),
-        ("exe", interactive(Some("exe"), New)),
+        ("-- status", interactive(Some("status"), New)),
+        ("-- exe", interactive(Some("exe"), New)),
+        ("-c continue", interactive(Some("continue"), Latest)),
+        ("exec -c apply", run(say("apply"), Latest, Text)),
+        ("-p -- login", run(say("login"), New, Text)),
         ("-- exec", interactive(Some("exec"), New)),
         ("-- --resume", interactive(Some("--resume"), New)),
         ("-c", interactive(None, Latest)),
@@ -80,7 +83,9 @@ fn words_become_actions() {
         ("exec --output-format text hi", run(say("hi"), New, Text)),
         ("exec -p hi", run(say("hi"), New, Text)),
         ("exec -- -p", run(say("-p"), New, Text)),
-        ("exec exec", run(say("exec"), New, Text)),
+        ("exec -- exec", run(say("exec"), New, Text)),
+        ("exec", run(Piped, New, Text)),
+        ("-p", run(Piped, New, Text)),
         ("exec -c", run(GoOn, Latest, Text)),
         ("exec -c more", run(say("more"), Latest, Text)),
         ("exec --resume", run(GoOn, Pick, Text)),
@@ -214,8 +219,13 @@ fn what_cannot_be_meant_is_refused() {
         ("--frobnicate", "unexpected argument"),
         ("fix the parser", "`the` is one word too many; a prompt of several words belongs in quotes"),
         ("fix demo", "quotes"),
-        ("exec", "there is no prompt"),
-        ("-p", "there is no prompt"),
+        ("login", "`aye auth login`"),
+        ("-p resume", "`aye -p -- resume`"),
+        ("exec review", "`aye exec -- review`"),
+        ("exec exec", "a command of aye"),
+        ("resume 7f3a01", "`aye --resume`"),
+        ("login openai", "`aye auth login`"),
+        ("help frobnicate", "unrecognized subcommand"),
         ("exec ~", "the prompt is empty"),
         ("exec a b", "in quotes"),
         ("--json hi", "need `-p`"),
@@ -272,7 +282,7 @@ fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
 
 #[test]
 fn help_and_version_are_told_not_refused() {
-    for line in ["--help", "-h", "--version", "-V", "exec --help", "tool call --help"] {
+    for line in ["--help", "-h", "--version", "-V", "exec --help", "tool call --help", "help", "help exec", "help tool call"] {
         assert!(matches!(parse(words(line), Nesting::Outermost), Err(Stop::Told(_))), "aye {line}");
     }
 }

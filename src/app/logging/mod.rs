@@ -4,14 +4,17 @@
 mod rotation;
 
 use rotation::{Budget, Rotating};
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tracing::Subscriber;
 use tracing::field::{Field, Visit};
+use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Directive;
 use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
@@ -40,13 +43,27 @@ pub fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Opt
 
 fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
     let usual = || EnvFilter::new(DEFAULT_FILTER);
-    match given.map(|given| (given, EnvFilter::try_new(given))) {
+    match given.map(|given| (given, EnvFilter::try_new(within(given, STATIC_MAX_LEVEL)))) {
         None => (usual(), None),
         Some((_, Ok(filter))) => (filter, None),
         Some((given, Err(error))) => {
             (usual(), Some(format!("AYE_LOG: `{given}` is no filter ({error}); expected for example `aye=debug`")))
         }
     }
+}
+
+/// The filter with no level above the one that is built in: the library would write a warning to stderr for each such level.
+fn within(filter: &str, most: LevelFilter) -> Cow<'_, str> {
+    if most >= LevelFilter::TRACE {
+        return Cow::Borrowed(filter);
+    }
+    let lowered = |part: &str| {
+        let directive = part.parse::<Directive>().ok()?.to_string();
+        let start = directive.strip_suffix("trace").filter(|start| start.is_empty() || start.ends_with('='))?;
+        Some(format!("{start}{most}"))
+    };
+    let parts = filter.split(',').map(|part| lowered(part).unwrap_or_else(|| part.to_owned()));
+    Cow::Owned(parts.collect::<Vec<_>>().join(","))
 }
 
 /// What the log takes.
@@ -184,6 +201,23 @@ mod tests {
         let (filter, problem) = read_filter(Some("aye=loudly"));
         assert_eq!(filter.to_string(), DEFAULT_FILTER);
         assert!(problem.unwrap().starts_with("AYE_LOG: `aye=loudly` is no filter"));
+    }
+
+    #[test]
+    fn no_level_above_the_one_that_is_built_in_is_asked_for() {
+        for (given, debug) in [
+            ("aye=trace", "aye=debug"),
+            ("trace", "debug"),
+            ("TRACE,hyper=5", "debug,hyper=debug"),
+            ("aye", "aye=debug"),
+            ("aye::events=info,warn", "aye::events=info,warn"),
+            ("aye[step{id=7}]=trace,off", "aye[step{id=7}]=debug,off"),
+            ("", ""),
+            ("aye=loudly", "aye=loudly"),
+        ] {
+            assert_eq!(within(given, LevelFilter::DEBUG), debug, "{given}");
+            assert_eq!(within(given, LevelFilter::TRACE), given);
+        }
     }
 
     #[test]

@@ -1,0 +1,161 @@
+//! Single words that are commands, of aye or of other agents, and are not sent to a model.
+
+use super::definition::Line;
+use clap::CommandFactory;
+use strsim::osa_distance;
+
+/// Commands that users of other agents know, and what does the same here.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["login", "log-in", "signin", "sign-in", "setup-token"], "`aye auth login` saves an API key"),
+    (&["logout", "log-out", "signout", "sign-out"], "`aye auth logout` removes an API key"),
+    (&["whoami"], "`aye auth status` shows the saved API keys"),
+    (&["status", "info", "about", "debug", "diagnostics"], "`aye doctor` checks this system, `aye auth status` the API keys"),
+    (&["resume", "continue"], "`aye --resume` opens a list of sessions, `aye -c` continues the latest one"),
+    (&["fork", "branch"], "`aye --fork` continues in a copy of the latest session"),
+    (&["session", "threads", "history", "projects", "ls", "list"], "`aye sessions list` lists the sessions"),
+    (&["export"], "`aye sessions export ID` writes a session to a file"),
+    (&["import"], "`aye sessions import FILE` reads a session from a file"),
+    (&["archive"], "`aye sessions archive ID` archives a session"),
+    (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
+    (&["stats", "usage", "cost"], "`aye sessions list` shows what each session cost"),
+    (&["update", "upgrade", "self-update", "install", "uninstall"], "aye does not update itself; install it again as you installed it"),
+    (&["version"], "`aye --version` prints the version"),
+    (&["init"], "start `aye` and enter `/init` to write an AGENTS.md"),
+    (&["run", "execute", "chat", "ask", "print", "prompt", "start", "new"], "`aye` starts a session, `aye exec PROMPT` runs one task"),
+    (&["review"], "start `aye` and enter `/review`, or run `aye exec \"review the uncommitted changes\"`"),
+    (&["apply"], "aye applies a change when you approve it; `aye rewind` undoes changes"),
+    (&["undo", "redo", "restore", "checkpoint"], "`aye rewind` undoes and redoes changes"),
+    (&["mcp-server"], "`aye mcp serve` is the MCP server"),
+    (&["app-server", "server", "daemon", "attach", "web"], "`aye serve --stdio` runs a session for another program"),
+    (&["completion"], "`aye completions SHELL` prints the completions of a shell"),
+    (&["sandbox", "permissions", "rules", "trust"], "`aye policy show` shows what is allowed"),
+    (&["configure", "settings", "features", "onboard"], "`aye config show` shows the settings, `aye setup` changes the first ones"),
+    (&["plugin", "plugins", "extension", "extensions", "skill", "skills", "hooks"], "aye has MCP servers (`aye mcp`) and custom tools (`aye tool list`)"),
+    (&["agent", "agents", "cloud", "github", "pr", "schedule", "recipe"], "aye has no such command; `aye --help` lists its commands"),
+    (&["logs", "log"], "`aye config path` prints where the log is"),
+];
+
+/// Up to this length only two exchanged letters count as a typo: other short words are too near.
+const SHORT_NAME: usize = 3;
+/// From this length on a name may have two typos.
+const LONG_NAME: usize = 7;
+
+/// Why this prompt is not sent, where it is one word that is a command; and what to write instead. `start`: what begins a line
+/// that sends it (`aye exec`).
+pub(super) fn refuse(prompt: &str, start: &str) -> Option<String> {
+    let given = prompt.trim();
+    let word = given.to_ascii_lowercase();
+    if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_') {
+        return None;
+    }
+    let (what, instead) = meant(&word)?;
+    Some(format!(
+        "`{given}` {what}, and was not sent as a prompt\nhint: {instead}\nhint: to send the word as a prompt: `{start} -- {given}`"
+    ))
+}
+
+/// What a word means as a command, and what to use.
+fn meant(word: &str) -> Option<(&'static str, String)> {
+    let line = Line::command();
+    let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
+    let run = |name: &str| format!("run `aye {name}`");
+    if names().chain(["help"]).any(|name| name == word) {
+        return Some(("is a command of aye", run(word)));
+    }
+    if let Some(use_instead) = elsewhere(word) {
+        return Some(("is not a command of aye", use_instead.to_owned()));
+    }
+    let near = names().chain(["help"]).filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name));
+    if let Some(name) = near {
+        return Some(("is not a command of aye", format!("did you mean `aye {name}`?")));
+    }
+    let known = ELSEWHERE.iter().flat_map(|(names, _)| names.iter());
+    let near = known.copied().find(|name| name.len() > SHORT_NAME + 1 && is_typo(word, name))?;
+    Some(("is not a command of aye", elsewhere(near)?.to_owned()))
+}
+
+/// What does here what this command does elsewhere.
+pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, instead)| *instead)
+}
+
+fn is_typo(word: &str, name: &str) -> bool {
+    let distance = osa_distance(word, name);
+    match name.len() {
+        0..=SHORT_NAME => distance == 1 && word.len() == name.len() && same_letters(word, name),
+        length if length < LONG_NAME => distance <= 1,
+        _ => distance <= 2,
+    }
+}
+
+fn same_letters(one: &str, other: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.sort_unstable();
+        bytes
+    };
+    sorted(one) == sorted(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_their_typos_and_commands_of_other_agents_are_no_prompts() {
+        for (word, hint) in [
+            ("login", "`aye auth login`"),
+            ("Logout", "`aye auth logout`"),
+            ("resume", "`aye --resume`"),
+            ("update", "install it again"),
+            ("upgrade", "install it again"),
+            ("version", "`aye --version`"),
+            ("init", "`/init`"),
+            ("run", "`aye exec PROMPT`"),
+            ("review", "`/review`"),
+            ("apply", "`aye rewind`"),
+            ("doctor", "run `aye doctor`"),
+            ("mcp", "run `aye mcp`"),
+            ("config", "run `aye config`"),
+            ("models", "run `aye models`"),
+            ("help", "run `aye help`"),
+            ("docter", "`aye doctor`"),
+            ("mpc", "`aye mcp`"),
+            ("session", "`aye sessions list`"),
+            ("sesions", "`aye sessions`"),
+            ("exe", "`aye exec`"),
+            ("modles", "`aye models`"),
+            ("confg", "`aye config`"),
+            ("hepl", "`aye help`"),
+            ("resum", "`aye --resume`"),
+            ("lgoin", "`aye auth login`"),
+            (" login ", "`aye auth login`"),
+        ] {
+            let message = refuse(word, "aye").unwrap_or_else(|| panic!("{word}"));
+            assert!(message.contains(hint), "{word}: {message}");
+            assert!(message.contains(&format!("`aye -- {}`", word.trim())), "{word}: {message}");
+        }
+    }
+
+    #[test]
+    fn other_words_and_all_sentences_are_prompts() {
+        for prompt in [
+            "hello", "hi", "hey", "thanks", "test", "tests", "fix", "refactor", "explain", "summarize", "commit", "why", "build", "lint",
+            "format", "clean", "document", "login please", "resume.txt", "update!", "7f3a", "", "größe", "yes", "go", "map", "can",
+            "main", "bench", "deploy", "readme",
+        ] {
+            assert_eq!(refuse(prompt, "aye"), None, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn no_word_is_listed_twice_or_is_a_command_of_aye() {
+        let mut seen = Vec::new();
+        let line = Line::command();
+        for name in ELSEWHERE.iter().flat_map(|(names, _)| names.iter()) {
+            assert!(!seen.contains(name), "{name}");
+            assert!(line.get_subcommands().all(|command| command.get_name() != *name), "{name}");
+            seen.push(name);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Input piped to a run without a screen: read within bounds, decoded, and attached to the prompt.
+
+use super::trouble::Trouble;
+use crate::policy::redact::Redactor;
+use crate::ports::{Artifacts, NewArtifact};
+use crate::protocol::{ArtifactKind, cut_after, cut_before, size, with_input};
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// More of standard input is not read.
+pub const MOST_READ: usize = 16 << 20;
+/// The most of it that becomes part of a prompt.
+const MOST_ATTACHED: u64 = 256 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
+/// Chunks that wait for their reader.
+const CHUNKS_AHEAD: usize = 4;
+/// A name for the artifact.
+const NAME: &str = "standard input";
+
+/// How long to wait, and when to say so.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// After this time the wait is reported.
+    quiet: Duration,
+    /// After this time without a first byte the input counts as empty: a program may have handed down a pipe that nobody writes to.
+    first_byte: Duration,
+}
+
+const PATIENCE: Patience = Patience { quiet: Duration::from_secs(2), first_byte: Duration::from_secs(10) };
+
+/// What was read of standard input.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piped {
+    pub text: String,
+    /// More than `MOST_READ` bytes came.
+    pub is_cut: bool,
+}
+
+/// Reads a pipe, file or socket at standard input to its end. `None` for a terminal, `/dev/null`, a closed descriptor and an
+/// empty input. `say` takes what the user should know.
+///
+/// # Errors
+///
+/// If standard input cannot be read, or is not text.
+pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, Trouble> {
+    if !is_connected() {
+        return Ok(None);
+    }
+    let (tell, told) = sync_channel(CHUNKS_AHEAD);
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let read = match input.read(&mut chunk) {
+                Ok(0) => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(count) => {
+                    chunk.truncate(count);
+                    Ok(chunk)
+                }
+                Err(error) => Err(error),
+            };
+            let ends = read.is_err();
+            if tell.send(read).is_err() || ends {
+                return;
+            }
+        }
+    });
+    let collected = collect(&told, PATIENCE, say);
+    let (bytes, is_cut) = collected.map_err(|error| Trouble::usage(format!("cannot read standard input: {error}")))?;
+    let text = decode(&bytes, is_cut, say)?;
+    Ok((!text.trim().is_empty()).then_some(Piped { text, is_cut }))
+}
+
+/// Whether something other than a terminal or a device is at standard input.
+fn is_connected() -> bool {
+    let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    file.and_then(|file| file.metadata()).is_ok_and(|metadata| {
+        let kind = metadata.file_type();
+        kind.is_file() || kind.is_fifo() || kind.is_socket()
+    })
+}
+
+/// The bytes until the end, and whether there were more.
+fn collect(
+    chunks: &Receiver<io::Result<Vec<u8>>>,
+    patience: Patience,
+    say: &mut dyn FnMut(&str),
+) -> io::Result<(Vec<u8>, bool)> {
+    let start = Instant::now();
+    let mut bytes = Vec::new();
+    let mut is_said = false;
+    loop {
+        let chunk = if !is_said {
+            chunks.recv_timeout(patience.quiet.saturating_sub(start.elapsed()))
+        } else if bytes.is_empty() {
+            chunks.recv_timeout(patience.first_byte.saturating_sub(start.elapsed()))
+        } else {
+            chunks.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        match chunk {
+            Ok(chunk) => bytes.extend(chunk?),
+            Err(RecvTimeoutError::Disconnected) => return Ok((bytes, false)),
+            Err(RecvTimeoutError::Timeout) if is_said => {
+                let seconds = patience.first_byte.as_secs();
+                say(&format!(
+                    "nothing came on standard input for {seconds} s; continuing without it\nhint: pass `</dev/null` if there is no input; for a slow program, write its output to a file first"
+                ));
+                return Ok((Vec::new(), false));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                say("reading standard input…");
+                is_said = true;
+            }
+        }
+        if bytes.len() > MOST_READ {
+            bytes.truncate(MOST_READ);
+            return Ok((bytes, true));
+        }
+    }
+}
+
+/// The input as text. UTF-8, UTF-16 with a byte order mark, or else bytes of the common superset of latin-1.
+///
+/// # Errors
+///
+/// If it is binary data.
+pub fn decode(bytes: &[u8], is_cut: bool, say: &mut dyn FnMut(&str)) -> Result<String, Trouble> {
+    if let Some((encoding, mark)) = Encoding::for_bom(bytes)
+        && (encoding == UTF_16LE || encoding == UTF_16BE)
+    {
+        let text = encoding.decode_without_bom_handling(&bytes[mark..]).0;
+        return Ok(text.into_owned());
+    }
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    if looks_binary(bytes) {
+        let what = "standard input is not text: it contains binary data";
+        return Err(Trouble::usage(format!("{what}\nhint: save it to a file and name the file in the prompt, as in `@data.bin`")));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => return Ok(text.to_owned()),
+        // A character that was cut at the bound.
+        Err(error) if is_cut && error.error_len().is_none() => {
+            return Ok(String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned());
+        }
+        Err(_) => {}
+    }
+    let (wide, invalid) = bytes.utf8_chunks().fold((0, 0), |(wide, invalid), chunk| {
+        let more = chunk.valid().chars().filter(|character| !character.is_ascii()).count();
+        (wide + more, invalid + usize::from(!chunk.invalid().is_empty()))
+    });
+    if wide >= invalid {
+        say("standard input is not valid UTF-8 everywhere; invalid bytes were replaced");
+        return Ok(String::from_utf8_lossy(bytes).into_owned());
+    }
+    say("standard input is not UTF-8; it was read as latin-1");
+    Ok(WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned())
+}
+
+/// Whether there is a NUL byte, or more control characters than text has.
+fn looks_binary(bytes: &[u8]) -> bool {
+    let controls = bytes.iter().filter(|byte| matches!(byte, 1..=6 | 14..=26 | 28..=31)).count();
+    bytes.contains(&0) || controls * 20 > bytes.len()
+}
+
+/// Where a long input is stored whole, and how much of it the model is sent.
+pub struct Room<'a> {
+    pub redactor: &'a Redactor,
+    pub artifacts: Option<&'a dyn Artifacts>,
+    /// Tokens of the model's context window: an input gets one byte for each, about a quarter of it.
+    pub context_window: u64,
+}
+
+/// The prompt with the input after it. Of a long input the prompt gets the beginning and the end; all of it becomes an artifact.
+pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
+    let most = usize::try_from(room.context_window.min(MOST_ATTACHED)).unwrap_or(usize::MAX);
+    if input.text.len() <= most && !input.is_cut {
+        return with_input(prompt, &input.text);
+    }
+    // A secret is hidden before the text is cut, so that no part of one is left.
+    let text = room.redactor.redact(&input.text).text;
+    let (head, tail) = ends(&text, most);
+    let left_out = text.len() - head.len() - tail.len();
+    let unread = if input.is_cut { format!("; aye read the first {} only", size(MOST_READ as u64)) } else { String::new() };
+    let (way, told) = match room.artifacts.map(|artifacts| store(artifacts, &text)) {
+        Some(Ok(uri)) => (
+            format!("What aye read is {uri}; read it with ReadFile (`offset`, `limit`) or search it with Grep"),
+            format!("; the model can read the rest in {uri}"),
+        ),
+        Some(Err(reason)) => (format!("The rest could not be stored: {reason}"), format!("; the rest could not be stored: {reason}")),
+        None => ("The rest is not available".to_owned(), String::new()),
+    };
+    say(&format!(
+        "standard input is too long for the prompt ({}{unread}): the prompt has its first {} and last {}{told}",
+        size(text.len() as u64),
+        size(head.len() as u64),
+        size(tail.len() as u64),
+    ));
+    let marker = format!("[... {left_out} of {} bytes are left out here{unread}. {way} ...]", text.len());
+    with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
+}
+
+/// The beginning and the end of a text, together at most this long, cut between lines where one ends nearby.
+fn ends(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
+    if text.len() <= most {
+        return (Cow::Borrowed(text), Cow::Borrowed(""));
+    }
+    let half = most / 2;
+    let (head, tail) = (&text[..cut_before(text, half)], &text[cut_after(text, text.len() - half)..]);
+    let near = half / 8;
+    let head = head.rfind('\n').filter(|end| head.len() - end <= near).map_or(head, |end| &head[..end]);
+    let tail = tail.find('\n').filter(|end| *end <= near).map_or(tail, |end| &tail[end + 1..]);
+    (Cow::Borrowed(head), Cow::Borrowed(tail))
+}
+
+fn store(artifacts: &dyn Artifacts, text: &str) -> Result<String, String> {
+    let new = NewArtifact { kind: ArtifactKind::ToolOutput, name: NAME.to_owned(), content_type: "text/plain".to_owned() };
+    let stored = artifacts.begin(new).and_then(|mut writer| {
+        writer.write(text.as_bytes())?;
+        writer.finish()
+    });
+    stored.map(|artifact| artifact.uri).map_err(|error| error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Patience = Patience { quiet: Duration::from_millis(1), first_byte: Duration::from_millis(5) };
+
+    #[test]
+    fn an_input_that_never_begins_is_given_up_and_both_waits_are_reported() {
+        let (tell, told) = sync_channel(1);
+        let mut said = Vec::new();
+        let collected = collect(&told, SHORT, &mut |line| said.push(line.to_owned())).unwrap();
+        assert_eq!(collected, (Vec::new(), false));
+        assert!(matches!(&said[..], [wait, end] if wait.starts_with("reading") && end.contains("</dev/null")), "{said:?}");
+        drop(tell);
+    }
+
+    #[test]
+    fn an_input_that_has_begun_is_read_to_its_end() {
+        let (tell, told) = sync_channel(1);
+        let writer = thread::spawn(move || {
+            for part in ["one ", "two"] {
+                tell.send(Ok(part.as_bytes().to_vec())).unwrap();
+                thread::sleep(SHORT.first_byte * 4);
+            }
+        });
+        let collected = collect(&told, SHORT, &mut |_| {}).unwrap();
+        writer.join().unwrap();
+        assert_eq!(collected, (b"one two".to_vec(), false));
+    }
+
+    #[test]
+    fn an_endless_input_is_cut() {
+        let (tell, told) = sync_channel(1);
+        thread::spawn(move || while tell.send(Ok(vec![b'y'; 1 << 20])).is_ok() {});
+        let (bytes, is_cut) = collect(&told, PATIENCE, &mut |_| {}).unwrap();
+        assert_eq!((bytes.len(), is_cut), (MOST_READ, true));
+    }
+
+    #[test]
+    fn an_input_is_decoded_or_refused() {
+        let decoded = |bytes: &[u8]| decode(bytes, false, &mut |_| {}).map_err(|trouble| trouble.message);
+        assert_eq!(decoded("grüße".as_bytes()).unwrap(), "grüße");
+        assert_eq!(decoded(b"\xEF\xBB\xBFhi").unwrap(), "hi");
+        assert_eq!(decoded(b"\xFF\xFEh\0i\0").unwrap(), "hi");
+        assert_eq!(decoded(b"gr\xFC\xDFe").unwrap(), "grüße");
+        assert_eq!(decoded("ü ü \u{1b}[31mred\u{1b}[0m ".as_bytes()).unwrap(), "ü ü \u{1b}[31mred\u{1b}[0m ");
+        assert_eq!(decoded(b"\xC3\xBC and \xFF").unwrap(), "ü and \u{FFFD}");
+        assert!(decoded(b"\x7fELF\x02\x01\x01\0\0").unwrap_err().contains("binary data"));
+        assert_eq!(decode(b"ab\xC3", true, &mut |_| {}).map_err(|trouble| trouble.message).unwrap(), "ab");
+    }
+
+    #[test]
+    fn a_long_input_keeps_its_ends_and_names_what_is_left_out() {
+        let redactor = Redactor::new(Vec::new(), [], || [7; 32]);
+        let room = Room { redactor: &redactor, artifacts: None, context_window: 1000 };
+        let lines: String = (0..1000).map(|line| format!("line {line}\n")).collect();
+        let mut said = Vec::new();
+        let piped = Piped { text: lines.clone(), is_cut: false };
+        let prompt = attach("explain", &piped, &room, &mut |line| said.push(line.to_owned()));
+        assert!(prompt.starts_with("explain\n\n<stdin>\nline 0\n") && prompt.ends_with("line 999\n</stdin>"), "{prompt}");
+        assert!(prompt.len() < 1300, "{}", prompt.len());
+        let left_out: usize = prompt.split("[... ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let sent: usize = prompt.lines().filter(|line| line.starts_with("line ")).map(|line| line.len() + 1).sum();
+        // The two line ends at the cut are neither sent nor counted as lines.
+        assert!(lines.len().abs_diff(left_out + sent) <= 2, "{left_out} and {sent} of {}", lines.len());
+        assert_eq!(said.len(), 1);
+        let short = Piped { text: "a\n".to_owned(), is_cut: false };
+        assert_eq!(attach("explain", &short, &room, &mut |_| {}), "explain\n\n<stdin>\na\n</stdin>");
+    }
+}
