@@ -115,6 +115,8 @@ struct Host {
 struct Ready {
     common: Common,
     place: Place,
+    project: Brought,
+    policy: Policy,
     chosen: Option<SessionSummary>,
     model: Result<Arc<dyn Model>, NoModel>,
     open: bool,
@@ -225,6 +227,7 @@ fn refusal_of_store(error: StoreError) -> Refusal {
 fn no_model(error: NoModel) -> Refusal {
     match error {
         NoModel::NoKey { message } => Refusal::NoKey(message),
+        NoModel::Forbidden { message } => Refusal::Wrong(message),
         NoModel::Wrong(error) => Refusal::Wrong(error.to_string()),
     }
 }
@@ -233,14 +236,14 @@ async fn open(store: Store, common: Common, asked: Asked, told: Told) -> Result<
     let which = asked.which.clone();
     let found = store.clone();
     let ready = beside(move || find(&found, common, &which)).await?;
-    let Ready { common, place, chosen, model, open } = ready;
-    let models = ModelsHere::new(&place);
+    let Ready { common, place, project, policy, chosen, model, open } = ready;
+    let models = ModelsHere::new(&place).under(&policy);
     let (model, said) = local::instead(&models, &place.settings, model, open).await;
     let model = model.map_err(no_model)?;
     let handle = tokio::runtime::Handle::current();
     beside(move || {
         let _runtime = handle.enter();
-        begin(store, &common, place, (chosen, model), (said, &told), asked)
+        begin(store, &common, (place, project, policy), (chosen, model), (said, &told), asked)
     })
     .await
 }
@@ -266,32 +269,34 @@ fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> 
     let chosen = session::choose(store, &mut place, &choice).map_err(refusal)?;
     let flag = common.model.as_deref();
     let open = local::is_open(&place.settings, flag, chosen.as_ref());
-    let model = ModelsHere::new(&place).choose(flag, chosen.as_ref());
+    let project = Brought::look(&place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project));
+    let policy = policy.map_err(|trouble| Refusal::Policy(trouble.message))?;
+    let model = ModelsHere::new(&place).under(&policy).choose(flag, chosen.as_ref());
     if let Ok(model) = &model
         && let Some(ask) = super::models::key_to_ask_for(&place, model.name())
     {
         ask();
     }
-    Ok(Ready { common, place, chosen, model, open })
+    Ok(Ready { common, place, project, policy, chosen, model, open })
 }
 
 /// The session, running.
 fn begin(
     store: Store,
     common: &Common,
-    mut place: Place,
+    (mut place, project, policy): (Place, Brought, Policy),
     (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
     (said, told): (Option<String>, &Told),
     asked: Asked,
 ) -> Result<Opened, Refusal> {
-    let project = Brought::look(&place, common.trust);
     let file = common.policy.clone();
-    let policy: Policy = place.policy(file.as_deref(), Some(&project)).map_err(|trouble| Refusal::Policy(trouble.message))?;
     place.with_tools_of(&project);
     let effort = place.settings.effort.map(|set| set.effort);
     let title = chosen.as_ref().and_then(|chosen| chosen.title.clone());
     let mut session =
         session::open(store.clone(), &place, &policy, chosen, model.name(), session::Extent::All).map_err(refusal)?;
+    session.goes_on();
     let mut notices: Vec<String> = said.into_iter().collect();
     if let Some(line) = project.ignored() {
         if told.lock().unwrap_or_else(PoisonError::into_inner).insert(place.workspace.clone()) {
@@ -336,6 +341,7 @@ fn begin(
     let ended = tokio::spawn(async move {
         let _ = ended.await;
         let session: Session = session;
+        session.end_servers().await;
         drop(session);
     });
     Ok(Opened {

@@ -160,7 +160,7 @@ impl Backstage {
         watch.knows(place.directories.data.join("logs"), format!("aye --resume={}", session.id()));
         let past = Past::new(&session.store, session.id(), &place);
         let commands = past.clone().answer(place.clone(), commands, events.clone());
-        let models = ModelsHere::new(&place);
+        let models = ModelsHere::new(&place).under(&policy);
         let settings = place.settings.clone();
         // Beside all else that is looked at: the screen is there already.
         let looking = tokio::spawn(async move { local::instead(&models, &settings, model, open).await });
@@ -281,9 +281,7 @@ impl Backstage {
             servers.look();
         }
         let _ = ended.await;
-        if let Some(servers) = session.kept.servers() {
-            servers.end().await;
-        }
+        session.end_servers().await;
         let changed = router.changed_files(None).await;
         // The claim on the session is given back only now.
         drop(session);

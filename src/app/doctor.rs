@@ -5,6 +5,7 @@ use super::cli::Common;
 use super::exit::Exit;
 use super::layers::Policy;
 use super::look;
+use super::models::ModelsHere;
 use super::place::Place;
 use super::policy;
 use super::project::Brought;
@@ -294,7 +295,13 @@ fn room(taken: &Taken) -> Check {
 
 /// Which model would be asked, and where its key comes from; the key itself is nobody's business.
 fn model(place: &Place, common: &Common) -> Check {
-    match place.settings.choose_model(common.model.as_deref(), &place.environment, &place.credentials) {
+    let models = ModelsHere::new(place);
+    let models = match place.policy(common.policy.as_deref(), None) {
+        Ok(policy) => models.under(&policy),
+        // What is wrong with the policy is another check.
+        Err(_) => models,
+    };
+    match models.would_use(common.model.as_deref()) {
         Ok(choice) if choice.key_place != KeyPlace::Nowhere => {
             let from = match choice.key_place {
                 KeyPlace::Keyring => "the keyring",
@@ -304,7 +311,7 @@ fn model(place: &Place, common: &Common) -> Check {
             Check::good("model", format!("{}, with the key in {from}", choice.name()))
         }
         Ok(choice) => Check::good("model", format!("{}, without a key", choice.name())),
-        Err(NoModel::NoKey { message }) => Check::missing("model", message, None),
+        Err(NoModel::NoKey { message } | NoModel::Forbidden { message }) => Check::missing("model", message, None),
         Err(NoModel::Wrong(error)) => Check::missing("model", error.to_string(), None),
     }
 }

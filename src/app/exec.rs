@@ -98,7 +98,10 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         }
     }
     let runtime = super::runtime()?;
-    let (flag, models) = (common.model.as_deref(), ModelsHere::new(&place));
+    let project = Brought::look(&place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    place.with_tools_of(&project);
+    let (flag, models) = (common.model.as_deref(), ModelsHere::new(&place).under(&policy));
     let open = local::is_open(&place.settings, flag, chosen.as_ref());
     let model = models.choose(flag, chosen.as_ref());
     let (model, said) = runtime.block_on(local::instead(&models, &place.settings, model, open));
@@ -107,6 +110,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     }
     let model = model.map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
+        NoModel::Forbidden { message } => Trouble::usage(message),
         NoModel::Wrong(error) => error.into(),
     })?;
     if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
@@ -115,9 +119,6 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped::read(&mut super::warn)?;
     }
-    let project = Brought::look(&place, common.trust);
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    place.with_tools_of(&project);
     let mut session = session::open(store, &place, &policy, chosen, model.name(), session::Extent::All)?;
     session.goes_on();
     for notice in std::mem::take(&mut session.notices) {
@@ -151,16 +152,20 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);
     }
-    let prompt = words.prompt(&setup)?;
+    let prompt = match words.prompt(&setup) {
+        Ok(prompt) => prompt,
+        Err(trouble) => {
+            runtime.block_on(session.end_servers());
+            return Err(trouble);
+        }
+    };
     let (own, unread) = (place.clone(), project.unread());
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
     setup.tell_changes = true;
     let exit = runtime.block_on(drive(setup, reload, prompt, request.format.into()));
     unread.take().iter().for_each(|line| super::warn(line));
-    if let Some(servers) = session.kept.servers() {
-        runtime.block_on(servers.end());
-    }
+    runtime.block_on(session.end_servers());
     retention::before_the_end(&own, &session.store);
     Ok(exit)
 }

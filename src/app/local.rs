@@ -37,6 +37,7 @@ pub async fn instead(models: &ModelsHere, settings: &Settings, chosen: Chosen, o
     match pick(&servers, message) {
         Pick::Nothing => (chosen, None),
         Pick::Choose(message) => (Err(NoModel::NoKey { message }), None),
+        Pick::Ask { name, .. } if models.allowed().forbidden_by(&name).is_some() => (chosen, None),
         Pick::Ask { name, said } => {
             let chosen = models.choose(Some(&name), None);
             let small = match &chosen {

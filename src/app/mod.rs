@@ -1,6 +1,7 @@
 //! The command line, wiring, exit codes; decides nothing.
 
 mod acp;
+mod allowed;
 mod auth;
 mod backstage;
 mod bench;

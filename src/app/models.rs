@@ -1,7 +1,9 @@
 //! Which model answers: chosen by the flag, the session or the settings, and opened at its provider; and which there are.
 
+use super::allowed::Allowed;
 use super::auth::GOES_BEFORE_LATER;
 use super::cli::Nesting;
+use super::layers::Policy;
 use super::local::LOCAL;
 use super::place::Place;
 use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
@@ -37,6 +39,8 @@ pub struct ModelsHere {
     /// Rung when a key is known that was not.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
+    /// What the policy says of models.
+    allowed: Allowed,
     /// Providers whose key the person gave since the start: it goes before one of the environment, which may be the one refused.
     given: Arc<Mutex<BTreeMap<String, KeyText>>>,
 }
@@ -48,6 +52,7 @@ impl ModelsHere {
             place: Arc::new(place.clone()),
             new_key: Arc::default(),
             given: Arc::default(),
+            allowed: Allowed::default(),
             catalogue: catalogue(&place.directories.config.join("models.toml")),
         }
     }
@@ -55,6 +60,49 @@ impl ModelsHere {
     /// Rings this when a key is known that was not: it is to be hidden from now on.
     pub fn telling(self, new_key: Arc<Notify>) -> Self {
         Self { new_key, ..self }
+    }
+
+    /// Where nobody chooses a model, one that this policy allows is used.
+    pub fn under(self, policy: &Policy) -> Self {
+        Self { allowed: Allowed::by(policy), ..self }
+    }
+
+    pub fn catalogue(&self) -> Result<Catalogue, ConfigError> {
+        self.catalogue.clone()
+    }
+
+    pub fn allowed(&self) -> &Allowed {
+        &self.allowed
+    }
+
+    /// `[model] default`.
+    pub fn default_model(&self) -> Option<&str> {
+        self.place.settings.default_model_name()
+    }
+
+    /// A model by its name, or what the settings and the keys say where none is named.
+    pub fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
+        self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
+    }
+
+    pub fn providers(&self) -> Vec<String> {
+        self.place.settings.providers()
+    }
+
+    /// The models of a provider: those of the settings, those of the catalogue, then its default.
+    pub fn listed_of(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
+        let settings = &self.place.settings;
+        let own = settings.models_of(provider).iter().map(|model| format!("{provider}/{model}"));
+        let listed = catalogue.of_provider(provider).into_iter().map(|facts| facts.name);
+        let default = settings.default_of(provider).map(|model| format!("{provider}/{model}"));
+        own.chain(listed).chain(default).collect()
+    }
+
+    /// Without `[model] default`, where the policy forbids that one.
+    pub fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
+        let mut here = self.clone();
+        here.place = Arc::new(Place { settings: here.place.settings.without_default_model(), ..(*here.place).clone() });
+        here.choose(None, None).ok()
     }
 
     /// The same with the settings as they are now: a provider may be new there. Keys are still known to all who share them.
@@ -95,7 +143,7 @@ impl ModelsHere {
                 .map_err(|failure| NoModel::NoKey { message: failure.message });
         }
         let catalogue = self.catalogue.clone()?;
-        let choice = self.place.settings.choose_model(asked, &self.place.environment, &self.place.credentials)?;
+        let choice = self.would_use(asked)?;
         let model = choice.model.clone();
         let spec = self.spec(choice)?;
         let connected = if spec.name == LOCAL && !self.place.settings.says_where_local_is() {
@@ -156,7 +204,7 @@ impl ModelsHere {
 
     /// What is known without asking anybody: the one that would be asked, then those that can be, then the others.
     fn known(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
-        let default = self.place.settings.choose_model(None, &self.place.environment, &self.place.credentials).ok();
+        let default = self.would_use(None).ok();
         let first = default.map(|choice| {
             let source = if catalogue.lists(&choice.name()) { CATALOGUE } else { CONFIG };
             listed(catalogue.facts(&choice.name()), Lack::default(), source)
@@ -170,7 +218,7 @@ impl ModelsHere {
                 _ if twice => continue,
                 Ok(_) => Lack::default(),
                 Err(NoModel::NoKey { .. }) => self.lack(&provider),
-                Err(NoModel::Wrong(error)) => Lack { words: Some(error.to_string()), key_of: None },
+                Err(error) => Lack { words: Some(error.to_string()), key_of: None },
             };
             let list = if lacks.words.is_some() { &mut lacking } else { &mut ready };
             let own = own.iter().map(|model| listed(catalogue.facts(&format!("{provider}/{model}")), lacks.clone(), CONFIG));
@@ -304,6 +352,7 @@ impl Models for ModelsHere {
         opened.map_err(|error: NoModel| {
             let kind = match error {
                 NoModel::NoKey { .. } => FailureKind::Authentication,
+                NoModel::Forbidden { .. } => FailureKind::Permission,
                 NoModel::Wrong(_) => FailureKind::InvalidRequest,
             };
             Failure::new(kind, error.to_string(), String::new())

@@ -18,6 +18,11 @@ struct Answer {
 
 pub fn run(place: &Place, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, Trouble> {
     let here = ModelsHere::new(place);
+    // A policy that cannot be read stops no list; `aye policy validate` says what is wrong with it.
+    let here = match place.policy(None, None) {
+        Ok(policy) => here.under(&policy),
+        Err(_) => here,
+    };
     here.check()?;
     let (mut models, notices) = super::runtime()?.block_on(here.list(ask));
     if let Some(filter) = filter.map(str::to_ascii_lowercase) {

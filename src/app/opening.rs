@@ -19,6 +19,7 @@ use super::session::{self, Extent};
 use super::take_over;
 use super::trouble::Trouble;
 use crate::config::NoModel;
+use crate::ports::Model;
 use crate::protocol::Event;
 use crate::store::{SessionSummary, Store};
 use std::sync::Arc;
@@ -59,25 +60,28 @@ impl Opening {
         let chosen = session::choose(&store, &mut place, &choice)?;
         let same = before.as_ref().filter(|_| chosen.is_none()).and_then(|before| before.model.clone());
         let wanted = same.as_deref().or(common.model.as_deref());
-        let model = ModelsHere::new(&place).choose(wanted, chosen.as_ref());
+        // Who said yes on the command line hears at once what is wrong with it.
+        let project = (common.trust == Trust::ForThisRun).then(|| Brought::look(&place, common.trust));
+        let moved = place.workspace != started_in;
+        // A session brings its workspace along, and the rules that are kept for that.
+        let policy = if project.is_none() && !moved { own } else { place.policy(common.policy.as_deref(), project.as_ref())? };
+        let (model, notice) = choose_model(&ModelsHere::new(&place).under(&policy), wanted, chosen.as_ref());
         let open = local::is_open(&place.settings, wanted, chosen.as_ref());
         let wanted = wanted.or(place.settings.default_model_name()).map(str::to_owned);
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
         }
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
-        // Who said yes on the command line hears at once what is wrong with it.
-        let project = (common.trust == Trust::ForThisRun).then(|| Brought::look(&place, common.trust));
-        let moved = place.workspace != started_in;
-        // A session brings its workspace along, and the rules that are kept for that.
-        let policy = if project.is_none() && !moved { own } else { place.policy(common.policy.as_deref(), project.as_ref())? };
         if let Some(project) = &project {
             place.with_tools_of(project);
         }
         here.moves_to(&place, &policy);
         let desk = Desk::new(store.clone(), &place, events);
         let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &name).with_log(store.clone()));
-        let session = begin(store, &place, &policy, chosen, (&name, common.take_over && before.is_none()))?;
+        let mut session = begin(store, &place, &policy, chosen, (&name, common.take_over && before.is_none()))?;
+        if let Beginning::Ready(session) = &mut session {
+            session.notices.extend(notice);
+        }
         let (file, max_steps) = (common.policy, common.max_steps);
         let backstage = Backstage {
             place,
@@ -96,6 +100,24 @@ impl Opening {
             sets_up,
         };
         Ok(Opened::One(Box::new(backstage)))
+    }
+}
+
+/// The model of the session. In place of a `[model] default` that the policy forbids one that it allows, with a notice.
+fn choose_model(
+    models: &ModelsHere,
+    wanted: Option<&str>,
+    chosen: Option<&SessionSummary>,
+) -> (Result<Arc<dyn Model>, NoModel>, Option<String>) {
+    match models.choose(wanted, chosen) {
+        Err(NoModel::Forbidden { message }) => match models.without_forbidden_default() {
+            Some(model) => {
+                let notice = format!("{message}\nThis session uses `{}`.", model.name());
+                (Ok(model), Some(notice))
+            }
+            None => (Err(NoModel::NoKey { message }), None),
+        },
+        other => (other, None),
     }
 }
 

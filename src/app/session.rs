@@ -53,7 +53,7 @@ pub struct Session {
     /// What the person should know before anything else.
     pub notices: Vec<String>,
     pub kept: Kept,
-    /// It was put away.
+    /// It is not in the list of sessions.
     is_archived: bool,
 }
 
@@ -148,13 +148,20 @@ impl Session {
         self.claim.id()
     }
 
-    /// It is gone on with: one that was put away is taken out again, and that is said.
+    /// The session continues: one that was archived is unarchived, and a notice says so.
     pub fn goes_on(&mut self) {
         if std::mem::take(&mut self.is_archived) {
             self.notices.push(match self.store.archive(self.claim.id(), false) {
-                Ok(()) => "this session was put away; it is among the others again".to_owned(),
-                Err(error) => format!("this session stays put away: {error}"),
+                Ok(()) => "This session was archived; it is in the list of sessions again.".to_owned(),
+                Err(error) => format!("this session stays archived: {error}"),
             });
+        }
+    }
+
+    /// Ends its MCP servers in order, each with the time to finish. Every session that was opened is closed by this.
+    pub async fn end_servers(&self) {
+        if let Some(servers) = self.kept.servers() {
+            servers.end().await;
         }
     }
 

@@ -25,6 +25,13 @@ impl Settings {
         self.default_model_name().is_some()
     }
 
+    /// The same without `[model] default`.
+    pub fn without_default_model(&self) -> Self {
+        let mut settings = self.clone();
+        settings.values.remove(&["model", "default"].map(str::to_owned).to_vec());
+        settings
+    }
+
     pub fn default_model_name(&self) -> Option<&str> {
         self.text(&["model", "default"])
     }

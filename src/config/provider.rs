@@ -53,13 +53,17 @@ pub enum NoModel {
     NoKey {
         message: String,
     },
+    /// The policy does not allow the model that the settings name.
+    Forbidden {
+        message: String,
+    },
     Wrong(ConfigError),
 }
 
 impl fmt::Display for NoModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoKey { message } => f.write_str(message),
+            Self::NoKey { message } | Self::Forbidden { message } => f.write_str(message),
             Self::Wrong(error) => error.fmt(f),
         }
     }

@@ -39,4 +39,5 @@ pub use named::{line, quoted};
 pub use paths::{CodeReader, Context, Sandbox, normal, runs_code};
 pub use permit::{Permit, PreviewPermit, Question, Verdict};
 pub use reads::changes_nothing;
+pub use shell::pattern::matches as matches_model;
 pub use shell::{first_commands, keeps_meaning, run_files, runs_input};

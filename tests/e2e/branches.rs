@@ -41,13 +41,34 @@ fn a_session_that_was_put_away_is_among_the_others_again_once_it_is_gone_on_with
     project.aye(&["rewind", &id, "--plan"]).exits(0);
     assert_eq!(titles(&project, &["--archived"]), ["the first thing"], "what only looks leaves it where it is");
     let resumed = project.aye(&["exec", &format!("--resume={id}"), "go on"]).exits(0);
-    assert!(resumed.stderr.contains("among the others again"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("in the list of sessions again"), "{}", resumed.stderr);
     assert_eq!((titles(&project, &["--archived"]), titles(&project, &[])), (vec![], vec!["the first thing".to_owned()]));
     project.aye(&["sessions", "archive", &id]).exits(0);
     let mut terminal = project.open_sized(&[&format!("--resume={id}")], 120, 30);
-    terminal.wait_for("among the others again");
+    terminal.wait_for("in the list of sessions again");
     assert!(terminal.quit().success());
     assert_eq!(titles(&project, &[]), ["the first thing"]);
+}
+
+#[test]
+fn an_archived_session_that_a_client_or_an_editor_continues_is_unarchived() {
+    let server = Server::new([Answer::text("Noted.")]);
+    let project = Project::with(&server);
+    project.aye(&["exec", "the first thing"]).exits(0);
+    let id = listed(&project, &[])[0]["sessionId"].as_str().unwrap().to_owned();
+    let archived = || titles(&project, &["--archived"]);
+    project.aye(&["sessions", "archive", &id]).exits(0);
+    assert_eq!(archived(), ["the first thing"]);
+    let mut client = crate::support::Rpc::start(&project, &[]);
+    client.call("ResumeSession", serde_json::json!({"sessionId": id}));
+    client.call("Shutdown", serde_json::json!({}));
+    client.finish();
+    assert_eq!(archived(), [""; 0]);
+    project.aye(&["sessions", "archive", &id]).exits(0);
+    let mut editor = crate::support::Editor::start(&project, &[]);
+    let directory = project.path("").canonicalize().unwrap().display().to_string();
+    editor.call("session/load", serde_json::json!({"sessionId": id, "cwd": directory, "mcpServers": []})).unwrap();
+    assert_eq!(archived(), [""; 0]);
 }
 
 #[test]
@@ -68,7 +89,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
     terminal.wait_for("[put away 1]");
     terminal.wait_for("the second thing");
     terminal.send("\x01");
-    terminal.wait_for("among the others again");
+    terminal.wait_for("in the list of sessions again");
     assert!(wait_until(PATIENCE, || titles(&project, &[]).len() == 2));
     terminal.send("\x1b");
     terminal.finish();

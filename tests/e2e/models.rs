@@ -84,3 +84,60 @@ fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_both_are_se
     assert!(retry.contains("asked again without `stream_options`"), "{retry}");
     assert_eq!([0, 1].map(|at| server.request(at).body.get("stream_options").is_some()), [true, false]);
 }
+
+fn only(models: &str) -> String {
+    format!("schema_version = 1\nbundle_version = \"test\"\n\n[llm]\nallowed_models = {models}\n\n[capabilities.\"File.Read\"]\n")
+}
+
+/// The name of the model that was asked.
+fn asked(server: &Server) -> Value {
+    server.request(0).body["model"].clone()
+}
+
+#[test]
+fn without_a_flag_the_first_allowed_model_with_a_key_is_used() {
+    for (models, name) in [
+        ("[\"openai-chat/first\", \"anthropic/second\"]", "second"),
+        ("[\"anthropic/one\", \"anthropic/two\"]", "one"),
+        ("[\"anthropic/claude-haiku*\", \"anthropic/*\"]", "claude-haiku-4-5"),
+        ("[\"*/claude-sonnet-4-5\"]", "claude-sonnet-4-5"),
+        ("[\"*\"]", "claude-sonnet-5"),
+    ] {
+        let server = Server::new([Answer::text("Hello.")]);
+        Project::with(&server).policy(&only(models)).aye(&["exec", "say hello"]).exits(0);
+        assert_eq!(asked(&server), name, "{models}");
+    }
+    let project = Project::empty().env("DEEPSEEK_API_KEY", "sk-deepseek-scripted").policy(&only("[\"anthropic/*\"]"));
+    let output = project.aye(&["exec", "say hello"]).exits(5);
+    assert!(output.stderr.contains("`anthropic/*`") && output.stderr.contains("ANTHROPIC_API_KEY"), "{}", output.stderr);
+    let output = Project::empty().env("ANTHROPIC_API_KEY", "k").policy(&only("[]")).aye(&["exec", "say hello"]).exits(5);
+    assert!(output.stderr.contains("allows no model"), "{}", output.stderr);
+}
+
+#[test]
+fn a_default_model_that_the_policy_forbids_is_an_error_or_on_the_screen_a_notice() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let config = "[model]\ndefault = 'anthropic/claude-opus-5'\n";
+    let project = Project::with(&server).config(config).policy(&only("[\"anthropic/allowed\"]"));
+    let output = project.aye(&["exec", "say hello"]).exits(2);
+    for words in ["anthropic/claude-opus-5", "[model] default", "allowed_models"] {
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+    }
+    assert!(server.requests().is_empty());
+    let mut terminal = project.open(&["say hello"]);
+    terminal.wait_for("Hello.");
+    terminal.wait_for("anthropic/allowed");
+    assert_eq!(asked(&server), "allowed");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn a_session_of_a_client_begins_with_an_allowed_model() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server).policy(&only("[\"anthropic/allowed\"]"));
+    let mut client = crate::support::Rpc::start(&project, &[]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "say hello"}));
+    client.event("task_completed");
+    assert_eq!(asked(&server), "allowed");
+}

@@ -63,3 +63,22 @@ fn a_model_is_told_of_listed_tools_in_its_first_request_and_calls_them() {
     let used = output.events().only("session_completed")["tools"].to_string();
     assert!(used.contains("Mcp.docs/echo"), "{used}");
 }
+
+/// The last thing the server does when its input ends; a server that is killed never comes to it.
+const FAREWELL: &str = "sleep 0.2; echo ended >> ended\n";
+
+#[test]
+fn a_server_has_the_time_to_end_however_its_session_was_opened() {
+    let ended = |project: &Project| std::fs::read_to_string(project.path("ended")).unwrap_or_default().lines().count();
+    let server = Server::new([Answer::text("Hello."), Answer::text("Hello.")]);
+    let project = with_server(Project::with(&server), "Says it.").file("server.sh", &format!("{SERVER}{FAREWELL}"));
+    project.aye(&["exec", "say hello"]).exits(0);
+    assert_eq!(ended(&project), 1, "exec");
+    project.aye(&["tool", "call", "docs__echo", "--args", "{\"text\": \"hi\"}"]).exits(0);
+    assert_eq!(ended(&project), 2, "tool call");
+    let mut client = crate::support::Rpc::start(&project, &[]);
+    client.create(&project);
+    client.call("Shutdown", json!({}));
+    client.finish();
+    assert_eq!(ended(&project), 3, "serve");
+}

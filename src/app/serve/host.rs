@@ -245,8 +245,7 @@ impl Host {
     async fn session_ended(&mut self) {
         if let Some(Run { ended, held, .. }) = self.run.take() {
             let _ = ended.await;
-            // It looks at the disk, and nothing else is to be done here.
-            let _ = tokio::task::spawn_blocking(|| held.let_go()).await;
+            held.let_go().await;
         }
         self.commands.clear();
         let acts = self.desk.session_over();
@@ -259,7 +258,9 @@ impl Host {
             && let Ok(Ok(ready)) = opening.await
         {
             // Nobody is there any more who wanted it.
-            drop(ready);
+            let Ready { setup, held, .. } = *ready;
+            drop(setup);
+            held.let_go().await;
         }
         if let Some(run) = self.run.take() {
             let Run { commands, mut events, ended, room, held } = run;
@@ -282,7 +283,7 @@ impl Host {
             if timeout(FAREWELL, farewell).await.is_err() {
                 tracing::warn!(?left, "the session did not end in time");
             }
-            let _ = tokio::task::spawn_blocking(|| held.let_go()).await;
+            held.let_go().await;
         }
         self.client.out.close().await;
     }

@@ -46,9 +46,14 @@ pub struct Held {
 
 impl Held {
     /// The session is over; another process may have it from here on.
-    pub fn let_go(self) {
-        retention::before_the_end(&self.place, &self.session.store);
-        drop(self.session);
+    pub async fn let_go(self) {
+        self.session.end_servers().await;
+        // It looks at the disk.
+        let done = tokio::task::spawn_blocking(move || {
+            retention::before_the_end(&self.place, &self.session.store);
+            drop(self.session);
+        });
+        let _ = done.await;
     }
 }
 
@@ -100,24 +105,23 @@ impl Opener {
         store.notices().iter().for_each(|notice| crate::app::warn(notice));
         let chosen = chosen(&store, &mut place, wanted.session.as_deref())?;
         let flag = model.or(common.model.as_deref());
-        let model = choose_model(&place, flag, chosen.as_ref(), runtime)?;
-        Self::make_ready(&common, place, store, chosen, model, runtime)
+        let project = Brought::look(&place, common.trust);
+        let rules = place.policy(common.policy.as_deref(), Some(&project)).map_err(|trouble| policy(&trouble))?;
+        let model = choose_model(&place, &rules, (flag, chosen.as_ref()), runtime)?;
+        Self::make_ready(&common, (place, project, rules), store, (chosen, model), runtime)
     }
 
     fn make_ready(
         common: &Common,
-        mut place: Place,
+        (mut place, project, rules): (Place, Brought, Policy),
         store: Store,
-        chosen: Option<SessionSummary>,
-        model: Arc<dyn Model>,
+        (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
         runtime: &Handle,
     ) -> Result<Box<Ready>, Fault> {
         let file = common.policy.clone();
         if let Some(ask) = models::key_to_ask_for(&place, model.name()) {
             ask();
         }
-        let project = Brought::look(&place, common.trust);
-        let rules = place.policy(file.as_deref(), Some(&project)).map_err(|trouble| policy(&trouble))?;
         rules.holds_for(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(|trouble| policy(&trouble))?;
         place.with_tools_of(&project);
         let standing = Standing::find(&place, !project.waits());
@@ -131,6 +135,7 @@ impl Opener {
             Some(Err(fault)) => fault,
             _ => internal(&trouble),
         })?;
+        session.goes_on();
         project.ignored().iter().for_each(|line| crate::app::warn(line));
         let (step_cursor, last_task) = (last_step(&session.records), last_task(&session.records));
         // No method of it answers what servers ask: that is declined.
@@ -234,11 +239,11 @@ fn is_free(store: &Store, id: &SessionId) -> Result<(), Fault> {
 
 fn choose_model(
     place: &Place,
-    flag: Option<&str>,
-    chosen: Option<&SessionSummary>,
+    rules: &Policy,
+    (flag, chosen): (Option<&str>, Option<&SessionSummary>),
     runtime: &Handle,
 ) -> Result<Arc<dyn Model>, Fault> {
-    let here = ModelsHere::new(place);
+    let here = ModelsHere::new(place).under(rules);
     let open = local::is_open(&place.settings, flag, chosen);
     let (model, said) = runtime.block_on(local::instead(&here, &place.settings, here.choose(flag, chosen), open));
     if let Some(line) = &said {
@@ -246,6 +251,7 @@ fn choose_model(
     }
     model.map_err(|error| match error {
         NoModel::NoKey { message } => Fault::new(FaultCode::Internal, message).with(json!({"kind": "authentication"})),
+        NoModel::Forbidden { message } => Fault::new(FaultCode::Internal, message).with(json!({"kind": "permission"})),
         NoModel::Wrong(error) if flag.is_some() => Fault::new(FaultCode::InvalidParams, error.to_string()),
         NoModel::Wrong(error) => Fault::new(FaultCode::Internal, error.to_string()),
     })

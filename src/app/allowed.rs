@@ -1,0 +1,99 @@
+//! Which models the policy allows, and which of them is used where nobody chose one.
+
+use super::layers::Policy;
+use super::models::ModelsHere;
+use crate::config::{ModelChoice, NoModel};
+use crate::llm::Catalogue;
+use crate::policy::Layer;
+use std::sync::Arc;
+
+/// Matches every model.
+const ANY: [&str; 2] = ["*", "*/*"];
+
+/// The `allowed_models` of all layers of the policy.
+#[derive(Clone, Default)]
+pub struct Allowed {
+    /// Those that have the key.
+    layers: Arc<[Layer]>,
+}
+
+impl Allowed {
+    pub fn by(policy: &Policy) -> Self {
+        Self { layers: policy.layers.iter().filter(|layer| layer.bundle.llm.allowed_models.is_some()).cloned().collect() }
+    }
+
+    /// The rule that forbids a model, if one does.
+    pub fn forbidden_by(&self, model: &str) -> Option<String> {
+        let layer = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model))?;
+        Some(layer.scope.rule(layer.bundle.llm.models_line))
+    }
+
+    /// What the layers list, in their order; none where any model may be used.
+    fn patterns(&self) -> Option<Vec<&str>> {
+        let restricts = |layer: &&Layer| {
+            let listed = layer.bundle.llm.allowed_models.iter().flatten();
+            !listed.clone().any(|pattern| ANY.contains(&pattern.as_str()))
+        };
+        let mut restricting = self.layers.iter().filter(restricts).peekable();
+        restricting.peek()?;
+        Some(restricting.flat_map(|layer| layer.bundle.llm.allowed_models.iter().flatten()).map(String::as_str).collect())
+    }
+}
+
+impl ModelsHere {
+    /// What a run with this flag would use.
+    pub fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
+        match flag {
+            Some(_) => self.choice(flag),
+            None => self.unasked(&self.catalogue()?),
+        }
+    }
+
+    /// The model to use where neither a flag nor a session names one: `[model] default`, else the first that the policy lists and
+    /// that has a key, else the first provider with a key.
+    fn unasked(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
+        let by_keys = || self.choice(None);
+        if let Some(default) = self.default_model() {
+            return match self.allowed().forbidden_by(default) {
+                None => by_keys(),
+                Some(rule) => Err(NoModel::Forbidden { message: forbidden_default(default, &rule) }),
+            };
+        }
+        let Some(patterns) = self.allowed().patterns() else { return by_keys() };
+        let mut lacks = None;
+        for name in patterns.iter().flat_map(|pattern| self.named_by(pattern, catalogue)) {
+            if self.allowed().forbidden_by(&name).is_some() {
+                continue;
+            }
+            match self.choice(Some(&name)) {
+                Ok(choice) => return Ok(choice),
+                Err(error) => lacks = lacks.or(Some(error)),
+            }
+        }
+        let listed = if patterns.is_empty() { "no model".to_owned() } else { format!("only {}", quoted(&patterns)) };
+        let message = match lacks {
+            Some(lacks) => format!("the policy allows {listed} (`allowed_models`), and none of these can be used: {lacks}"),
+            None => format!("the policy allows {listed} (`allowed_models`), and no known model matches"),
+        };
+        Err(NoModel::NoKey { message })
+    }
+
+    /// The models that an entry of `allowed_models` means: itself, or of a pattern the listed models that match it, provider by provider.
+    fn named_by(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
+        if !pattern.contains(['*', '?']) {
+            return vec![pattern.to_owned()];
+        }
+        let matches = |name: &String| crate::policy::matches_model(pattern, name);
+        self.providers().into_iter().flat_map(|provider| self.listed_of(&provider, catalogue)).filter(matches).collect()
+    }
+}
+
+fn forbidden_default(default: &str, rule: &str) -> String {
+    format!(
+        "the policy does not allow the model `{default}`, which `[model] default` in config.toml names (rule: {rule})\nhint: choose another one with `-m PROVIDER/NAME`, change `[model] default`, or add the model to `allowed_models`"
+    )
+}
+
+fn quoted(patterns: &[&str]) -> String {
+    patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
+}
