@@ -278,6 +278,7 @@ impl Replay<'_> {
             | Record::BudgetSet { .. }
             | Record::Paused { .. }
             | Record::Continued
+            | Record::Imported { .. }
             | Record::Unreadable => {}
         }
     }

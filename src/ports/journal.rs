@@ -207,6 +207,20 @@ pub enum Record {
         failure: Failure,
     },
     Continued,
+    /// The session came from a checkpoint without records: what that says beyond its conversation. It grants nothing.
+    #[serde(rename_all = "camelCase")]
+    Imported {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tenant_id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user_id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy_bundle_version: Option<String>,
+        /// Of the last task, as far as it was completed.
+        step_count: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step_cursor: Option<StepId>,
+    },
     /// Files and messages begin to go back, or forth again. Without `Rewound` after it, it was not done to its end.
     RewindStarted {
         rewind_id: String,

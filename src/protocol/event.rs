@@ -368,7 +368,8 @@ pub enum EventKind {
         #[serde(flatten)]
         told: RuleTold,
     },
-    /// A sentence for the person that belongs to no task.
+    /// A sentence for the user that belongs to no task. After `CreateSession` and `ResumeSession`: what the opening found, such as a
+    /// damaged store and how much of it was saved.
     Notice {
         message: String,
     },

@@ -71,6 +71,7 @@ fn live() -> Desk {
         last_task: None,
         max_steps: 9,
         resumed: false,
+        notices: Vec::new(),
     };
     desk.opened(Ok(opened));
     desk.event(event(EventKind::StateChanged { session_status: SessionStatus::Running, task: None }));

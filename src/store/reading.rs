@@ -34,8 +34,10 @@ pub struct Size {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     pub tasks: u64,
-    /// Requests to the model.
+    /// Steps of all tasks that were completed, as `stepCount` of a task has them.
     pub steps: u64,
+    /// Of these, those of the last task.
+    last_task: u64,
     pub usage: Usage,
     /// Absent where no price was known.
     pub cost_usd: Option<f64>,
@@ -51,6 +53,8 @@ pub struct Tally {
 struct Glance<'a> {
     #[serde(borrow)]
     record: Cow<'a, str>,
+    #[serde(default)]
+    step_count: u64,
     #[serde(default)]
     usage: Option<Usage>,
     #[serde(default)]
@@ -140,10 +144,25 @@ impl Store {
 }
 
 impl Tally {
+    fn completed(&mut self, steps: u64) {
+        self.steps = self.steps - self.last_task + steps;
+        self.last_task = steps;
+    }
+
     fn add(&mut self, glance: &Glance<'_>) {
         match glance.record.as_ref() {
-            "task_started" => self.tasks += 1,
-            "step_started" => self.steps += 1,
+            "task_started" => {
+                self.tasks += 1;
+                self.last_task = 0;
+            }
+            // A step that is begun anew counts once, and one that is not completed does not.
+            "step_started" => self.completed(glance.step_count.saturating_sub(1)),
+            "step_completed" | "imported" => self.completed(glance.step_count),
+            "task_ended" => {
+                self.completed(glance.step_count);
+                // One that is taken up again counts from 1.
+                self.last_task = 0;
+            }
             "queue" => self.queued = glance.prompts.len() as u64,
             "answer" | "wasted" | "compacted" => {
                 self.usage += glance.usage.unwrap_or_default();

@@ -348,6 +348,22 @@ fn a_store_of_a_newer_aye_is_refused_with_a_sentence_headless_and_on_the_screen(
 }
 
 #[test]
+fn a_client_is_told_of_a_damaged_store_and_of_what_was_saved() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server);
+    project.aye(&["exec", "a question to keep"]).exits(0);
+    let path = project.beside("data").join("aye.db");
+    let mut content = fs::read(&path).unwrap();
+    content[..100].fill(b'x');
+    fs::write(&path, &content).unwrap();
+    let mut client = crate::support::Rpc::start(&project, &[]);
+    client.create(&project);
+    let notice = client.event("notice");
+    let message = notice["message"].as_str().unwrap();
+    assert!(message.contains("damaged") && message.contains("1 of 1 sessions saved; "), "{message}");
+}
+
+#[test]
 fn what_can_be_read_of_a_damaged_store_is_there_afterwards() {
     let server = Server::new([Answer::text("Hello."), Answer::text("Again.")]);
     let project = Project::with(&server);

@@ -200,3 +200,101 @@ fn a_session_that_was_rewound_is_imported_as_it_stands_and_puts_no_file_back() {
     let messages = server.request(4).messages();
     assert!(messages.contains("do the first") && !messages.contains("do the second"), "{messages}");
 }
+
+/// As a desktop host writes it in the middle of a task.
+const CHECKPOINT: &str = r#"{
+  "checkpointVersion": "1.0",
+  "sessionId": "sess_789",
+  "workspaceId": "ws_456",
+  "tenantId": "tenant_abc",
+  "userId": "user_123",
+  "sessionStatus": "SESSION_RUNNING",
+  "task": {
+    "taskId": "task_001",
+    "prompt": "Refactor the API client and add tests",
+    "status": "running",
+    "stepCount": 3,
+    "maxSteps": 40
+  },
+  "stepCursor": "step_003",
+  "thread": [
+    {
+      "messageId": "msg_001",
+      "role": "system",
+      "content": "You are an agent.",
+      "tokenCount": 150,
+      "timestamp": "2026-02-21T15:00:00Z"
+    }
+  ],
+  "sessionTokensUsed": 12540,
+  "policyBundleVersion": "2026-02-21.1",
+  "checkpointedAt": "2026-02-21T15:10:00Z"
+}"#;
+
+/// The id of the only session.
+fn only_session(project: &Project) -> String {
+    let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    listed[0]["sessionId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_checkpoint_of_another_host_keeps_what_it_says_and_can_be_continued() {
+    let server = Server::new([Answer::text("Refactored.")]);
+    let project = Project::with(&server).file("checkpoint.json", CHECKPOINT);
+    project.aye(&["sessions", "import", "checkpoint.json"]).exits(0);
+    let id = only_session(&project);
+    let exported = || project.aye(&["sessions", "export", &id]).exits(0).json();
+    let first = exported();
+    let given: Value = serde_json::from_str(CHECKPOINT).unwrap();
+    for key in ["tenantId", "userId", "policyBundleVersion", "stepCursor", "sessionTokensUsed"] {
+        assert_eq!(first[key], given[key], "{key}");
+    }
+    for key in ["taskId", "prompt", "stepCount", "maxSteps"] {
+        assert_eq!(first["task"][key], given["task"][key], "{key}");
+    }
+    let mut client = crate::support::Rpc::start(&project, &[]);
+    let resumed = client.call("ResumeSession", json!({"sessionId": id}));
+    assert_eq!((&resumed["stepCursor"], &resumed["task"]["taskId"]), (&json!("step_003"), &json!("task_001")), "{resumed}");
+    assert_eq!(client.event("task_completed")["text"], "Refactored.");
+    assert!(server.request(0).messages().contains("Refactor the API client"));
+    client.call("Shutdown", json!({}));
+    client.finish();
+    let last = exported();
+    assert_eq!((&last["tenantId"], &last["userId"]), (&given["tenantId"], &given["userId"]));
+    assert_eq!((&last["task"]["stepCount"], &last["task"]["status"]), (&json!(4), &json!("completed")));
+}
+
+#[test]
+fn steps_are_counted_alike_by_an_export_a_list_and_a_client() {
+    let call = || Answer::call("call_1", "ReadFile", json!({"path": "a.txt"}));
+    let server = Server::new([call(), Answer::text("Read.")]);
+    let project = Project::with(&server).file("a.txt", "alpha\n");
+    let events = project.aye(&["exec", "--json", "read it"]).exits(0).events();
+    let steps = events.only("task_completed")["stepCount"].clone();
+    assert_eq!(steps, 2);
+    let id = only_session(&project);
+    let exported = project.aye(&["sessions", "export", &id]).exits(0).json();
+    let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    let mut client = crate::support::Rpc::start(&project, &[]);
+    let resumed = client.call("ResumeSession", json!({"sessionId": id}));
+    let state = client.call("GetSessionState", json!({}));
+    assert_eq!([&exported["task"]["stepCount"], &listed[0]["steps"]], [&steps, &steps]);
+    assert_eq!([&resumed["task"]["stepCount"], &state["task"]["stepCount"]], [&steps, &steps]);
+    assert_eq!(resumed["stepCursor"], exported["stepCursor"]);
+    assert_eq!(exported["stepCursor"], events.0.iter().rev().find(|event| event["eventType"] == "step_completed").unwrap()["stepId"]);
+}
+
+#[test]
+fn a_step_that_waits_for_an_approval_is_not_counted_yet() {
+    let server = Server::new([Answer::call("call_1", "WriteFile", json!({"path": "a.txt", "content": "x"}))]);
+    let project = Project::with(&server);
+    let mut client = crate::support::Rpc::start(&project, &[]);
+    let session = client.create(&project);
+    client.call("StartTask", json!({"prompt": "write it"}));
+    client.event("approval_requested");
+    let state = client.call("GetSessionState", json!({}));
+    let exported = project.aye(&["sessions", "export", session["sessionId"].as_str().unwrap()]).exits(0).json();
+    let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    assert_eq!([&state["task"]["stepCount"], &exported["task"]["stepCount"], &listed[0]["steps"]], [&json!(0); 3]);
+    assert_eq!(exported["stepCursor"], Value::Null);
+}

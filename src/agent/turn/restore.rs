@@ -199,6 +199,12 @@ impl Machine {
                     self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
                 }
             }
+            Record::Imported { step_count, .. } => {
+                self.counters.steps = self.counters.steps.max(step_count);
+                if let Some(task) = &mut self.task {
+                    task.step_count = step_count;
+                }
+            }
             Record::Continued => {
                 self.tell_of_block();
                 if let Some(task) = &mut self.task {

@@ -227,7 +227,7 @@ impl Host {
 
     fn opened(&mut self, outcome: Result<Box<Ready>, Fault>) {
         let told = outcome.map(|ready| {
-            let Ready { mut setup, reload, told, held } = *ready;
+            let Ready { mut setup, reload, told, held, .. } = *ready;
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
             let (events, receive_events) = mpsc::unbounded_channel();
             let (room, has_room) = watch::channel(true);

@@ -12,11 +12,12 @@ use crate::app::retention;
 use crate::app::rules::PersonsRules;
 use crate::app::servers::{self, FIRST_WAIT};
 use crate::app::session::{self, Extent, Session, Terms};
+use crate::app::sessions::Fold;
 use crate::app::standing::Standing;
 use crate::app::trouble::Trouble;
 use crate::config::NoModel;
 use crate::ports::{Model, Record};
-use crate::protocol::{Mode, SessionId, StepId, TaskState, TaskStatus};
+use crate::protocol::{Event, EventKind, Mode, SessionId, StepId, TaskState, TaskStatus};
 use crate::serve::{Asked, CreateSession, Fault, FaultCode, Opened, ResumeSession};
 use crate::store::{SessionSummary, Store, StoreError};
 use serde_json::json;
@@ -36,6 +37,8 @@ pub struct Ready {
     pub reload: Reload,
     pub told: Opened,
     pub held: Held,
+    /// What was said on stderr.
+    notices: Vec<String>,
 }
 
 /// What must outlive the run of a session.
@@ -102,13 +105,18 @@ impl Opener {
         let mut place = Place::find(&common).map_err(|trouble| internal(&trouble))?;
         place.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
         let store = Store::open(&place.directories.data).map_err(|error| internal(&error.into()))?;
-        store.notices().iter().for_each(|notice| crate::app::warn(notice));
+        let mut notices = store.notices().to_vec();
+        notices.iter().for_each(|notice| crate::app::warn(notice));
         let chosen = chosen(&store, &mut place, wanted.session.as_deref())?;
         let flag = model.or(common.model.as_deref());
         let project = Brought::look(&place, common.trust);
         let rules = place.policy(common.policy.as_deref(), Some(&project)).map_err(|trouble| policy(&trouble))?;
         let model = choose_model(&place, &rules, (flag, chosen.as_ref()), runtime)?;
-        Self::make_ready(&common, (place, project, rules), store, (chosen, model), runtime)
+        let mut ready = Self::make_ready(&common, (place, project, rules), store, (chosen, model), runtime)?;
+        notices.append(&mut ready.notices);
+        let told = &mut ready.told;
+        told.notices = notices.into_iter().map(|message| notice(told, message)).collect();
+        Ok(ready)
     }
 
     fn make_ready(
@@ -137,7 +145,7 @@ impl Opener {
         })?;
         session.goes_on();
         project.ignored().iter().for_each(|line| crate::app::warn(line));
-        let (step_cursor, last_task) = (last_step(&session.records), last_task(&session.records));
+        let (step_cursor, last_task) = stands(&session.records);
         // No method of it answers what servers ask: that is declined.
         let remote = servers::of_session(Vec::new(), &mut session, &place, &rules, &project, &standing, Approver::Nobody);
         if let Some(servers) = session.kept.servers() {
@@ -160,9 +168,8 @@ impl Opener {
             remote,
         };
         let mut setup = session::setup(&place, &rules, &mut session, model, terms);
-        for notice in std::mem::take(&mut session.notices) {
-            crate::app::warn(&notice);
-        }
+        let notices = std::mem::take(&mut session.notices);
+        notices.iter().for_each(|notice| crate::app::warn(notice));
         let held_place = place.clone();
         let workspace_id = place.workspace_id();
         let (reload, updates) = Reload::new(place, file, project, &session, &rules, standing);
@@ -177,8 +184,9 @@ impl Opener {
             last_task,
             max_steps: setup.options.max_steps,
             resumed: resumed.is_some(),
+            notices: Vec::new(),
         };
-        Ok(Box::new(Ready { setup, reload, told, held: Held { place: held_place, session } }))
+        Ok(Box::new(Ready { setup, reload, told, held: Held { place: held_place, session }, notices }))
     }
 
     /// Never laxer than the process was started with, and in a command that aye runs never laxer than usual.
@@ -198,6 +206,17 @@ impl Opener {
             }
             wanted => Ok(wanted.unwrap_or(set)),
         }
+    }
+}
+
+fn notice(opened: &Opened, message: String) -> Event {
+    Event {
+        workspace_id: opened.workspace_id.clone(),
+        session_id: opened.session_id.clone(),
+        task_id: None,
+        step_id: None,
+        timestamp: jiff::Timestamp::now(),
+        kind: EventKind::Notice { message },
     }
 }
 
@@ -257,24 +276,17 @@ fn choose_model(
     })
 }
 
-/// The last step that was done to its end.
-fn last_step(records: &[Record]) -> Option<StepId> {
-    records.iter().rev().find_map(|record| match record {
-        Record::StepCompleted { step_id, .. } => Some(step_id.clone()),
-        _ => None,
-    })
-}
-
-/// The last task, as one that is not under way.
-fn last_task(records: &[Record]) -> Option<TaskState> {
-    let begun = records.iter().rposition(|record| matches!(record, Record::TaskStarted { .. }))?;
-    let Record::TaskStarted { prompt, max_steps } = &records[begun] else { return None };
-    let steps = records[begun..].iter().rev().find_map(|record| match record {
-        Record::StepCompleted { step_count, .. } | Record::TaskEnded { step_count, .. } => Some(*step_count),
-        _ => None,
+/// The last step that was completed, and the last task, as one that is not under way: as an export of the session has them.
+fn stands(records: &[Record]) -> (Option<StepId>, Option<TaskState>) {
+    let mut fold = Fold::default();
+    records.iter().for_each(|record| fold.add(record));
+    let task = fold.task.map(|task| TaskState {
+        task_id: task.task_id,
+        status: TaskStatus::Idle,
+        step_count: task.step_count,
+        max_steps: task.max_steps,
     });
-    let (task_id, step_count) = (prompt.task_id.clone(), steps.unwrap_or_default());
-    Some(TaskState { task_id, status: TaskStatus::Idle, step_count, max_steps: *max_steps })
+    (fold.step_cursor, task)
 }
 
 /// What the writer of the policy calls this state of it.

@@ -18,7 +18,7 @@ pub struct Checkpoint {
     pub checkpoint_version: &'static str,
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// Nobody but the person at this machine is known here.
+    /// Known of a session that was imported only.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
     pub session_status: SessionStatus,

@@ -19,8 +19,11 @@ pub struct Fold {
     pub estimated: bool,
     pub queue: Vec<Waiting>,
     pub policy_bundle_version: Option<String>,
-    /// The step that is under way.
-    step: Option<StepId>,
+    /// Of a session that was imported: whose it was there.
+    pub tenant_id: Option<String>,
+    pub user_id: Option<String>,
+    /// The step that is under way, and which of its task it is.
+    step: Option<(StepId, u32)>,
     /// What was said before each rewind that can still be taken back, where it changed that.
     rewound: Vec<Option<Vec<Message>>>,
 }
@@ -42,10 +45,12 @@ impl Fold {
                 self.say(prompt);
             }
             Record::StepStarted { step_id, step_count, .. } => {
-                self.step = Some(step_id.clone());
-                if let Some(task) = &mut self.task {
-                    task.step_count = *step_count;
+                // A step that is followed by the next one was completed; one that is begun anew was not.
+                if let Some((before, _)) = self.step.take().filter(|(_, count)| count < step_count) {
+                    self.step_cursor = Some(before);
                 }
+                self.step = Some((step_id.clone(), *step_count));
+                self.completed(step_count.saturating_sub(1));
             }
             Record::Answer { message, usage, cost_usd, estimated, .. } => {
                 if !message.content.is_empty() {
@@ -59,15 +64,20 @@ impl Fold {
                 self.count(*usage, *cost_usd, *estimated);
             }
             Record::Steered { message } => self.say(message),
-            Record::StepCompleted { step_id, message, .. } => {
+            Record::StepCompleted { step_id, step_count, message, .. } => {
                 self.say(message);
                 self.step_cursor = Some(step_id.clone());
                 self.step = None;
+                self.completed(*step_count);
             }
             Record::ApprovalRequested { .. } => self.stands("waiting"),
             Record::Decided { .. } => self.stands("running"),
             Record::Continued => {
                 self.paused = false;
+                // A task that had ended is taken up with all its steps.
+                if self.task.as_ref().is_some_and(|task| matches!(task.status.as_str(), "failed" | "cancelled")) {
+                    self.completed(0);
+                }
                 self.stands("running");
             }
             Record::Paused { .. } => {
@@ -76,18 +86,25 @@ impl Fold {
             }
             Record::TaskEnded { end, step_count, .. } => {
                 self.paused = false;
-                if let Some(task) = &mut self.task {
-                    task.step_count = *step_count;
-                }
+                self.completed(*step_count);
                 self.stands(match end {
                     TaskEnd::Completed => "completed",
                     TaskEnd::Failed { .. } => "failed",
                     TaskEnd::Cancelled => "cancelled",
                 });
                 // The last answer of a task that is done is a step without calls.
-                if let (TaskEnd::Completed, Some(step)) = (end, self.step.take()) {
+                if let Some((step, _)) = self.step.take().filter(|(_, count)| count <= step_count) {
                     self.step_cursor = Some(step);
                 }
+            }
+            Record::Imported { tenant_id, user_id, policy_bundle_version, step_count, step_cursor } => {
+                self.tenant_id.clone_from(tenant_id);
+                self.user_id.clone_from(user_id);
+                self.policy_bundle_version.clone_from(policy_bundle_version);
+                if step_cursor.is_some() {
+                    self.step_cursor.clone_from(step_cursor);
+                }
+                self.completed(*step_count);
             }
             Record::Rewound { from, rewound, .. } => self.rewind(from.as_ref(), rewound),
             Record::Queue { prompts } => self.queue.clone_from(prompts),
@@ -125,6 +142,13 @@ impl Fold {
     fn say(&mut self, message: &Message) {
         if !self.said.iter().rev().take(3).any(|said| said.message_id == message.message_id) {
             self.said.push(message.clone());
+        }
+    }
+
+    /// So many steps of the task are completed.
+    fn completed(&mut self, steps: u32) {
+        if let Some(task) = &mut self.task {
+            task.step_count = steps;
         }
     }
 

@@ -51,6 +51,7 @@ pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Writt
     if instructions > 0 {
         said.push("its system message is left out: aye says to a model what it says itself".to_owned());
     }
+    maker.imported(task.as_ref(), incoming);
     maker.end(task.as_ref());
     if incoming.session_tokens_used > 0 && !maker.records.is_empty() {
         // How they were used is not said; that they were counts for the limits of a session.
@@ -236,6 +237,26 @@ impl Maker {
         if let Some(open) = self.task.take() {
             self.add(Record::TaskEnded { task_id: open.id, step_count: open.steps, end });
         }
+    }
+
+    /// What the checkpoint says beyond its thread. Its count of steps goes before that of the thread, which may be shorter.
+    fn imported(&mut self, task: Option<&IncomingTask>, incoming: &mut Incoming<'_>) {
+        let kept = |text: &mut Option<String>| text.take().filter(|text| !text.trim().is_empty());
+        let (tenant_id, user_id) = (kept(&mut incoming.tenant_id), kept(&mut incoming.user_id));
+        let policy_bundle_version = kept(&mut incoming.policy_bundle_version);
+        let step_cursor = kept(&mut incoming.step_cursor).map(StepId::new);
+        let said = task.and_then(|task| task.step_count);
+        let knows = [&tenant_id, &user_id, &policy_bundle_version].into_iter().any(Option::is_some);
+        if self.records.is_empty() || !(knows || step_cursor.is_some() || said.is_some()) {
+            return;
+        }
+        let completed = |open: &Open| open.steps - u32::from(open.step.is_some() && !open.answered && open.steps > 0);
+        let counted = self.task.as_ref().map_or(0, completed);
+        let step_count = said.unwrap_or(counted);
+        if let (Some(open), Some(steps)) = (&mut self.task, said) {
+            open.steps = steps;
+        }
+        self.add(Record::Imported { tenant_id, user_id, policy_bundle_version, step_count, step_cursor });
     }
 
     /// The last task goes on where the checkpoint says so, or where nobody answered yet.

@@ -48,6 +48,14 @@ pub struct Incoming<'a> {
     #[serde(default)]
     pub session_tokens_used: u64,
     #[serde(default)]
+    pub tenant_id: Option<String>,
+    #[serde(default)]
+    pub user_id: Option<String>,
+    #[serde(default)]
+    pub policy_bundle_version: Option<String>,
+    #[serde(default)]
+    pub step_cursor: Option<String>,
+    #[serde(default)]
     checkpointed_at: Option<Timestamp>,
     #[serde(borrow, default)]
     aye: Option<IncomingOwn<'a>>,
@@ -59,6 +67,7 @@ pub struct IncomingTask {
     pub task_id: Option<String>,
     pub prompt: Option<String>,
     pub status: Option<String>,
+    pub step_count: Option<u32>,
     pub max_steps: Option<u32>,
 }
 

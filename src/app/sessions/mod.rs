@@ -21,6 +21,7 @@ mod transcript;
 
 pub use delete::forget;
 pub use export::{to_new_file, to_read};
+pub use fold::Fold;
 pub use fork::fork;
 pub use list::{line, open};
 pub use prune::quietly as prune_quietly;

@@ -144,7 +144,9 @@ impl Desk {
         }
         if let Some(slot) = live.ready.take() {
             let told = live.told();
+            let notices = std::mem::take(&mut live.opened.notices);
             self.answer(slot, Ok(told));
+            notices.into_iter().for_each(|event| self.send(Outgoing::Event(Box::new(event))));
         }
         true
     }

@@ -10,7 +10,7 @@ use super::fault::{Fault, FaultCode};
 use super::lines::{LINE_BYTES, Line};
 use super::message::{Id, Incoming, Outgoing, Refused, Request};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
-use crate::protocol::{Command, SessionId, SessionStatus, StepId, TaskState, WorkspaceId};
+use crate::protocol::{Command, Event, SessionId, SessionStatus, StepId, TaskState, WorkspaceId};
 use answers::{Batch, Slot, Wait};
 use live::Live;
 use serde::Serialize;
@@ -54,6 +54,8 @@ pub struct Opened {
     pub max_steps: u32,
     /// It was there before.
     pub resumed: bool,
+    /// What the client should know of the opening, such as a store that was damaged; told after the answer.
+    pub notices: Vec<Event>,
 }
 
 #[derive(Debug, Default)]

@@ -25,18 +25,37 @@ pub(super) struct Salvage {
     /// Sessions there were, as far as that can be seen.
     pub sessions: usize,
     pub saved: usize,
-    /// Of these, some records are missing.
+    /// Of these, some entries are missing.
     pub in_part: usize,
+    /// Entries of the journals that were saved.
+    pub entries: i64,
+    /// Entries that are known to be missing: gaps, and those of sessions that are lost.
+    pub lost_entries: i64,
+    /// The trees of the file are broken, so what was last in a session may be missing unseen.
+    pub is_broken: bool,
 }
 
 impl Salvage {
     pub fn words(self) -> String {
-        let Self { sessions, saved, in_part } = self;
-        match (sessions, in_part) {
-            (0, _) => "no session in it could be read".to_owned(),
-            (_, 0) => format!("{saved} of {sessions} sessions saved"),
-            (_, _) => format!("{saved} of {sessions} sessions saved, {in_part} of them in part"),
+        let Self { sessions, saved, in_part, entries, lost_entries, is_broken } = self;
+        if sessions == 0 {
+            return "no session in it could be read".to_owned();
         }
+        let mut words = format!("{saved} of {sessions} sessions saved");
+        if in_part > 0 {
+            words += &format!(", {in_part} of them in part");
+        }
+        if saved < sessions {
+            words += &format!(", {} lost", sessions - saved);
+        }
+        words += &format!("; {entries} of {} entries (messages, results, steps) saved", entries.saturating_add(lost_entries));
+        if lost_entries > 0 {
+            words += &format!(", {lost_entries} lost");
+        }
+        if is_broken {
+            words += "; pages of the file are damaged, so the last entries of a session may be missing too";
+        }
+        words
     }
 }
 
@@ -57,6 +76,10 @@ pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::R
 struct Source {
     pages: Pages,
     leaves: Vec<u32>,
+    /// The trees hang together, so that every leaf in use is known.
+    is_whole: bool,
+    /// Rows of these leaves that could not be read.
+    unread: i64,
 }
 
 /// What is known of a session by its records.
@@ -67,15 +90,31 @@ struct Known {
     last: i64,
     records: i64,
     is_cut: bool,
+    /// It has a title, which comes with the first prompt.
+    has_title: bool,
+    /// Entries that belong to it although its own row is lost.
+    orphans: i64,
     /// Places that are packed.
     packed: Vec<(i64, i64)>,
+}
+
+impl Known {
+    /// Entries that are known to be lost.
+    fn missing(&self) -> i64 {
+        if self.has_row { self.last.saturating_sub(self.records).max(0) } else { self.orphans }
+    }
+
+    fn is_whole(&self) -> bool {
+        let says_nothing = self.has_title && self.records == 0;
+        !self.is_cut && self.records == self.last && !says_nothing
+    }
 }
 
 impl Source {
     fn new(mut pages: Pages) -> Self {
         let roots = roots(&mut pages);
-        let (leaves, _) = pages.leaves(&roots);
-        Self { pages, leaves }
+        let (leaves, is_whole) = pages.leaves(&roots);
+        Self { pages, leaves, is_whole, unread: 0 }
     }
 
     /// Visits the rows of these tables.
@@ -84,8 +123,9 @@ impl Source {
             let Some(page) = self.pages.read(*number) else { continue };
             for at in pages::rows(&page, *number) {
                 let Some(head) = Head::read(&page, at).filter(|head| tables.contains(&head.table)) else { continue };
-                if let Some(row) = head.row(&page, &mut self.pages) {
-                    see(row)?;
+                match head.row(&page, &mut self.pages) {
+                    Some(row) => see(row)?,
+                    None => self.unread += 1,
                 }
             }
         }
@@ -98,14 +138,17 @@ impl Source {
         self.each(&[Table::Packed], |row| packed_row(transaction, &row, &mut known))?;
         self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
         self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
-        let mut saved = Salvage::default();
+        // A row that cannot be read where the trees are whole may have been the last of its session.
+        let mut saved = Salvage { is_broken: !self.is_whole || self.unread > 0, ..Salvage::default() };
         for (key, session) in known {
             saved.sessions += 1;
+            saved.lost_entries = saved.lost_entries.saturating_add(session.missing());
             if !session.has_row {
                 continue;
             }
             saved.saved += 1;
-            saved.in_part += usize::from(session.is_cut || session.records != session.last);
+            saved.entries = saved.entries.saturating_add(session.records);
+            saved.in_part += usize::from(!session.is_whole());
             if session.is_open {
                 transaction
                     .prepare_cached("INSERT OR IGNORE INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, 0)")?
@@ -151,6 +194,7 @@ fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, K
         let session = known.entry(row.key).or_default();
         session.has_row = true;
         session.is_open = status != SessionStatus::Idle.as_str();
+        session.has_title = values[4].text().is_some_and(|title| !title.is_empty());
     }
     Ok(())
 }
@@ -163,6 +207,9 @@ fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64
         return Ok(());
     }
     let session = known.entry(*key).or_default();
+    if !session.has_row {
+        session.orphans = session.orphans.saturating_add(count.unwrap_or(0));
+    }
     if !session.has_row || session.packed.iter().any(|(one, two)| *one <= *last && *first <= *two) {
         return Ok(());
     }
@@ -179,6 +226,7 @@ fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64
 fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Known>) -> rusqlite::Result<()> {
     let [_, Value::Int(key), Value::Int(seq), json, time] = &row.values[..] else { return Ok(()) };
     let session = known.entry(*key).or_default();
+    session.orphans = session.orphans.saturating_add(i64::from(!session.has_row && *seq > 0));
     if *seq < 1 || !session.has_row || session.packed.iter().any(|(first, last)| (first..=last).contains(&seq)) {
         return Ok(());
     }
