@@ -9,3 +9,5 @@ mod layers;
 mod rules;
 #[path = "tidy/source.rs"]
 mod source;
+#[path = "tidy/texts.rs"]
+mod texts;

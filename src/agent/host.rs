@@ -395,7 +395,8 @@ impl Host {
     async fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Commit(..) => {}
-            Effect::Emit { task_id, step_id, kind } => {
+            Effect::Emit { task_id, step_id, mut kind } => {
+                self.with_capability(&mut kind);
                 if let EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } = &kind {
                     self.tool_uses.note(tool_name, *status, *latency_ms);
                     self.router.journaled(Some(tool_call_id));
@@ -464,6 +465,13 @@ impl Host {
             Effect::PlanRewind { plan, since } => self.plan_rewind(plan, since),
             Effect::Rewind(rewind) => self.rewind(rewind),
             Effect::End => self.ending = true,
+        }
+    }
+
+    /// A call that could not be planned has no actions; the capability is that of its tool.
+    fn with_capability(&self, kind: &mut EventKind) {
+        if let EventKind::ToolRequested { tool_name, capability: capability @ None, .. } = kind {
+            *capability = self.router.capability(tool_name).map(str::to_owned);
         }
     }
 

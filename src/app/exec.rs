@@ -296,5 +296,7 @@ fn stdin() -> Result<String, Trouble> {
 
 fn too_long() -> String {
     let most = size(piped::MOST_READ as u64);
-    format!("the prompt on standard input is longer than {most}\nhint: save it to a file and name the file in the prompt, as in `@notes.txt`")
+    format!(
+        "the prompt on standard input is longer than {most}\nhint: save it to a file and name the file in the prompt, as in `@notes.txt`"
+    )
 }

@@ -89,11 +89,7 @@ fn is_connected() -> bool {
 }
 
 /// The bytes until the end, and whether there were more.
-fn collect(
-    chunks: &Receiver<io::Result<Vec<u8>>>,
-    patience: Patience,
-    say: &mut dyn FnMut(&str),
-) -> io::Result<(Vec<u8>, bool)> {
+fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut dyn FnMut(&str)) -> io::Result<(Vec<u8>, bool)> {
     let start = Instant::now();
     let mut bytes = Vec::new();
     let mut is_said = false;
@@ -142,7 +138,9 @@ pub fn decode(bytes: &[u8], is_cut: bool, say: &mut dyn FnMut(&str)) -> Result<S
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if looks_binary(bytes) {
         let what = "standard input is not text: it contains binary data";
-        return Err(Trouble::usage(format!("{what}\nhint: save it to a file and name the file in the prompt, as in `@data.bin`")));
+        return Err(Trouble::usage(format!(
+            "{what}\nhint: save it to a file and name the file in the prompt, as in `@data.bin`"
+        )));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => return Ok(text.to_owned()),
@@ -194,7 +192,9 @@ pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(
             format!("What aye read is {uri}; read it with ReadFile (`offset`, `limit`) or search it with Grep"),
             format!("; the model can read the rest in {uri}"),
         ),
-        Some(Err(reason)) => (format!("The rest could not be stored: {reason}"), format!("; the rest could not be stored: {reason}")),
+        Some(Err(reason)) => {
+            (format!("The rest could not be stored: {reason}"), format!("; the rest could not be stored: {reason}"))
+        }
         None => ("The rest is not available".to_owned(), String::new()),
     };
     say(&format!(

@@ -245,8 +245,8 @@ fn failure_line(verb: &str, failure: &Failure, provider: &str) -> String {
     if failure.hint.is_empty() {
         format!("{verb}: {message}")
     } else {
-        // Hints speak to the screen; here a command takes the place of what one would type there.
-        format!("{verb}: {message} · {}", failure.hint.replace("/continue", "`aye exec -c`"))
+        // How to continue is said in terms of every front end; here it is a command.
+        format!("{verb}: {message} · {}", failure.hint.replace("then continue", "then run `aye exec -c`"))
     }
 }
 

@@ -29,7 +29,7 @@ impl Model for Unset {
 
     fn stream(&self, _: ModelRequest) -> ModelStream {
         let failure =
-            Failure::new(FailureKind::Authentication, self.why.clone(), "/model chooses one, and takes its key; /continue then");
+            Failure::new(FailureKind::Authentication, self.why.clone(), "choose a model or save its key, then continue");
         stream::iter([Err(failure.into())]).boxed()
     }
 }

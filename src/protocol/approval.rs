@@ -82,6 +82,9 @@ pub struct Approval {
     pub rule: String,
     /// Why it asks, in words.
     pub reason: String,
+    /// What exactly would be done.
+    #[serde(default)]
+    pub details: Details,
     /// What would change; for an edit the diff.
     pub proposal: Proposal,
     /// The line of a command and where it would run.
@@ -93,11 +96,11 @@ pub struct Approval {
     /// What the rules that have a say look like, for those that stand in a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<RuleOrigin>,
-    /// What "always allow" offers, and what of it is never kept.
-    #[serde(default)]
+    /// What "always allow" offers. Not sent by `aye serve`, where no method saves a rule.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub always: Always,
-    /// Whether `p` shows what the command would do.
-    #[serde(default)]
+    /// Whether a preview can show what the command would do. Not sent by `aye serve`, where no method asks for one.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub preview: PreviewOffer,
     /// What the command did in its view; a yes keeps it, and runs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,12 +108,47 @@ pub struct Approval {
     /// What a yes opens for this one run: the command ran before and was kept from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<Outside>,
-    /// After so long without an answer it counts as denied; absent where it waits as long as it takes.
+    /// After this time without an answer the call is not approved; absent where it waits without end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How it can be changed before it is done.
+    /// How it can be changed before it is done. Not sent by `aye serve`, where no method changes a proposal.
     #[serde(default, skip_serializing_if = "Amendable::is_empty")]
     pub amendable: Amendable,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Approval {
+    /// What a client can use that decides yes or no.
+    pub fn to_decide(mut self) -> Self {
+        (self.always, self.preview, self.amendable) = Default::default();
+        self
+    }
+}
+
+/// What exactly a call would do, in the terms of the policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Details {
+    /// The capability: `Shell.Exec`, `File.Write`.
+    pub tool_name: String,
+    /// The line of a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The directory a command would run in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The files and directories that would be read, written or deleted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// The address of a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The method of a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
 }
 
 /// Where a rule stands, and what is written there.

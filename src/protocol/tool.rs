@@ -78,6 +78,8 @@ pub enum ErrorCode {
     ToolExecutionTimeout,
     PolicyDenied,
     UserDenied,
+    /// Nobody answered the approval in time.
+    ApprovalTimeout,
     NoApprover,
     Conflict,
     Cancelled,
@@ -165,7 +167,9 @@ impl ToolResult {
     /// `denied` for the codes that mean a person or a rule said no, `failed` for all others.
     pub fn refused(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
         let status = match error.code {
-            ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::NoApprover => ToolStatus::Denied,
+            ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::ApprovalTimeout | ErrorCode::NoApprover => {
+                ToolStatus::Denied
+            }
             ErrorCode::ToolNotFound
             | ErrorCode::InvalidRequest
             | ErrorCode::FileNotFound
@@ -235,6 +239,7 @@ impl ErrorCode {
             Self::ToolExecutionTimeout => "TOOL_EXECUTION_TIMEOUT",
             Self::PolicyDenied => "POLICY_DENIED",
             Self::UserDenied => "USER_DENIED",
+            Self::ApprovalTimeout => "APPROVAL_TIMEOUT",
             Self::NoApprover => "NO_APPROVER",
             Self::Conflict => "CONFLICT",
             Self::Cancelled => "CANCELLED",

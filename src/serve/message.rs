@@ -172,6 +172,8 @@ pub enum Outgoing {
     /// One whose name only this host knows.
     Named {
         name: &'static str,
+        /// Joins the payload.
+        reason: Option<String>,
         event: Box<Event>,
     },
 }
@@ -196,9 +198,12 @@ impl Serialize for Outgoing {
             Self::Answer(answer) => answer.serialize(serializer),
             Self::Batch(answers) => answers.serialize(serializer),
             Self::Event(event) => Notification { jsonrpc, method, params: event }.serialize(serializer),
-            Self::Named { name, event } => {
+            Self::Named { name, reason, event } => {
                 let mut params = serde_json::to_value(event).map_err(serde::ser::Error::custom)?;
                 params["eventType"] = Value::from(*name);
+                if let Some(reason) = reason {
+                    params["payload"]["reason"] = Value::from(reason.as_str());
+                }
                 Notification { jsonrpc, method, params }.serialize(serializer)
             }
         }

@@ -116,8 +116,13 @@ impl Calls {
             Record::Decided { tool_call_id, decision: Decision::Denied { .. }, .. } if refused.contains(tool_call_id) => None,
             Record::Decided { tool_call_id, decision: Decision::Denied { reason }, .. } => {
                 let reason = reason.as_deref().unwrap_or_default();
-                let by = if reason == "no one to ask" { reason } else { YOU };
-                Some(self.row(tool_call_id, "deny", by, if by == YOU { reason } else { "" }))
+                let by = match reason {
+                    "no one to ask" => reason,
+                    _ if reason.starts_with("no answer within") => "timeout",
+                    "the task was cancelled" => "cancel",
+                    _ => YOU,
+                };
+                Some(self.row(tool_call_id, "deny", by, if by == reason { "" } else { reason }))
             }
             Record::Finished { result, .. } => {
                 self.calls.remove(&result.tool_call_id);

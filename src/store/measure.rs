@@ -234,6 +234,7 @@ impl Measure {
             critical: false,
             rule: "built-in".to_owned(),
             reason: "changes of files are asked about".to_owned(),
+            details: crate::protocol::Details::default(),
             proposal: proposal.clone(),
             command: None,
             parts: Vec::new(),

@@ -293,6 +293,7 @@ impl SessionStatus {
             | Record::Truncated { .. }
             | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }
+            | Record::Imported { .. }
             | Record::Unreadable => None,
         }
     }

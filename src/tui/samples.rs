@@ -257,6 +257,7 @@ pub fn edit_approval(id: &str) -> Approval {
     Approval {
         preview: PreviewOffer::None,
         effects: None,
+        details: crate::protocol::Details::default(),
         opens: Vec::new(),
         timeout_ms: None,
         amendable: Amendable::default(),

@@ -78,7 +78,11 @@ fn input_of_a_session_that_continues_is_said_in_it() {
     let project = Project::with(&server);
     project.aye(&["exec", "remember blue"]).exits(0);
     project.aye_with_input(&["exec", "-c", "and this?"], "green\n").exits(0);
-    assert!(server.request(1).messages().contains("and this?\\n\\n<stdin>\\ngreen\\n</stdin>"), "{}", server.request(1).messages());
+    assert!(
+        server.request(1).messages().contains("and this?\\n\\n<stdin>\\ngreen\\n</stdin>"),
+        "{}",
+        server.request(1).messages()
+    );
     project.aye_with_input(&["exec", "-c"], "and now\n").exits(0);
     assert!(server.request(2).messages().contains("and now"));
 }

@@ -231,18 +231,12 @@ const CHECKPOINT: &str = r#"{
   "checkpointedAt": "2026-02-21T15:10:00Z"
 }"#;
 
-/// The id of the only session.
-fn only_session(project: &Project) -> String {
-    let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
-    listed[0]["sessionId"].as_str().unwrap().to_owned()
-}
-
 #[test]
 fn a_checkpoint_of_another_host_keeps_what_it_says_and_can_be_continued() {
     let server = Server::new([Answer::text("Refactored.")]);
     let project = Project::with(&server).file("checkpoint.json", CHECKPOINT);
     project.aye(&["sessions", "import", "checkpoint.json"]).exits(0);
-    let id = only_session(&project);
+    let id = id_of(&project);
     let exported = || project.aye(&["sessions", "export", &id]).exits(0).json();
     let first = exported();
     let given: Value = serde_json::from_str(CHECKPOINT).unwrap();
@@ -272,7 +266,7 @@ fn steps_are_counted_alike_by_an_export_a_list_and_a_client() {
     let events = project.aye(&["exec", "--json", "read it"]).exits(0).events();
     let steps = events.only("task_completed")["stepCount"].clone();
     assert_eq!(steps, 2);
-    let id = only_session(&project);
+    let id = id_of(&project);
     let exported = project.aye(&["sessions", "export", &id]).exits(0).json();
     let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
     let mut client = crate::support::Rpc::start(&project, &[]);
@@ -281,7 +275,10 @@ fn steps_are_counted_alike_by_an_export_a_list_and_a_client() {
     assert_eq!([&exported["task"]["stepCount"], &listed[0]["steps"]], [&steps, &steps]);
     assert_eq!([&resumed["task"]["stepCount"], &state["task"]["stepCount"]], [&steps, &steps]);
     assert_eq!(resumed["stepCursor"], exported["stepCursor"]);
-    assert_eq!(exported["stepCursor"], events.0.iter().rev().find(|event| event["eventType"] == "step_completed").unwrap()["stepId"]);
+    assert_eq!(
+        exported["stepCursor"],
+        events.0.iter().rev().find(|event| event["eventType"] == "step_completed").unwrap()["stepId"]
+    );
 }
 
 #[test]

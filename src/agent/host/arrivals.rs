@@ -48,7 +48,7 @@ pub(super) async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
             let failure = Failure::new(
                 FailureKind::CutStream,
                 "the answer was cut off before its end",
-                "check the connection, then /continue",
+                "check the connection, then continue",
             );
             Input::ModelFailed(ModelError::from(failure))
         }

@@ -241,7 +241,7 @@ impl Host {
             Command::ReconnectServer { name } => match &self.servers {
                 Some(servers) if servers.told.iter().any(|status| status.name == name) => servers.remote.reconnect(&name),
                 _ => {
-                    let message = format!("there is no MCP server `{name}` here; /mcp lists those there are");
+                    let message = format!("there is no MCP server `{name}` here");
                     self.emit(None, None, EventKind::Notice { message });
                 }
             },

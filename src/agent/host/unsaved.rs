@@ -51,7 +51,7 @@ pub(super) fn not_saved(error: &JournalError, also: &str) -> Failure {
         return Failure::new(FailureKind::NotHeld, message, "leave here, and `aye --resume` has it again once it is free");
     }
     let message = format!("Cannot save this session ({}){also}. Paused before the next step.", error.message);
-    Failure::new(FailureKind::NotSaved, message, "make room or mend the data directory, then /continue")
+    Failure::new(FailureKind::NotSaved, message, "make room or mend the data directory, then continue")
 }
 
 impl Host {
@@ -64,7 +64,7 @@ impl Host {
         if self.stalled.is_empty() {
             let message = match self.unsaved {
                 None => "this session is saved, there is nothing to go on without",
-                Some(_) => "it goes on unsaved already; /continue tries to save it",
+                Some(_) => "it goes on unsaved already; continuing it tries to save it",
             };
             return self.emit(None, None, EventKind::Notice { message: message.to_owned() });
         }

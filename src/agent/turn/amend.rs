@@ -25,7 +25,14 @@ impl Amended {
     /// What the model is told with what it came to; where nothing was done there is nothing to tell.
     pub(super) fn tell(&self, result: &mut ToolResult) {
         let nothing = result.error.as_ref().is_some_and(|error| {
-            matches!(error.code, ErrorCode::Conflict | ErrorCode::UserDenied | ErrorCode::PolicyDenied | ErrorCode::NoApprover)
+            matches!(
+                error.code,
+                ErrorCode::Conflict
+                    | ErrorCode::UserDenied
+                    | ErrorCode::ApprovalTimeout
+                    | ErrorCode::PolicyDenied
+                    | ErrorCode::NoApprover
+            )
         });
         if let Some(told) = self.told.as_ref().filter(|_| !nothing) {
             let gap = if result.output_text.is_empty() { "" } else { "\n" };

@@ -200,7 +200,7 @@ impl Machine {
         let Some(delay_ms) = delay_ms else {
             let mut failure = error.failure;
             if let Some(wait) = error.retry_after.filter(|_| attempt <= self.options.backoff.max_retries) {
-                failure.hint = format!("the provider asks to wait {}; /continue then", in_minutes(wait));
+                failure.hint = format!("the provider asks to wait {}; continue after that", in_minutes(wait));
             }
             return self.pause(failure);
         };
@@ -258,7 +258,7 @@ impl Machine {
         }
         match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
-            Some(Phase::Paused) => self.notice("the task is paused; /continue asks again"),
+            Some(Phase::Paused) => self.notice("the task is paused; continue it to ask again"),
             Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_)) | None => {
                 self.notice("no request waits to be sent again");
             }
@@ -325,7 +325,7 @@ fn spoiled(stop_reason: StopReason) -> Option<Failure> {
             "start a new session, or choose a model with a larger window",
         )),
         StopReason::Error | StopReason::Cancelled => {
-            Some(Failure::new(FailureKind::Protocol, "the provider ended the answer with an error", "/continue asks again"))
+            Some(Failure::new(FailureKind::Protocol, "the provider ended the answer with an error", "continue to ask again"))
         }
         StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse | StopReason::MaxTokens | StopReason::PauseTurn => {
             None

@@ -7,9 +7,16 @@ use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending};
 use crate::policy::{Question, first_commands};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::approval::CommandLine;
-use crate::protocol::{Action, Always, Approval, ApprovalId, CommandPart, Decision, ErrorCode, EventKind, FirstParts};
+use crate::protocol::{
+    Action, Always, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Target,
+};
 use jiff::Timestamp;
 use std::time::Duration;
+
+/// Begins the reason of a decision that nobody made.
+const NO_ANSWER: &str = "no answer within";
+/// The reason of a decision that the end of a task made.
+pub(super) const CANCELLED: &str = "the task was cancelled";
 
 impl Machine {
     pub(super) fn ask(
@@ -112,17 +119,14 @@ impl Machine {
             let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
             late = true;
             let Pending { approval_id, since, .. } = *pending;
-            let reason = format!("no answer within {}", in_words(timeout));
+            let reason = format!("{NO_ANSWER} {}", in_words(timeout));
             machine.emit(EventKind::ApprovalTimeout {
                 approval_id: approval_id.clone(),
                 tool_call_id: call.call.tool_call_id.clone(),
             });
-            let decision = Decision::Denied { reason: Some(reason.clone()) };
-            machine.resolve_approval(call, &approval_id, decision, waited(since, at));
-            call.refuse(
-                ErrorCode::UserDenied,
-                format!("denied: {reason}, so it counts as a no; do without it, or say what you need it for"),
-            );
+            let (code, message) = denial(Some(&reason));
+            machine.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, waited(since, at));
+            call.refuse(code, message);
             machine.report(call, 0);
         });
         if late {
@@ -163,8 +167,8 @@ impl Machine {
         let mut batch = Batch::default();
         match decision {
             Decision::Denied { reason } => {
-                let words = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-                call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
+                let (code, message) = denial(reason.as_deref());
+                call.refuse(code, message);
                 self.report(call, 0);
             }
             Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
@@ -180,6 +184,18 @@ impl Machine {
             }
         }
         self.carry_out(calls, batch);
+    }
+}
+
+/// How a call is refused by such a decision: by the user, because nobody answered, or because the task was cancelled.
+pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
+    match reason {
+        Some(reason) if reason.starts_with(NO_ANSWER) => {
+            (ErrorCode::ApprovalTimeout, format!("not approved: {reason}; continue without it, or say what you need it for"))
+        }
+        Some(CANCELLED) => (ErrorCode::Cancelled, "the task was stopped before this call ran".to_owned()),
+        Some(reason) => (ErrorCode::UserDenied, format!("the person said no: {reason}")),
+        None => (ErrorCode::UserDenied, "the person said no".to_owned()),
     }
 }
 
@@ -220,6 +236,25 @@ fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     })
 }
 
+/// What the call would do, by its actions.
+fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
+    let path = |target: &Target| target.real.display().to_string();
+    let mut details = Details {
+        tool_name: plan.actions.first().map_or_else(String::new, |action| action.capability().to_owned()),
+        command: command.map(|command| command.line.clone()),
+        cwd: command.map(|command| command.cwd.clone()),
+        ..Details::default()
+    };
+    for action in &plan.actions {
+        match action {
+            Action::Read { target } | Action::Write { target } | Action::Delete { target } => details.paths.push(path(target)),
+            Action::Fetch { url, method } => (details.url, details.method) = (Some(url.clone()), Some(method.clone())),
+            _ => {}
+        }
+    }
+    details
+}
+
 /// The question as the person sees it.
 fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: &str) -> Approval {
     let sandbox = plan.sandbox.as_deref().unwrap_or(sandbox);
@@ -250,6 +285,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         critical: question.critical,
         rule: question.rule.clone(),
         reason: question.reason.clone(),
+        details: details(plan, command.as_ref()),
         proposal: plan.proposal.clone().unwrap_or_default(),
         command,
         parts: question.parts.clone(),

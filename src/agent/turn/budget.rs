@@ -228,7 +228,7 @@ impl Machine {
         if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
             let (key, place, amount) = (most.key, &most.place, worth(limit.unit, most.limit));
             return format!(
-                "the policy allows no more than {amount} a session: change `{key}` in {place} and /continue, or start a new session"
+                "the policy allows no more than {amount} a session: change `{key}` in {place} and continue, or start a new session"
             );
         }
         let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
@@ -244,7 +244,7 @@ impl Machine {
                 (Task, Tokens) => format!("task tokens {wanted}"),
                 (Task, Steps) => format!("task steps {wanted}"),
             };
-            return format!("/budget {words} continues{allows}; another prompt leaves this task as it is");
+            return format!("raise the budget to `{words}` to continue{allows}; another prompt leaves this task as it is");
         }
         match (limit.scope, limit.unit) {
             (Session, CostUsd) => format!("`aye exec -c --max-budget-usd {wanted}` continues{allows}"),
@@ -261,7 +261,7 @@ impl Machine {
              was sent"
         );
         let hint = "say its `price` in models.toml (zeros where it costs nothing), choose a model whose price is known, or take the \
-                    budget away; then /continue";
+                    budget away; then continue";
         Failure::new(FailureKind::BudgetExceeded, message, hint)
     }
 }

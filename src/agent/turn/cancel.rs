@@ -1,8 +1,9 @@
 //! Stopping: first gently, then by force.
 
-use super::{CallState, Effect, Input, Machine, Moment, Phase};
+use super::ask::{CANCELLED, waited};
+use super::{Call, CallState, Effect, Input, Machine, Moment, Phase};
 use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Command, ErrorCode};
+use crate::protocol::{Command, Decision, ErrorCode};
 
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
@@ -37,6 +38,7 @@ impl Machine {
                         CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
                             self.stop_preview(call);
                             self.announce_scope(call);
+                            self.withdraw_question(call, at);
                             call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
                             self.report(call, 0);
                         }
@@ -59,6 +61,14 @@ impl Machine {
                 self.commit(Durability::Process);
                 self.advance(at);
             }
+        }
+    }
+
+    /// The question about a call is over without an answer.
+    fn withdraw_question(&mut self, call: &Call, at: Moment) {
+        if let CallState::Asking(pending) = &call.state {
+            let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
+            self.resolve_approval(call, &pending.approval_id, decision, waited(pending.since, at));
         }
     }
 

@@ -105,7 +105,7 @@ impl Machine {
     pub(super) fn compact(&mut self, focus: Option<String>, at: Moment) {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         if self.is_compacting() {
-            return self.notice("a summary is being made already; esc stops that");
+            return self.notice("a summary is being made already");
         }
         if self.is_rewinding() {
             return self.notice("files are being put back; say it again in a moment");

@@ -45,7 +45,7 @@ impl Machine {
                 }
                 let words = said(&grant.rules);
                 self.grants.push(grant);
-                self.notice(format!("allowed until aye quits: {words} — /policy undo takes it back"));
+                self.notice(format!("allowed until aye quits: {words}"));
             }
             (GrantScope::Project | GrantScope::Everywhere, Some(why)) => {
                 self.notice(format!("no rule was saved: {why}; it was allowed this once"));
@@ -90,7 +90,7 @@ impl Machine {
                 self.note(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
                 self.commit(Durability::Process);
                 self.grants.push(grant);
-                self.notice(format!("rule saved: {names} — /policy undo removes it"));
+                self.notice(format!("rule saved: {names}"));
             }
             Kept::Saved(_, Err(why)) => self.notice(format!("the rule was not saved, so it asks again next time: {why}")),
             Kept::Removed(grant, Ok(saved)) => {

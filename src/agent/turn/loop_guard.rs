@@ -137,7 +137,16 @@ impl Machine {
 /// What a result tells, without what differs each time; nothing where the call was not let through.
 fn outcome(result: &ToolResult) -> Option<u64> {
     let code = result.error.as_ref().map(|error| error.code);
-    if matches!(code, Some(ErrorCode::NoApprover | ErrorCode::UserDenied | ErrorCode::PolicyDenied | ErrorCode::Cancelled)) {
+    if matches!(
+        code,
+        Some(
+            ErrorCode::NoApprover
+                | ErrorCode::UserDenied
+                | ErrorCode::ApprovalTimeout
+                | ErrorCode::PolicyDenied
+                | ErrorCode::Cancelled
+        )
+    ) {
         return None;
     }
     let mut hasher = DefaultHasher::new();

@@ -199,6 +199,7 @@ fn ran(result: &ToolResult) -> bool {
             code,
             ErrorCode::PolicyDenied
                 | ErrorCode::UserDenied
+                | ErrorCode::ApprovalTimeout
                 | ErrorCode::NoApprover
                 | ErrorCode::ToolNotFound
                 | ErrorCode::InvalidRequest

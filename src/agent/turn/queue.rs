@@ -27,7 +27,7 @@ impl Machine {
                 let paused = matches!(task.phase, Phase::Paused);
                 self.enqueue(text, true);
                 if paused {
-                    self.notice("the task is paused: /continue goes on and says it to the model");
+                    self.notice("the task is paused; the model gets the message once the task continues");
                 }
             }
             // It has no step yet, but will have.

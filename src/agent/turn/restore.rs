@@ -4,7 +4,7 @@ use super::opened::Held;
 use super::{Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
-    CallId, Decision, ErrorCode, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, StopReason,
+    CallId, Decision, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, StopReason,
     TaskId, ToolResult, Usage,
 };
 
@@ -42,7 +42,7 @@ impl Machine {
             Failure::new(
                 FailureKind::Internal,
                 "aye ended in the middle of this task; all that was said and done is here",
-                "/continue goes on, or say something else",
+                "continue it, or say something else",
             )
         });
         self.settle_commits(settled);
@@ -103,8 +103,8 @@ impl Machine {
             }
             Record::Decided { tool_call_id, decision: Decision::Denied { reason }, .. } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
-                    let words = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-                    call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
+                    let (code, message) = super::ask::denial(reason.as_deref());
+                    call.refuse(code, message);
                 }
             }
             Record::Decided { tool_call_id, decision: Decision::Amended { amendment }, .. } => {

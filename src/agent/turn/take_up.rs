@@ -65,7 +65,7 @@ impl Machine {
         self.commit(Durability::Process);
         self.ended = stopped;
         if unfinished == Unfinished::Wait {
-            self.notice("the task was being stopped when aye ended, so it ended there; /continue takes it up again");
+            self.notice("the task was being stopped when aye ended, so it ended there; it can be continued");
         }
         self.take_up_nothing(unfinished, at);
     }
@@ -100,8 +100,8 @@ impl Machine {
             }
             Unfinished::Wait if self.ended.is_none() && !nothing => {
                 let message = match self.queue.len() {
-                    1 => "1 prompt waits; /continue begins with it".to_owned(),
-                    count => format!("{count} prompts wait; /continue begins with the first"),
+                    1 => "1 prompt waits until the session is continued".to_owned(),
+                    count => format!("{count} prompts wait until the session is continued"),
                 };
                 self.emit(EventKind::Notice { message });
             }

@@ -90,7 +90,7 @@ impl Machine {
             return self.fail(Failure::new(
                 FailureKind::MaxStepsExceeded,
                 format!("the task reached its limit of {} ({count} done)", counted(limit.into(), "step", "steps")),
-                "/continue gives it as many again; --max-steps sets the limit",
+                "continuing gives it as many again; --max-steps sets the limit",
             ));
         }
         if let Some(failure) = self.out_of_steps().or_else(|| self.preflight(at)) {
@@ -133,7 +133,7 @@ impl Machine {
     /// The same but for the budgets.
     pub(super) fn forbids(&self, at: Moment) -> Option<Failure> {
         if let Some(message) = self.policy.expired(at.now) {
-            return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then /continue"));
+            return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then continue"));
         }
         if let Err(denial) = self.policy.may_call(&self.options.model.name) {
             return Some(Failure::new(

@@ -52,7 +52,8 @@ pub enum Stop {
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
     let words = gather_repeatable(mark_session_ids(words));
     let is_literal = words.iter().any(|word| word == "--");
-    let asks_for_help = words.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "help");
+    let asks_for_help =
+        words.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "help");
     let before = |word: &str| {
         let at = words.iter().rposition(|known| known == word)?;
         words.get(at.checked_sub(1)?)?.to_str()

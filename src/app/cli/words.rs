@@ -18,10 +18,16 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["archive"], "`aye sessions archive ID` archives a session"),
     (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
     (&["stats", "usage", "cost"], "`aye sessions list` shows what each session cost"),
-    (&["update", "upgrade", "self-update", "install", "uninstall"], "aye does not update itself; install it again as you installed it"),
+    (
+        &["update", "upgrade", "self-update", "install", "uninstall"],
+        "aye does not update itself; install it again as you installed it",
+    ),
     (&["version"], "`aye --version` prints the version"),
     (&["init"], "start `aye` and enter `/init` to write an AGENTS.md"),
-    (&["run", "execute", "chat", "ask", "print", "prompt", "start", "new"], "`aye` starts a session, `aye exec PROMPT` runs one task"),
+    (
+        &["run", "execute", "chat", "ask", "print", "prompt", "start", "new"],
+        "`aye` starts a session, `aye exec PROMPT` runs one task",
+    ),
     (&["review"], "start `aye` and enter `/review`, or run `aye exec \"review the uncommitted changes\"`"),
     (&["apply"], "aye applies a change when you approve it; `aye rewind` undoes changes"),
     (&["undo", "redo", "restore", "checkpoint"], "`aye rewind` undoes and redoes changes"),
@@ -29,9 +35,18 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["app-server", "server", "daemon", "attach", "web"], "`aye serve --stdio` runs a session for another program"),
     (&["completion"], "`aye completions SHELL` prints the completions of a shell"),
     (&["sandbox", "permissions", "rules", "trust"], "`aye policy show` shows what is allowed"),
-    (&["configure", "settings", "features", "onboard"], "`aye config show` shows the settings, `aye setup` changes the first ones"),
-    (&["plugin", "plugins", "extension", "extensions", "skill", "skills", "hooks"], "aye has MCP servers (`aye mcp`) and custom tools (`aye tool list`)"),
-    (&["agent", "agents", "cloud", "github", "pr", "schedule", "recipe"], "aye has no such command; `aye --help` lists its commands"),
+    (
+        &["configure", "settings", "features", "onboard"],
+        "`aye config show` shows the settings, `aye setup` changes the first ones",
+    ),
+    (
+        &["plugin", "plugins", "extension", "extensions", "skill", "skills", "hooks"],
+        "aye has MCP servers (`aye mcp`) and custom tools (`aye tool list`)",
+    ),
+    (
+        &["agent", "agents", "cloud", "github", "pr", "schedule", "recipe"],
+        "aye has no such command; `aye --help` lists its commands",
+    ),
     (&["logs", "log"], "`aye config path` prints where the log is"),
 ];
 
@@ -140,9 +155,37 @@ mod tests {
     #[test]
     fn other_words_and_all_sentences_are_prompts() {
         for prompt in [
-            "hello", "hi", "hey", "thanks", "test", "tests", "fix", "refactor", "explain", "summarize", "commit", "why", "build", "lint",
-            "format", "clean", "document", "login please", "resume.txt", "update!", "7f3a", "", "größe", "yes", "go", "map", "can",
-            "main", "bench", "deploy", "readme",
+            "hello",
+            "hi",
+            "hey",
+            "thanks",
+            "test",
+            "tests",
+            "fix",
+            "refactor",
+            "explain",
+            "summarize",
+            "commit",
+            "why",
+            "build",
+            "lint",
+            "format",
+            "clean",
+            "document",
+            "login please",
+            "resume.txt",
+            "update!",
+            "7f3a",
+            "",
+            "größe",
+            "yes",
+            "go",
+            "map",
+            "can",
+            "main",
+            "bench",
+            "deploy",
+            "readme",
         ] {
             assert_eq!(refuse(prompt, "aye"), None, "{prompt}");
         }

@@ -74,10 +74,22 @@ pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
         let at =
             |line: usize, message: String| Remark { line: Some(line), message, source: entry_at(text, line).into_iter().next() };
         report.mistakes.extend(bundle.tests.iter().filter_map(|test| Some(at(test.tool_line, known(test, &bundle).err()?))));
+        report.mistakes.extend(unsupported(&bundle, text).map(|(line, message)| at(line, message)));
         let found = warnings(&bundle, is_of_project(file), now);
         report.warnings.extend(found.into_iter().map(|warning| at(warning.line, warning.message)));
     }
     report
+}
+
+/// The capability of tools that a backend runs: it can be read, and grants nothing.
+fn unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
+    const NAME: &str = "BackendTool.Invoke";
+    bundle.granted.iter().find(|name| *name == NAME)?;
+    let line = text.lines().position(|line| line.contains(NAME)).map_or(1, |line| line + 1);
+    let message = format!(
+        "`{NAME}` is not supported: aye has no backend tools, so this grants nothing; grant `Mcp.Invoke` for tools of MCP servers, or `Tool.Custom` for custom tools"
+    );
+    Some((line, message))
 }
 
 pub fn text(reports: &[Report], paint: &Paint) -> String {

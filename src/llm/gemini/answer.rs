@@ -84,7 +84,7 @@ impl Reader {
         };
         if SPOILED.contains(&&*reason) {
             let said = candidate.finish_message.filter(|said| !said.trim().is_empty()).unwrap_or(reason);
-            let hint = format!("/continue asks again; or try another model than `{}`", self.speaker.model);
+            let hint = format!("continue to ask again, or try another model than `{}`", self.speaker.model);
             let mut failure = Failure::new(FailureKind::InvalidRequest, said, hint);
             failure.retryable = true;
             return Err(self.failed(failure));

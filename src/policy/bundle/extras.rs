@@ -73,5 +73,11 @@ pub fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> 
     let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard"])?;
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
-    section.number("timeout_seconds")
+    match section.number("timeout_seconds")? {
+        Some(0) => {
+            let expected = "a whole number from 1 up: the seconds an approval waits for its answer";
+            Err(section.error_at("timeout_seconds", &format!("`timeout_seconds` is 0, expected {expected}")))
+        }
+        seconds => Ok(seconds),
+    }
 }

@@ -107,6 +107,12 @@ impl<'a> Section<'a> {
         number.map(Some).ok_or_else(|| self.wrong(key, value, "a whole number from 0 up"))
     }
 
+    /// An error about the value of a key, or about the table where the key is missing.
+    pub fn error_at(&self, key: &str, message: &str) -> BundleError {
+        let span = self.get(key).map_or_else(|| self.span.clone(), Spanned::span);
+        self.source.error(&span, message.to_owned())
+    }
+
     pub fn amount(&self, key: &str) -> Read<Option<f64>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let float = value.get_ref().as_float().and_then(|float| float.as_str().parse::<f64>().ok());

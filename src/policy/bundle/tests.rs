@@ -142,6 +142,10 @@ fn a_mistake_is_named_where_it_stands() {
         ("\nschema_version = 2".into(), "policy.toml line 2: schema_version is 2, this aye reads version 1"),
         ("schema_version = 1\nllmm = 1".into(), "policy.toml line 2: unknown key `llmm`, did you mean `llm`?"),
         (format!("{rule}decision = \"permit\""), "policy.toml line 4: unknown decision `permit`, expected allow, ask or deny"),
+        (
+            "schema_version = 1\n[approval]\ntimeout_seconds = 0".into(),
+            "policy.toml line 3: `timeout_seconds` is 0, expected a whole number from 1 up: the seconds an approval waits for its answer",
+        ),
         (rule.to_owned(), "policy.toml line 2: the rule has no `decision`, expected allow, ask or deny"),
         (
             format!("{shell}requires_aproval = true"),

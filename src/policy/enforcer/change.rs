@@ -53,7 +53,7 @@ impl Enforcer {
             let name = layer.bundle.version.as_deref().unwrap_or(layer.scope.as_str());
             let end = end.strftime("%Y-%m-%d %H:%M UTC");
             let file = layer.file.as_ref().map(|file| format!(" ({} is watched)", file.display())).unwrap_or_default();
-            Some(format!("policy `{name}` expired {end}; nothing runs until it is renewed: /policy reload{file}"))
+            Some(format!("policy `{name}` expired {end}; nothing runs until it is renewed{file}"))
         })
     }
 }

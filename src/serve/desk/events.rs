@@ -11,21 +11,29 @@ use crate::serve::patches;
 
 impl Desk {
     /// What the session tells.
-    pub fn event(&mut self, event: Event) -> Vec<Act> {
+    pub fn event(&mut self, mut event: Event) -> Vec<Act> {
+        event.kind = match event.kind {
+            EventKind::ApprovalRequested(approval) => EventKind::ApprovalRequested(approval.to_decide()),
+            kind => kind,
+        };
         let told = self.learn(&event.kind);
         if let (EventKind::TaskStarted { .. }, Some(task_id)) = (&event.kind, &event.task_id) {
             let begun = TaskBegun { task_id: task_id.to_string() };
             self.settle_first(|wait| matches!(wait, Wait::Begin), Ok(value(&begun)));
         }
         let named = match (&event.kind, &self.stage) {
-            (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.cancelled => Some("session_cancelled"),
+            (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.status == SessionStatus::Failed => {
+                let reason = live.failed_by.clone().unwrap_or_else(|| "the end of the session could not be saved".to_owned());
+                Some(("session_failed", Some(reason)))
+            }
+            (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.cancelled => Some(("session_cancelled", None)),
             _ => None,
         };
         let mut after = std::mem::take(&mut self.acts);
         if told {
             let event = Box::new(self.as_it_ends(event));
             let message = match named {
-                Some(name) => Outgoing::Named { name, event },
+                Some((name, reason)) => Outgoing::Named { name, reason, event },
                 None => Outgoing::Event(event),
             };
             self.acts.push(Act::Send(message));
@@ -116,6 +124,8 @@ impl Desk {
                     return false;
                 }
             }
+            EventKind::SavingChanged { saved, message } => live.failed_by = (!saved).then(|| message.clone()),
+            EventKind::SessionPaused { failure } => live.failed_by = Some(failure.message.clone()),
             EventKind::BudgetShown { .. } => return !self.marked(),
             // Where nothing can be saved no mark is told; what was said is kept.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {

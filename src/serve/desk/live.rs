@@ -25,6 +25,8 @@ pub(super) struct Live {
     pub marks: u32,
     /// A task that was open was told to go on.
     pub went_on: bool,
+    /// Why the session would fail if it ended now: what paused it, or kept it from being saved.
+    pub failed_by: Option<String>,
     /// A task was cancelled because the session ends.
     pub cancelled: bool,
     /// It was told to end.

@@ -211,6 +211,7 @@ impl Desk {
                         ready: Some(slot),
                         marks: 0,
                         went_on: false,
+                        failed_by: None,
                         cancelled: false,
                         quits: false,
                     };

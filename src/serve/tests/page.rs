@@ -12,7 +12,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PROTOCOL.md");
 /// The sources of the types that stand in messages.
 const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/state.rs"), &["SessionStatus", "TaskStatus", "TaskState"]),
-    (include_str!("../../protocol/approval.rs"), &["Approval", "CommandLine", "Part", "Risk", "VerdictKind"]),
+    (include_str!("../../protocol/approval.rs"), &["Approval", "Details", "CommandLine", "Part", "Risk", "VerdictKind"]),
     (
         include_str!("../../protocol/tool.rs"),
         &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"],
@@ -312,6 +312,9 @@ fn page() -> String {
     }
     page.push_str(
         "### `session_cancelled`\n\nIn place of `session_completed`, with the same members, where the end of the session cancelled a task.\n\n",
+    );
+    page.push_str(
+        "### `session_failed`\n\nIn place of `session_completed`, with the same members and `reason` (string), where the end of the session could not be saved.\n\n",
     );
     page.push_str("## Types\n\n");
     for name in PARTS {

@@ -106,7 +106,7 @@ fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Resu
     })?;
     let without = if hidden { "; what is hidden from you is hidden in it too" } else { "" };
     let text = format!(
-        "{} is handed over as {} ({}, {}){without}; the person finds it with /artifacts",
+        "{} is handed over as {} ({}, {}){without}; the user finds it in the list of artifacts",
         work.target.given,
         kept.uri,
         kept.content_type,

@@ -309,7 +309,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::Notice { message } => {
             window::noticed(model, &message, now);
             rewind::noticed(model);
-            note(model, &message, Tone::Plain);
+            note(model, &with_commands(message), Tone::Plain);
         }
         // Shown by `apply` where they are live; these say nothing else.
         EventKind::ApprovalRequested(_)
@@ -356,6 +356,17 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.task.goes_on = true;
     model.set_activity(Activity::Thinking, now);
     super::keys::repeat_how_to_quit(model, now);
+}
+
+/// What the session says of saved rules and of summaries, with what undoes or stops it on this screen.
+fn with_commands(message: String) -> String {
+    if message.starts_with("rule saved: ") || message.starts_with("allowed until aye quits: ") {
+        format!("{message} — /policy undo removes it")
+    } else if message.starts_with("a summary is being made") {
+        format!("{message} (esc stops it)")
+    } else {
+        message
+    }
 }
 
 /// Nobody answered: the question is gone, and it counts as a no.

@@ -43,7 +43,7 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
     };
     let words = match failure.kind {
         // The policy's end was said before.
-        FailureKind::PolicyExpired => format!("paused: {}", failure.hint),
+        FailureKind::PolicyExpired => format!("paused: {} {} /policy reload reads it again", failure.hint, model.glyphs.dot),
         _ => format!("paused: {}", failure_words(model, failure)),
     };
     note(model, &words, Tone::Warning);
@@ -62,7 +62,9 @@ fn refused(model: &Model) -> Paused {
 
 /// What raises it, or that a person alone cannot.
 fn over_budget(hint: &str) -> Paused {
-    let raise = hint.split_once(" continues").map_or("/budget", |(raise, _)| raise).to_owned();
+    let amount = hint.strip_prefix("raise the budget to `").and_then(|rest| Some(rest.split_once('`')?.0));
+    let said = hint.split_once(" continues").map_or("/budget", |(raise, _)| raise);
+    let raise = amount.map_or_else(|| said.to_owned(), |amount| format!("/budget {amount}"));
     let ways = if raise.starts_with("/budget ") {
         vec![format!("paused: the budget is reached, {raise} continues"), format!("budget reached, {raise}"), raise]
     } else if hint.starts_with(NO_MORE) {

@@ -7,7 +7,7 @@ use crate::protocol::{EventKind, counted};
 impl Machine {
     pub(in crate::agent::turn) fn undo_compaction(&mut self) {
         if self.is_compacting() {
-            return self.notice("a summary is being made; esc stops that");
+            return self.notice("a summary is being made; stop it first");
         }
         if self.is_rewinding() {
             return self.notice("files are being put back; say it again in a moment");

@@ -1,0 +1,94 @@
+//! What programs and the model read: no names of keys and no slash commands, which only a screen has.
+
+use crate::source::{Role, Source, sources};
+
+/// What speaks to programs, to the model, or through events to every front end.
+const SPEAKERS: &[&str] = &["agent", "tools", "serve", "acp", "headless", "protocol", "llm", "policy", "mcp", "ports", "store"];
+/// What answers the slash commands that an editor sends.
+const ANSWERS_SLASH_COMMANDS: &[&str] = &["src/acp/slash.rs", "src/acp/commands.rs", "src/acp/session.rs"];
+
+const KEYS: &[&str] = &["ctrl+", "alt+", "shift+", " esc ", "esc stops", "press `", "press y"];
+const COMMANDS: &[&str] = &[
+    "artifacts",
+    "budget",
+    "clear",
+    "compact",
+    "context",
+    "continue",
+    "copy",
+    "cost",
+    "diff",
+    "effort",
+    "export",
+    "fork",
+    "help",
+    "init",
+    "key",
+    "login",
+    "mcp",
+    "mode",
+    "model",
+    "new",
+    "policy",
+    "ps",
+    "queue",
+    "quit",
+    "redo",
+    "rename",
+    "resume",
+    "review",
+    "rewind",
+    "setup",
+    "status",
+    "steer",
+    "stop",
+    "theme",
+    "tree",
+    "undo",
+];
+
+/// The lines of a file that are neither comments nor unit tests.
+fn lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    let end = source.text.lines().position(|line| line.trim() == "#[cfg(test)]").unwrap_or(usize::MAX);
+    let numbered = source.text.lines().enumerate().take_while(move |(at, _)| *at < end);
+    numbered.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(at, line)| (at + 1, line))
+}
+
+fn slash_command(line: &str) -> Option<&'static str> {
+    COMMANDS.iter().copied().find(|command| {
+        line.match_indices(&format!("/{command}")).any(|(at, found)| {
+            let before = line[..at].chars().next_back();
+            let after = line[at + found.len()..].chars().next();
+            before.is_some_and(|one| " `\"(".contains(one))
+                && after.is_none_or(|one| !(one.is_alphanumeric() || "-_/.".contains(one)))
+        })
+    })
+}
+
+#[test]
+fn programs_and_the_model_read_no_key_names_and_no_slash_commands() {
+    let mut wrong = Vec::new();
+    for source in sources("src").iter().filter(|source| source.role == Role::Product) {
+        if !source.module().is_some_and(|module| SPEAKERS.contains(&module)) {
+            continue;
+        }
+        let answers = ANSWERS_SLASH_COMMANDS.contains(&source.path.as_str());
+        for (number, line) in lines(source) {
+            let key = KEYS.iter().copied().find(|key| line.contains(key));
+            let command = slash_command(line).filter(|_| !answers);
+            if let Some(found) = key.or(command) {
+                wrong.push(format!("{}:{number}: `{found}` is of the screen: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn a_slash_command_is_told_from_a_path() {
+    assert_eq!(slash_command("\"renew it, then /continue\""), Some("continue"));
+    assert_eq!(slash_command("\"/budget {words} continues\""), Some("budget"));
+    for line in ["\"/models\"", "\"/tmp/new\"", "\"src/policy\"", "\"/diff/a\"", "a / mode", "\"/.aye/policy.toml\""] {
+        assert_eq!(slash_command(line), None, "{line}");
+    }
+}
