@@ -73,9 +73,63 @@ fn a_question_that_nobody_answers_in_time_is_denied_and_the_task_goes_on() {
     client.call("StartTask", json!({"prompt": "write it"}));
     let approval = client.event("approval_requested");
     assert_eq!(client.event("approval_timeout")["approvalId"], approval["approvalId"]);
+    let resolved = client.event("approval_resolved");
+    assert_eq!((&resolved["decision"], &resolved["reason"]), (&json!("denied"), &json!("no answer within 1 s")));
+    assert_eq!(client.event("tool_completed")["error"]["code"], "APPROVAL_TIMEOUT");
     client.event("task_completed");
+    assert!(!server.request(1).messages().contains("the person said no"), "{}", server.request(1).messages());
     assert_eq!(client.fails("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"})), -32007);
     assert!(!project.exists("a.txt"));
+}
+
+#[test]
+fn a_cancelled_task_resolves_its_approvals() {
+    let server = Server::new([write("a.txt", "alpha\n")]);
+    let project = Project::with(&server);
+    let mut client = Rpc::start(&project, &[]);
+    client.create(&project);
+    let task = client.call("StartTask", json!({"prompt": "write it"}))["taskId"].clone();
+    let approval = client.event("approval_requested");
+    client.call("CancelTask", json!({"taskId": task}));
+    let resolved = client.event("approval_resolved");
+    assert_eq!((&resolved["approvalId"], &resolved["decision"]), (&approval["approvalId"], &json!("denied")));
+    assert_eq!(resolved["reason"], "the task was cancelled");
+    assert_eq!(client.event("tool_completed")["error"]["code"], "CANCELLED");
+    client.event("task_cancelled");
+    assert_eq!(client.call("GetSessionState", json!({}))["pendingApprovals"], json!([]));
+}
+
+#[test]
+fn an_approval_says_what_exactly_would_be_done_and_nothing_that_no_method_uses() {
+    let command = Answer::call("call_1", "RunCommand", json!({"command": "touch made.txt"}));
+    let server = Server::new([command, write("a.txt", "alpha\n"), Answer::text("Then not.")]);
+    let project = Project::with(&server);
+    let mut client = Rpc::start(&project, &[]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "do it"}));
+    let place = project.path("").canonicalize().unwrap().display().to_string();
+    for (details, file) in [
+        (json!({"toolName": "Shell.Exec", "command": "touch made.txt", "cwd": place.trim_end_matches('/')}), "made.txt"),
+        (json!({"toolName": "File.Write", "paths": [format!("{}/a.txt", place.trim_end_matches('/'))]}), "a.txt"),
+    ] {
+        let approval = client.event("approval_requested");
+        assert_eq!(approval["details"], details, "{file}");
+        for unused in ["always", "preview", "amendable"] {
+            assert_eq!(approval.get(unused), None, "{unused}");
+        }
+        client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "denied"}));
+    }
+    client.event("task_completed");
+}
+
+#[test]
+fn a_call_that_cannot_be_planned_names_its_capability() {
+    let call = Answer::call("call_1", "EditFile", json!({"path": "gone.txt", "edits": [{"oldText": "a", "newText": "b"}]}));
+    let server = Server::new([call, Answer::text("It is gone.")]);
+    let project = Project::with(&server);
+    let events = project.aye(&["exec", "--json", "edit it"]).events();
+    assert_eq!(events.only("tool_requested")["capability"], "File.Write");
+    assert_eq!(events.only("tool_completed")["status"], "failed");
 }
 
 #[test]

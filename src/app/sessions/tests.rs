@@ -217,7 +217,7 @@ fn a_checkpoint_has_the_keys_of_one_and_what_was_sealed() {
     assert_eq!((&json["checkpointVersion"], &json["sessionId"]), (&json!("1.0"), &json!(ID)));
     assert_eq!(
         json["task"],
-        json!({"taskId": "task_1", "prompt": "Refactor it", "status": "running", "stepCount": 1, "maxSteps": 40})
+        json!({"taskId": "task_1", "prompt": "Refactor it", "status": "running", "stepCount": 0, "maxSteps": 40})
     );
     assert_eq!((&json["sessionStatus"], &json["sessionTokensUsed"]), (&json!("SESSION_PAUSED"), &json!(107)));
     assert_eq!((&json["thread"][0]["role"], &json["thread"][0]["content"]), (&json!("user"), &json!("Refactor it")));
@@ -297,6 +297,7 @@ fn a_thread_alone_becomes_tasks_and_steps() {
             "finished",
             "step_completed",
             "steered",
+            "imported",
             "wasted"
         ]
     );

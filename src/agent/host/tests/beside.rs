@@ -230,7 +230,7 @@ async fn a_question_that_nobody_answers_in_time_is_a_no_and_the_task_goes_on() {
     };
     assert_eq!(beside.session.until(timed_out).await, approval.approval_id);
     assert!(begun.elapsed() >= Duration::from_secs(300));
-    assert_eq!(beside.completed().await.1, Some(ErrorCode::UserDenied));
+    assert_eq!(beside.completed().await.1, Some(ErrorCode::ApprovalTimeout));
     beside.session.until_completed().await;
     beside.decide(approval, Decision::Approved).await;
     let late = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("decided already"));
