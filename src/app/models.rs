@@ -101,7 +101,7 @@ impl ModelsHere {
     /// Without `[model] default`, where the policy forbids that one.
     pub fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
         let mut here = self.clone();
-        here.place = Arc::new(Place { settings: here.place.settings.without_default_model(), ..(*here.place).clone() });
+        here.place = Arc::new(here.place.without_default_model());
         here.choose(None, None).ok()
     }
 

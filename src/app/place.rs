@@ -57,6 +57,11 @@ impl Place {
         Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
     }
 
+    /// The same without `[model] default`.
+    pub fn without_default_model(&self) -> Self {
+        Self { settings: self.settings.without_default_model(), ..self.clone() }
+    }
+
     pub fn workspace_id(&self) -> WorkspaceId {
         workspace_id(&self.workspace)
     }
