@@ -314,7 +314,7 @@ fn begin(
         Which::Stored { told: true, .. } => past.events(&session.records),
         Which::Stored { told: false, .. } | Which::New => Vec::new(),
     };
-    let standing = Standing::find(&place, !project.waits());
+    let standing = Standing::find(&place, project.trust());
     let laxest = session::laxest(&place);
     let remote = of_session(servers, &mut session, &place, &policy, &project, &standing, approver());
     let terms = Terms { remote, ..terms(common, &place, &policy, &project, &standing, model.name(), &store) };

@@ -184,11 +184,11 @@ impl Backstage {
             project.look_for_parts();
         }
         let history = past.events(&session.tail.records);
-        let (own, trusted) = (place.clone(), !project.waits());
+        let (own, trust) = (place.clone(), project.trust());
         let (here, store) = (place.clone(), session.store.clone());
         // Of a session that goes on the first lines say nothing of the kind.
         let hints = session.is_new().then(|| tokio::spawn(async move { greeting::hints(&store, &here).await }));
-        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trusted)).await else { return nothing() };
+        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trust)).await else { return nothing() };
         let (last_here, attempt) = match hints {
             Some(hints) => hints.await.unwrap_or_default(),
             None => (None, None),
@@ -302,7 +302,10 @@ async fn look_on(
     let past = Past::new(&store, &id, &place);
     let commands = past.clone().answer(place.clone(), commands, events.clone());
     let own = place.clone();
-    let Ok(standing) = tokio::task::spawn_blocking(move || Standing::find(&own, false)).await else { return };
+    let Ok(standing) = tokio::task::spawn_blocking(move || Standing::find(&own, crate::tools::RepositoryTrust::Untrusted)).await
+    else {
+        return;
+    };
     let (header, _) = head(&place, &policy, (&model, None), &standing);
     let history = past.events(&tail.records);
     let (older, trust, last_here, attempt) = (tail.before, None, None, None);

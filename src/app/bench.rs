@@ -50,7 +50,7 @@ impl Ground {
         place.with_tools_of(project);
         place.tools.notices().iter().for_each(|problem| super::warn(problem));
         let standing = match starts {
-            Starts::Programs => Standing::find(&place, !project.waits()),
+            Starts::Programs => Standing::find(&place, project.trust()),
             Starts::Nothing => Standing::unasked(&place),
         };
         let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
@@ -108,7 +108,7 @@ impl Bench {
             Ok(plan) => plan,
             Err(error) => return Err(refused(error)),
         };
-        match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+        match plan.judged(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(permit) => Ok(Judged::Allowed(plan, permit)),
             Verdict::Ask(question) => Ok(Judged::Asks(plan, question)),
             Verdict::Deny(denial) => {
@@ -129,7 +129,7 @@ impl Bench {
 
     /// The permit of a yes that came later than its question: the policy may let less happen by now.
     pub async fn judged_again(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
-        match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+        match plan.judged(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
             Verdict::Deny(denial) => {
                 self.keep(&plan, "deny", &denial.rule, &denial.reason).await;

@@ -241,7 +241,7 @@ fn tools(place: &Place, common: &Common) -> Check {
 
 /// What of the policy no sandbox keeps a command from.
 fn not_kept(place: &Place, policy: &Policy, probe: &Probe) -> Vec<Check> {
-    let standing = Standing::of(place, false, probe.clone());
+    let standing = Standing::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not kept", what)).collect()
 }

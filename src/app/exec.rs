@@ -131,7 +131,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let instructions = project.instructions();
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
     let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
-    let standing = Standing::find(&place, !project.waits());
+    let standing = Standing::find(&place, project.trust());
     let remote = servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
     if let Some(servers) = session.kept.servers() {
         runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| super::warn(line));

@@ -10,6 +10,7 @@ use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLi
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{Guidance, Guide};
 use crate::protocol::cut_before;
+use crate::tools::RepositoryTrust;
 use crate::tui::BroughtFile;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -190,6 +191,15 @@ impl Brought {
     /// Whether it brings something, and that counts.
     pub fn has_a_say(&self) -> bool {
         self.proof.is_some() && self.project.brings().next().is_some()
+    }
+
+    /// What git may start for commands here.
+    pub fn trust(&self) -> RepositoryTrust {
+        match (self.is_trusted(), self.waits()) {
+            (true, _) => RepositoryTrust::Trusted,
+            (false, true) => RepositoryTrust::Untrusted,
+            (false, false) => RepositoryTrust::NeverAsked,
+        }
     }
 
     pub fn is_trusted(&self) -> bool {

@@ -71,7 +71,7 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
             instructions: Vec::new(),
             guidance: None,
             rules: Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &model)),
-            standing: Standing::find(&place, !project.waits()),
+            standing: Standing::find(&place, project.trust()),
             remote: None,
         };
         let setup = session::setup(&place, &policy, session, Arc::new(Nobody(model.clone())), terms);

@@ -6,7 +6,7 @@ use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{Probe, Tier, probe};
-use crate::tools::{Caches, GitOutside, Ground, Holding, Machine, Visible};
+use crate::tools::{Caches, GitOutside, GlobalConfig, Ground, Holding, Machine, RepositoryTrust, Sources, Visible};
 use std::path::{Path, PathBuf};
 
 /// Where systems keep home directories.
@@ -25,19 +25,19 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Tries it out, which takes some milliseconds. `trusted`: nothing of the project waits for the person's yes.
-    pub fn find(place: &Place, trusted: bool) -> Self {
-        Self::of(place, trusted, probe(&Helper::default().program, &place.roots, &place.directories.data))
+    /// Tries it out, which takes some milliseconds.
+    pub fn find(place: &Place, trust: RepositoryTrust) -> Self {
+        Self::of(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
     /// Where nothing is started: what the system could hold is not asked, which costs more than most calls. Should something be
     /// started all the same, it is as if the system could hold nothing.
     pub fn unasked(place: &Place) -> Self {
-        Self::of(place, false, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
+        Self::of(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
     /// What was found out by trying.
-    pub fn of(place: &Place, trusted: bool, probe: Probe) -> Self {
+    pub fn of(place: &Place, trust: RepositoryTrust, probe: Probe) -> Self {
         let data = &place.directories.data;
         let Probe { tier: found, missing, upper_base } = probe;
         let tier = tier(found);
@@ -47,7 +47,11 @@ impl Standing {
         never.extend(place.roots.iter().map(PathBuf::as_path));
         let variable = |name: &str| place.environment.get(name).map(str::to_owned);
         let caches = Caches::find(&place.home, variable, &never);
-        let git = if trusted { GitOutside::find(&place.workspace) } else { GitOutside::default() };
+        let git = match trust {
+            RepositoryTrust::Trusted | RepositoryTrust::NeverAsked => GitOutside::find(&place.workspace),
+            RepositoryTrust::Untrusted => GitOutside::default(),
+        };
+        let git_config = Some(GlobalConfig::new(sources(place)));
         let homes = other_homes(&place.home);
         // Where nothing holds a command nothing is hidden from it.
         let visible = if tier == SandboxTier::Bare {
@@ -56,7 +60,7 @@ impl Standing {
             let own = [data.as_path(), place.directories.config.as_path()];
             Visible::find(&Machine { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
         };
-        let ground = Ground { tier, layers, caches, git, visible };
+        let ground = Ground { tier, layers, caches, git, trust, git_config, visible };
         Self { ground, missing, homes, home: place.home.clone() }
     }
 
@@ -68,6 +72,7 @@ impl Standing {
     /// The project got the person's yes.
     pub fn trust(&mut self, place: &Place) {
         self.ground.git = GitOutside::find(&place.workspace);
+        self.ground.trust = RepositoryTrust::Trusted;
     }
 
     /// How commands are held under this policy.
@@ -112,6 +117,18 @@ pub fn tier(found: Tier) -> SandboxTier {
         Tier::Rules => SandboxTier::LandlockOnly,
         Tier::Namespaces => SandboxTier::Guarded,
         Tier::Layers => SandboxTier::Preview,
+    }
+}
+
+/// Where the user's git configuration is, and where aye keeps what commands are given of it.
+fn sources(place: &Place) -> Sources {
+    let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Sources {
+        home: place.home.clone(),
+        named: absolute("GIT_CONFIG_GLOBAL"),
+        xdg: absolute("XDG_CONFIG_HOME"),
+        workspace: place.workspace.clone(),
+        directory: place.directories.data.join("git"),
     }
 }
 

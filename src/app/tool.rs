@@ -136,7 +136,7 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
         Ok(plan) => plan,
         Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
     };
-    let permit = match bench.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+    let permit = match plan.judged(&bench.policy, jiff::Timestamp::now()) {
         Verdict::Allow(permit) => permit.preview(),
         // Nothing of it is kept, so nobody has to be asked.
         Verdict::Ask(question) => question.preview(),

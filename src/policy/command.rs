@@ -83,8 +83,10 @@ fn finding(decided: Decided, risk: Risk, parts: Vec<CommandPart>) -> Finding {
 
 fn both(mut whole: Finding, mut one: Finding) -> Finding {
     whole.parts.append(&mut one.parts);
+    // A line of which one part may be any program gains nothing by what the others are called.
+    let by_name = whole.decided.by_name && one.decided.by_name;
     Finding {
-        decided: whole.decided.stricter(one.decided),
+        decided: Decided { by_name, ..whole.decided.stricter(one.decided) },
         risk: whole.risk.max(one.risk),
         critical: whole.critical || one.critical,
         reads_only: whole.reads_only && one.reads_only,
@@ -260,13 +262,13 @@ fn loosened(decided: Decided, danger: danger::Danger, remember: Option<&Grant>, 
     let unheld = decided.verdict == VerdictKind::Allow && scene.context.sandbox == Sandbox::Absent;
     let asks = decided.verdict == VerdictKind::Ask && !decided.locked;
     if (asks || unheld) && remember.is_some_and(|grant| scene.grants.contains(grant)) {
-        return Decided::allow("session", "allowed by you until aye quits");
+        return Decided::allow("session", "allowed by you until aye quits").by_name();
     }
     if !asks {
         return decided;
     }
     if mode == Mode::Auto && danger.risk <= Risk::Medium && !danger.critical && scene.context.sandbox == Sandbox::Present {
-        return Decided::allow("auto mode", decided.reason);
+        return Decided { by_name: decided.by_name, ..Decided::allow("auto mode", decided.reason) };
     }
     decided
 }
@@ -336,7 +338,7 @@ fn invocation_in_layer(
     let mut obstacle = None;
     for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| !argv[0].text.contains('/') && rule.speaks_of(argv)) {
         match out_of_reach(rule, line, part, invocation, scene) {
-            None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "a rule allows it")),
+            None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "a rule allows it")).by_name(),
             Some(why) => obstacle = Some(why),
         }
     }

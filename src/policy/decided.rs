@@ -15,11 +15,13 @@ pub struct Decided {
     pub approval_rule: Option<String>,
     /// No mode and no grant changes it.
     pub locked: bool,
+    /// A rule or a grant allowed it because it knows the program by its name.
+    pub by_name: bool,
 }
 
 impl Decided {
     pub fn new(verdict: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { verdict, rule: rule.into(), reason: reason.into(), approval_rule: None, locked: false }
+        Self { verdict, rule: rule.into(), reason: reason.into(), approval_rule: None, locked: false, by_name: false }
     }
 
     pub fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
@@ -39,6 +41,12 @@ impl Decided {
         self
     }
 
+    /// Allowed because the program is known by its name.
+    pub fn by_name(mut self) -> Self {
+        self.by_name = true;
+        self
+    }
+
     pub fn is_denial(&self) -> bool {
         self.verdict == VerdictKind::Deny
     }
@@ -49,7 +57,9 @@ impl Decided {
 
     /// The stricter of two; of equals the one that no mode changes, then the first.
     pub fn stricter(self, other: Self) -> Self {
-        if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self }
+        let by_name = self.by_name || other.by_name;
+        let stricter = if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self };
+        Self { by_name, ..stricter }
     }
 }
 
@@ -77,6 +87,14 @@ pub fn reason(given: &str, otherwise: &str) -> String {
 /// Whether a rule still counts.
 pub fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
     expires_at.is_none_or(|end| now < end)
+}
+
+/// The next higher risk.
+pub fn one_up(risk: Risk) -> Risk {
+    match risk {
+        Risk::Low => Risk::Medium,
+        Risk::Medium | Risk::High => Risk::High,
+    }
 }
 
 /// What is known of one action before modes and grants.

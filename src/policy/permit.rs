@@ -8,11 +8,21 @@ pub struct Permit {
     actions: Vec<Action>,
     rule: String,
     reads_only: bool,
+    unasked: Option<Unasked>,
+}
+
+/// What an allow that nobody was asked about relies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unasked {
+    /// The tables know every part of the line as a reader, so it runs where it cannot write.
+    pub as_reading: bool,
+    /// A rule knows the programs of the line by their names, so no program of the workspace may serve them.
+    pub by_name: bool,
 }
 
 impl Permit {
     pub(super) fn new(actions: Vec<Action>, rule: String) -> Self {
-        Self { actions, rule, reads_only: false }
+        Self { actions, rule, reads_only: false, unasked: None }
     }
 
     /// Given in plan mode: what runs by it changes nothing.
@@ -20,9 +30,19 @@ impl Permit {
         Self { reads_only, ..self }
     }
 
+    /// Given by the policy alone.
+    pub(super) fn unasked(self, unasked: Unasked) -> Self {
+        Self { reads_only: self.reads_only || unasked.as_reading, unasked: Some(unasked), ..self }
+    }
+
     /// Whether what runs by it may change nothing.
     pub fn reads_only(&self) -> bool {
         self.reads_only
+    }
+
+    /// What it relies on where the policy alone gave it; `None` where the user approved it.
+    pub fn relies_on(&self) -> Option<Unasked> {
+        self.unasked
     }
 
     /// For tests of what takes a permit.

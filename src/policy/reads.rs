@@ -1,4 +1,4 @@
-//! Which lines plainly change no file, so that nothing has to be kept before they run.
+//! Which lines plainly change no file, as far as their words tell. What may happen never rests on it.
 
 use super::shell::options::{Reading, reading};
 use super::shell::{Invocation, Simple, read};

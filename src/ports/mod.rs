@@ -4,6 +4,7 @@ mod artifacts;
 mod baselines;
 mod buffers;
 mod checkpoints;
+mod doubts;
 mod guidance;
 mod journal;
 mod model;
@@ -18,6 +19,7 @@ pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, Ke
 pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span, Standing, Touch, TouchedDirectory, Trail};
 pub use buffers::{BUFFER_BYTES, Buffers};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
+pub use doubts::Doubts;
 pub use guidance::{Guidance, Guide};
 pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};

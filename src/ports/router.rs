@@ -1,6 +1,6 @@
 //! Tools: planned first, judged, then run with the permit.
 
-use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
+use super::{ArtifactError, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange,
@@ -41,6 +41,8 @@ pub struct Plan {
     pub timeout_seconds: u64,
     /// What holds this very command, in words, where it is not what holds them all.
     pub sandbox: Option<String>,
+    /// Why the user is asked although the policy allows it.
+    pub doubts: Doubts,
     /// How the person may have it otherwise.
     pub amends: Amends,
     /// What the tool keeps between plan and run; only its own router looks inside.
@@ -64,6 +66,7 @@ impl Plan {
             opens: Vec::new(),
             timeout_seconds: 0,
             sandbox: None,
+            doubts: Doubts::default(),
             amends: Amends::default(),
             payload,
         }

@@ -106,7 +106,7 @@ impl Bench {
             arguments: Arguments::Object(arguments),
         };
         let plan = self.router.plan(call).await.map_err(|error| error.message)?;
-        let Verdict::Allow(permit) = self.policy.judge(&plan.actions, jiff::Timestamp::now()) else {
+        let Verdict::Allow(permit) = plan.judged(&self.policy, jiff::Timestamp::now()) else {
             return Err(format!("`{tool_name}` is not allowed"));
         };
         let (output, _unwatched) = tokio::sync::mpsc::channel(1);

@@ -51,6 +51,7 @@ pub use shell::cache_budget::{cache_use, prune_caches};
 pub use shell::caches::Caches;
 pub use shell::commands::Commands;
 pub use shell::confine::{Ground, Holding};
+pub use shell::git::{GlobalConfig, RepositoryTrust, Sources};
 pub use shell::git_places::GitOutside;
 pub use shell::launch::ServerLauncher;
 pub use shell::preview::Recovered;

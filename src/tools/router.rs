@@ -22,7 +22,9 @@ use crate::protocol::{
 };
 use crate::tools::custom::is_chain;
 use crate::tools::remote::RemoteTools;
+use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::amended::offered as command_offered;
+use crate::tools::shell::apart;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::network;
@@ -158,7 +160,7 @@ impl ToolRouter for Router {
     }
 
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        let settings = Arc::clone(&self.settings);
+        let settings = Arc::new(self.settings.viewed());
         async move {
             if !permit.covers(&plan.actions) {
                 return Err(ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call"));
@@ -196,8 +198,12 @@ impl ToolRouter for Router {
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
-        // In plan mode nothing that runs can change anything, also where it does more than it says.
-        let settings = if permit.reads_only() { Arc::new(self.settings.reading_only()) } else { Arc::clone(&self.settings) };
+        // What was allowed because it only reads can change nothing, also where it does more than it says.
+        let settings = if permit.reads_only() || apart::starts_programs(&plan.actions) {
+            Arc::new(self.settings.under(&permit))
+        } else {
+            Arc::clone(&self.settings)
+        };
         async move {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
@@ -402,6 +408,10 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
             None => return Err(error),
         },
     };
+    let doubts = match draft.work.downcast_ref::<Typed>() {
+        Some(typed) => typed.doubts(settings),
+        None => apart::doubts(&draft.actions, settings),
+    };
     let (changes, timeout_seconds, runs) = match draft.effect {
         Effect::Reads => (false, 0, Vec::new()),
         Effect::Changes => (true, 0, Vec::new()),
@@ -421,6 +431,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         opens: Vec::new(),
         timeout_seconds,
         sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.words(settings)),
+        doubts,
         amends: offered(tool, &draft.work, settings),
         payload: draft.work,
     })

@@ -5,8 +5,8 @@ use super::arguments;
 use super::hints::{self, Hints};
 use super::paths::Paths;
 use crate::policy::Explanation;
-use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
+use crate::policy::{NamedCommand, Permit, Unasked};
 use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{
     Action, Amendable, Amendment, Arguments, Artifact, ErrorCode, Image, LeftOut, Outside, PlaceChange, Proposal, SessionId,
@@ -120,6 +120,19 @@ impl Settings {
     /// The same where commands change nothing.
     pub(super) fn reading_only(&self) -> Self {
         Self { holding: self.holding.clone().read_only(), ..self.clone() }
+    }
+
+    /// The same for a command that nobody approved and that runs in a view, where it is looked at before it counts.
+    pub(super) fn viewed(&self) -> Self {
+        Self { holding: Holding { unasked: Some(Unasked::default()), ..self.holding.clone() }, ..self.clone() }
+    }
+
+    /// The same for a command that runs by this permit.
+    pub(super) fn under(&self, permit: &Permit) -> Self {
+        let settings = if permit.reads_only() { self.reading_only() } else { self.clone() };
+        let unasked = permit.relies_on();
+        let narrowed = unasked.is_some_and(|unasked| unasked.as_reading) && !self.holding.is_read_only_view();
+        Self { holding: Holding { unasked, narrowed, ..settings.holding }, ..settings }
     }
 }
 

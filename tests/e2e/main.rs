@@ -33,6 +33,7 @@ mod editors;
 mod effects;
 mod exec;
 mod gemini;
+mod git_programs;
 mod grants;
 mod harness;
 mod instructions;

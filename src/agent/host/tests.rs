@@ -124,6 +124,7 @@ fn make(call: ToolCall) -> Plan {
         opens: Vec::new(),
         timeout_seconds: 1,
         sandbox: None,
+        doubts: crate::ports::Doubts::default(),
         amends: Amends::default(),
         payload: Box::new(()),
     }

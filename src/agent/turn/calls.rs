@@ -99,7 +99,7 @@ impl Machine {
                 call.touches = plan.touches();
                 call.changes = plan.changes;
                 call.polls = !plan.changes && plan.actions.is_empty();
-                let verdict = self.policy.judge_call(&plan.tool_name, &plan.actions, at.now);
+                let verdict = plan.judged(&self.policy, at.now);
                 // What may not be touched is not written down either.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);

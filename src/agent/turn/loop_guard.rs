@@ -105,7 +105,7 @@ impl Machine {
 
     /// Whether nothing but the repetition makes it a question.
     pub(super) fn allowed_by_rule(&self, plan: &Plan, at: Moment) -> bool {
-        matches!(self.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_))
+        matches!(plan.judged(&self.policy, at.now), Verdict::Allow(_))
     }
 
     /// A question that a rule asks, with that reason besides its own.

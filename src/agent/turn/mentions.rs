@@ -108,7 +108,7 @@ impl Machine {
             Ok(_) => return Err(None),
             Err(error) => return Err(unread(mention, &error)),
         };
-        match self.policy.judge_call(&plan.tool_name, &plan.actions, at.now) {
+        match plan.judged(&self.policy, at.now) {
             Verdict::Allow(permit) => Ok((plan, permit)),
             Verdict::Deny(denial) => Err(Some(format!("`@{path}` is not read along: {} (rule: {})", denial.reason, denial.rule))),
             Verdict::Ask(question) => {

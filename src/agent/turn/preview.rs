@@ -45,7 +45,8 @@ impl Machine {
     pub(super) fn first_look(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
         let wanted = self.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
         match verdict {
-            Verdict::Allow(permit) if wanted => Some(permit.preview()),
+            // What can write nothing has no effects to look at.
+            Verdict::Allow(permit) if wanted && !permit.reads_only() => Some(permit.preview()),
             // Where nobody answers there is nobody to look.
             Verdict::Ask(question) if wanted && self.options.approver != Approver::Nobody => Some(question.preview()),
             Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => None,
@@ -86,7 +87,7 @@ impl Machine {
             let mut batch = Batch::default();
             match outcome {
                 Ok(plan) => {
-                    let verdict = machine.policy.judge_call(&plan.tool_name, &plan.actions, at.now);
+                    let verdict = plan.judged(&machine.policy, at.now);
                     call.proposal.clone_from(&plan.proposal);
                     machine.obey(verdict, call, index, plan, &mut batch, at);
                     if matches!(call.state, CallState::Running) {

@@ -518,6 +518,7 @@ impl Sim {
             opens,
             timeout_seconds: 300,
             sandbox: None,
+            doubts: crate::ports::Doubts::default(),
             amends: Amends {
                 offer: Amendable {
                     hunks: (0..mark.strip_prefix('#').map_or(0, |count| count.parse().unwrap()))

@@ -62,7 +62,7 @@ pub fn run(place: &Place, common: &Common, name: &str, json: bool) -> Result<Exi
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     policy.holds_for(None)?;
     let standing = match &spec.reach {
-        Reach::Program { .. } => Standing::find(place, !project.waits()),
+        Reach::Program { .. } => Standing::find(place, project.trust()),
         Reach::Http { .. } => Standing::unasked(place),
     };
     let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);

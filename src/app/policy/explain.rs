@@ -61,7 +61,9 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
     } else {
         // A link that leads nowhere is judged by its text.
         let found = tools::actions_now(&name, &arguments, &settings).unwrap_or_else(|_| actions.clone());
-        place.enforcer(&policy, Standing::find(place, false).sandbox(), place.mode).explain(&found, time)
+        place
+            .enforcer(&policy, Standing::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
+            .explain(&found, time)
     };
     let steps = steps(&by_rules, &actions, |action| enforcer.explain(std::slice::from_ref(action), time));
     let origins = Origins::of(&policy);

@@ -132,7 +132,7 @@ impl Opener {
         }
         rules.holds_for(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(|trouble| policy(&trouble))?;
         place.with_tools_of(&project);
-        let standing = Standing::find(&place, !project.waits());
+        let standing = Standing::find(&place, project.trust());
         let enforcer = place.enforcer(&rules, standing.sandbox(), place.mode);
         if let Some(message) = enforcer.expired(jiff::Timestamp::now()) {
             return Err(Fault::new(FaultCode::PolicyInvalid, message).with(json!({"reason": "expired"})));

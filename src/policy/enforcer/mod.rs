@@ -15,7 +15,7 @@ use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, Sandb
 use super::command::{self, Scene};
 use super::custom::{self, Custom};
 use super::danger::obeys_repository;
-use super::decided::{Decided, Finding};
+use super::decided::{Decided, Finding, one_up};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::guard;
@@ -25,7 +25,7 @@ use super::limit::ToolLimit;
 use super::named::{self, Filled};
 use super::opening;
 use super::paths::{Context, Sandbox};
-use super::permit::{Denial, Grant, Permit, Question, Verdict};
+use super::permit::{Denial, Grant, Permit, Question, Unasked, Verdict};
 use super::upload;
 use super::url;
 use crate::protocol::action::NAMED;
@@ -73,6 +73,9 @@ pub struct Explanation {
     /// What could be remembered of it.
     #[serde(skip)]
     remember: Option<Grant>,
+    /// What an allow relies on, as the permit has it.
+    #[serde(skip)]
+    unasked: Unasked,
 }
 
 impl Explanation {
@@ -93,6 +96,7 @@ impl Explanation {
             needs: None,
             head: ApprovalRule { title: String::new(), description: None },
             remember: None,
+            unasked: Unasked::default(),
         }
     }
 
@@ -210,7 +214,9 @@ impl Enforcer {
         let told = self.explain(actions, now);
         let reads_only = self.context.mode == Mode::Plan;
         match told.verdict {
-            VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule).reading(reads_only)),
+            VerdictKind::Allow => {
+                Verdict::Allow(Permit::new(actions.to_vec(), told.rule).reading(reads_only).unasked(told.unasked))
+            }
             VerdictKind::Ask => Verdict::Ask(told.question(actions, reads_only)),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
@@ -256,6 +262,9 @@ impl Enforcer {
 
     fn told(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
         let head = self.head(&finding.decided, actions.first());
+        let is_line = |action: &Action| matches!(action, Action::Exec { .. });
+        let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
+        let unasked = Unasked { as_reading, by_name: finding.decided.by_name };
         Explanation {
             verdict: finding.decided.verdict,
             rule: finding.decided.rule,
@@ -266,6 +275,7 @@ impl Enforcer {
             needs,
             head,
             remember: finding.remember,
+            unasked,
         }
     }
 
@@ -341,7 +351,7 @@ impl Enforcer {
         }
         if finding.decided.verdict == VerdictKind::Allow && unheld && !by_person {
             if finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant)) {
-                finding.decided = Decided::allow("session", "allowed by you until aye quits");
+                finding.decided = Decided::allow("session", "allowed by you until aye quits").by_name();
             } else {
                 let obeys = |part: &CommandPart| part.text.split_whitespace().next().is_some_and(obeys_repository);
                 let reason = if finding.parts.iter().any(obeys) { UNHELD_REPOSITORY } else { NO_SANDBOX };
@@ -460,13 +470,6 @@ impl Enforcer {
 
 fn plain(decided: Decided) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
-}
-
-fn one_up(risk: Risk) -> Risk {
-    match risk {
-        Risk::Low => Risk::Medium,
-        Risk::Medium | Risk::High => Risk::High,
-    }
 }
 
 /// The terms of the layers that grant, what holds by itself put in, and then what the others tighten.

@@ -176,9 +176,10 @@ impl Tool for CliSession {
         async move {
             let Work { line, mut command, reads, size } = work;
             unchanged(&mut command, &settings).await?;
+            let apart = command_run::apart(&command, &settings).await?;
             let (wanted, holding) = (Wanted::by(&line, Vec::new()), Arc::clone(&settings));
             let hold = off_thread(move || holding.hold(&wanted)).await?;
-            let mut spec = command_run::spec(&command, hold.confinement.clone(), &settings);
+            let mut spec = command_run::spec(&command, hold.confinement.clone(), &apart, &settings);
             let cwd = command.cwd;
             spec.terminal = Some(size);
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");

@@ -2,13 +2,15 @@
 
 use super::cli_read::{told, wait};
 use crate::policy::keeps_meaning;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, Doubts, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::process::{Front, Keys};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::shell::command_run::off_thread;
 use crate::tools::shell::commands::{Entry, Key, Kind, Reads, Typed, locked};
+use crate::tools::shell::confine::Writes;
+use crate::tools::shell::git::{RepositoryTrust, names_git};
 use crate::tools::shell::run_command::{first_line, with_input};
 use crate::tools::shell::run_files::Pinned;
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
@@ -128,6 +130,23 @@ impl Input {
     fn is_one_line(&self) -> bool {
         // Where a shell knows `!`, it knows `^` at the start of a line.
         self.enter && self.keys.is_empty() && !self.text.contains(['\n', '\t', '!']) && !self.text.starts_with('^')
+    }
+}
+
+impl Work {
+    /// Why what is typed needs an approval although the policy allows it: it runs where the session runs, and not apart.
+    pub(in crate::tools) fn doubts(&self, settings: &Settings) -> Doubts {
+        let may_write = self.entry.writes > Writes::Nothing;
+        let trusted = settings.holding.trust == RepositoryTrust::Trusted;
+        let about_git = names_git(&self.input.text) && !trusted;
+        Doubts {
+            as_reading: may_write
+                .then(|| format!("{} may write, and a rule allows this line only where it cannot", self.entry.id())),
+            unasked: about_git.then(|| {
+                format!("git may start programs that the repository names in {}, and the project is not trusted", self.entry.id())
+            }),
+            by_name: None,
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! The workspace before a command that can change it for real: kept, and what is different afterwards.
 
-use super::confine::Writes;
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
 use crate::protocol::{Place, Proposal, Target, ToolError, counted};
 use crate::tools::changes::{Changes, Mark, Watched};
@@ -38,13 +37,13 @@ pub(in crate::tools) struct Before {
     mark: Option<Mark>,
 }
 
-/// Keeps the files of the workspace, but what git ignores; nothing where nobody keeps any, or nothing can be written.
+/// Keeps the files of the workspace, but what git ignores; nothing where nobody keeps any, or the kernel lets nothing be written.
+/// What the line says decides nothing here.
 pub(in crate::tools) async fn before(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
 ) -> Result<Option<Before>, CheckpointError> {
-    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| settings.holding.writes_in_workspace() > Writes::Nothing)
-    else {
+    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.holding.is_read_only_view()) else {
         return Ok(None);
     };
     let mark = settings.changes.as_ref().map(Changes::mark);

@@ -1,14 +1,14 @@
 //! How a line of the shell runs, for all tools that run one, and what is told of it.
 
+use super::apart::Apart;
 use super::checkpoint::{self, Before};
 use super::cleared;
 use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
 use super::confine::{Hold, Wanted};
 use super::denied::{Denied, Opened};
 use super::network;
-use super::run_command::MAX_TIMEOUT_SECONDS;
+use super::run_command::{MAX_TIMEOUT_SECONDS, with_input};
 use super::run_files::Pinned;
-use crate::policy::changes_nothing;
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, LeftOut, Outside, Target, ToolError};
 use crate::sys::process::{
@@ -102,12 +102,12 @@ pub(in crate::tools) fn exec_line(words: &[String]) -> String {
 pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     let settings = work.narrow.of(settings);
     unchanged(&mut work, &settings).await?;
+    let apart = apart(&work, &settings).await?;
     let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
     let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
-    let only_reads = work.shell == Shell::Bash && changes_nothing(&work.line);
-    let kept = if only_reads { Ok(None) } else { checkpoint::before(&settings, &context.kill).await };
+    let kept = checkpoint::before(&settings, &context.kill).await;
     let cleared = if work.background { None } else { cleared::keep(&work.line, &work.cwd, &settings).await };
-    let spec = spec(&work, hold.confinement.clone(), &settings);
+    let spec = spec(&work, hold.confinement.clone(), &apart, &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),
         cwd: work.cwd.clone(),
@@ -221,11 +221,19 @@ pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
     format!("environment {words}")
 }
 
-pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Settings) -> Spec {
+/// What a line is given that runs without an approval.
+pub(in crate::tools) async fn apart(work: &Work, settings: &Arc<Settings>) -> Result<Apart, ToolError> {
+    let (line, directory) = (with_input(&work.line, work.stdin.as_deref()), work.cwd.real.clone());
+    let settings = Arc::clone(settings);
+    off_thread(move || Apart::find(&line, &directory, &settings)).await?
+}
+
+pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apart: &Apart, settings: &Settings) -> Spec {
     let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
     });
     settings.adapt(&mut environment, confinement.as_ref());
+    apart.apply(&mut environment);
     Spec {
         line: work.line.clone(),
         shell: work.shell,
@@ -245,7 +253,8 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, sett
 pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
     let hosts = network::kept(&finished.denied_hosts);
-    Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings)
+    let denied = Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings);
+    if settings.holding.narrowed { denied.narrowed(&stderr, &work.cwd.real, confinement) } else { denied }
 }
 
 /// The hosts it was kept from, whatever it printed about them.

@@ -1,10 +1,11 @@
 //! What holds a command of the tools: the policy's terms, as far as this system can keep them.
 
 use super::caches::{Caches, ELSEWHERE, Leases};
+use super::git::{Everywhere, GlobalConfig, RepositoryTrust};
 use super::git_places::{GitOutside, Opened, take_away};
 use super::survey::{Found, Survey};
 use super::visible::Visible;
-use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, changes_nothing, git_writes};
+use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, Unasked, changes_nothing, git_writes};
 use crate::protocol::{Outside, SandboxTier};
 use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View, is_served};
 use crate::tools::paths::listed;
@@ -45,7 +46,16 @@ pub struct Holding {
     /// Where the layers over the caches are kept, where there can be any.
     pub layers: Option<PathBuf>,
     pub git: GitOutside,
+    pub trust: RepositoryTrust,
+    /// What commands are told of git for all repositories.
+    pub git_config: Option<GlobalConfig>,
     pub(in crate::tools) survey: Option<Arc<Survey>>,
+    /// Finds every repository of the workspace, where the project is not trusted.
+    pub(in crate::tools) repositories: Option<Arc<Everywhere>>,
+    /// What the policy relied on where nobody was asked.
+    pub(in crate::tools) unasked: Option<Unasked>,
+    /// It may write nothing only because it was allowed as a line that reads: with an approval it may.
+    pub(in crate::tools) narrowed: bool,
     /// What the policy asks of the sandbox.
     pub(in crate::tools) setting: SandboxSetting,
     /// What of the policy no sandbox can keep.
@@ -70,6 +80,8 @@ pub struct Ground {
     /// Only of a project that nothing waits for a yes of.
     pub git: GitOutside,
     pub visible: Visible,
+    pub trust: RepositoryTrust,
+    pub git_config: Option<GlobalConfig>,
 }
 
 impl Holding {
@@ -93,7 +105,12 @@ impl Holding {
             caches: Caches::default(),
             layers: None,
             git: GitOutside::default(),
+            trust: RepositoryTrust::default(),
+            git_config: None,
             survey: None,
+            repositories: None,
+            unasked: None,
+            narrowed: false,
             setting: SandboxSetting::Off,
             unheld: Vec::new(),
         }
@@ -101,8 +118,9 @@ impl Holding {
 
     /// What the policy says, on this ground.
     pub fn new(held: Held, ground: Ground) -> Self {
+        let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| Everywhere::new(&held.roots));
         if held.sandbox == SandboxSetting::Off {
-            return Self::nothing();
+            return Self { trust: ground.trust, repositories, ..Self::nothing() };
         }
         let writes = held.is_whole() && held.sandbox == SandboxSetting::WorkspaceWrite;
         let mut writable = held.writable;
@@ -146,10 +164,20 @@ impl Holding {
             caches: ground.caches,
             layers: ground.layers.ok(),
             git: ground.git,
+            trust: ground.trust,
+            git_config: ground.git_config,
             survey,
+            repositories,
+            unasked: None,
+            narrowed: false,
             setting: held.sandbox,
             unheld: held.unheld,
         }
+    }
+
+    /// The kernel lets a command write nothing in the workspace.
+    pub(in crate::tools) fn is_read_only_view(&self) -> bool {
+        self.tier.holds() && self.writes_in_workspace() == Writes::Nothing
     }
 
     /// How much of the workspace a command may write.
@@ -319,6 +347,9 @@ impl Settings {
         }
         environment.retain(|(name, _)| !own.iter().any(|(own, _)| name == own) && name != "TMP" && name != "TEMP");
         environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
+        if let Some(config) = &self.holding.git_config {
+            GlobalConfig::apply(config.directory().as_deref(), environment);
+        }
     }
 
     /// The same without caches; `None` where nothing holds it.
@@ -359,6 +390,7 @@ impl Settings {
         // Whoever serves a socket listens in all namespaces.
         hidden.extend(found.sockets.iter().filter(|socket| is_served(socket)).cloned());
         let mut shown = holding.shown.clone();
+        shown.extend(holding.git_config.iter().filter_map(GlobalConfig::directory));
         shown.extend(readable);
         if !wanted.reads {
             shown.extend(holding.visible.around.iter().cloned());
@@ -397,23 +429,6 @@ impl Settings {
         repositories.sort_by_key(|git| git.components().count());
         repositories.dedup();
         Opened::of(&repositories).and(holding.git.opened())
-    }
-
-    /// What a question says of this line's hold beyond what is said of all.
-    pub(in crate::tools) fn hold_notes(&self, line: &str) -> Vec<String> {
-        let holds = self.holding.tier.holds() && self.holding.setting == SandboxSetting::WorkspaceWrite;
-        match git_writes(line) {
-            GitWrites::Writes | GitWrites::Makes if !holds => Vec::new(),
-            GitWrites::Nothing => Vec::new(),
-            GitWrites::Writes => {
-                vec![
-                    "git  all of this line may write `.git`, but for its hooks, config, info and those of its modules".to_owned(),
-                ]
-            }
-            GitWrites::Makes => {
-                vec!["git  all of this line may write `.git`, and make one where there is none".to_owned()]
-            }
-        }
     }
 }
 

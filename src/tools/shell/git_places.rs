@@ -147,7 +147,7 @@ pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
 }
 
 /// Directories below that hold a `HEAD`; the name of a module may have slashes. What a link leads to is no part of it.
-fn git_directories(above: &Path) -> Vec<PathBuf> {
+pub(super) fn git_directories(above: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         return found;

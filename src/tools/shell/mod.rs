@@ -1,6 +1,7 @@
 //! Commands: what holds them, what they were kept from, what they did.
 
 pub(in crate::tools) mod amended;
+pub(in crate::tools) mod apart;
 pub(in crate::tools) mod cache_budget;
 pub(in crate::tools) mod caches;
 pub(in crate::tools) mod checkpoint;
@@ -10,6 +11,7 @@ pub(in crate::tools) mod commands;
 pub(in crate::tools) mod confine;
 mod deleted;
 pub(in crate::tools) mod denied;
+pub(in crate::tools) mod git;
 pub(in crate::tools) mod git_places;
 pub(in crate::tools) mod launch;
 pub(in crate::tools) mod named_command;
@@ -17,5 +19,6 @@ pub(in crate::tools) mod network;
 pub(in crate::tools) mod preview;
 pub(in crate::tools) mod run_command;
 pub(in crate::tools) mod run_files;
+mod search_path;
 pub(in crate::tools) mod survey;
 pub(in crate::tools) mod visible;

@@ -807,6 +807,7 @@ fn plan_of(call: ToolCall, opens: Vec<Outside>, early: bool) -> Result<Plan, Too
         opens,
         timeout_seconds: 300,
         sandbox: None,
+        doubts: crate::ports::Doubts::default(),
         amends: Amends::default(),
         payload: Box::new(()),
     })

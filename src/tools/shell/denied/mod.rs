@@ -32,6 +32,8 @@ pub(in crate::tools) struct Denied {
     servers: Vec<String>,
     /// Places in the workspace that it could only read.
     pub only_read: Vec<PathBuf>,
+    /// It ran where it could only read, because that is all that it was allowed for.
+    narrowed: bool,
 }
 
 impl Denied {
@@ -74,17 +76,38 @@ impl Denied {
         outside.extend(opens.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Write { path: path.to_owned() })));
         outside.truncate(MOST);
         only_read.truncate(MOST);
-        Self { outside, servers, only_read }
+        Self { outside, servers, only_read, narrowed: false }
+    }
+
+    /// The same of a line that was allowed because it only reads, and that ran where it could not write. `stderr` is what it printed
+    /// there: what it printed otherwise may be the text of any file.
+    pub(in crate::tools) fn narrowed(mut self, stderr: &str, cwd: &Path, confinement: &Confinement) -> Self {
+        if !printed::met_read_only(stderr) {
+            return self;
+        }
+        // Any other place is a guess, and what it wanted to write was most likely in the workspace.
+        self.outside.retain(|place| !matches!(place, Outside::Write { .. }));
+        let root = confinement.roots.iter().find(|root| cwd.starts_with(root)).and_then(|root| root.to_str());
+        self.outside.extend(root.map(|root| Outside::Write { path: root.to_owned() }));
+        (self.narrowed, self.only_read) = (true, Vec::new());
+        self
     }
 
     /// For the model; nothing where it was kept from nothing.
     pub(in crate::tools) fn sentence(&self) -> Option<String> {
         let mut lines = Vec::new();
+        if self.narrowed {
+            lines.push(
+                "[sandbox: this command ran in a read-only view of the workspace, because the policy allows it without an approval only \
+                 as a command that reads; it wrote nothing there. The user can approve to run it once more with write access.]"
+                    .to_owned(),
+            );
+        }
         if !self.only_read.is_empty() {
             let places: Vec<String> = self.only_read.iter().map(|path| format!("`{}`", path.display())).collect();
             lines.push(format!("[sandbox: the policy lets commands only read {}; nothing was written there]", places.join(", ")));
         }
-        if !self.outside.is_empty() {
+        if !self.outside.is_empty() && !(self.narrowed && self.outside.len() == 1) {
             let what: Vec<String> = self.outside.iter().map(ToString::to_string).collect();
             let what = what.join(", ");
             lines.push(format!("[sandbox: the command was kept from {what}; the person can open exactly that for one run]"));

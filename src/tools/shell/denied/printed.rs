@@ -131,6 +131,12 @@ pub(super) fn places(text: &str) -> Vec<Place> {
     places
 }
 
+/// Whether it says that a place could not be written because its file system cannot.
+pub(super) fn met_read_only(text: &str) -> bool {
+    let text = end_of(text).to_lowercase();
+    READ_ONLY.iter().any(|mark| text.contains(mark))
+}
+
 /// Whether it says that it could not reach the network.
 pub(super) fn wanted_network(text: &str) -> bool {
     let text = end_of(text).to_lowercase();

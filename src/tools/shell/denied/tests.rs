@@ -260,3 +260,17 @@ fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
         assert_eq!(read(line), [""; 0], "{line}");
     }
 }
+
+#[test]
+fn a_line_that_could_only_read_is_offered_to_be_run_again_where_it_may_write() {
+    let confinement = Confinement::of(Strength::Namespaces, vec!["/w".into()]);
+    let narrowed = |stderr: &str| {
+        let guessed = Denied { outside: vec![Outside::Write { path: "/opt/x".to_owned() }], ..Denied::default() };
+        guessed.narrowed(stderr, Path::new("/w/sub"), &confinement)
+    };
+    let denied = narrowed("touch: cannot touch 'a': Read-only file system");
+    assert_eq!(denied.outside, [Outside::Write { path: "/w".to_owned() }]);
+    let told = denied.sentence().unwrap();
+    assert!(told.contains("read-only view of the workspace") && told.lines().count() == 1, "{told}");
+    assert_eq!(narrowed("no such file").outside, [Outside::Write { path: "/opt/x".to_owned() }]);
+}

@@ -1,0 +1,57 @@
+//! What a plan found on disk that makes the policy's allow too little: then the user is asked.
+
+use super::Plan;
+use crate::policy::{Enforcer, Unasked, Verdict};
+use jiff::Timestamp;
+
+/// Reasons to ask, each for another kind of allow. A call that the user approves runs in spite of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Doubts {
+    /// For a call that nobody was asked about and that may do more than read.
+    pub unasked: Option<String>,
+    /// For a line that a rule allows by the names of its programs.
+    pub by_name: Option<String>,
+    /// For a line that is allowed because it only reads.
+    pub as_reading: Option<String>,
+}
+
+impl Doubts {
+    /// The reason to ask where an allow relies on this.
+    fn about(&self, relies: Unasked) -> Option<&str> {
+        let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);
+        let own = if relies.as_reading { self.as_reading.as_deref() } else { self.unasked.as_deref() };
+        own.or(by_name)
+    }
+}
+
+impl Plan {
+    /// What the policy says of it, and an approval where the policy allows what the plan doubts.
+    pub fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
+        let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
+        let Verdict::Allow(permit) = &verdict else { return verdict };
+        let Some(reason) = permit.relies_on().and_then(|relies| self.doubts.about(relies)) else { return verdict };
+        match policy.ask_call(&self.tool_name, &self.actions, now, reason.to_owned()) {
+            Ok(question) => Verdict::Ask(question),
+            Err(denial) => Verdict::Deny(denial),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doubt_counts_for_the_allow_that_it_is_about_and_for_no_other() {
+        let doubts = Doubts { by_name: Some("name".to_owned()), as_reading: Some("reading".to_owned()), unasked: None };
+        let about = |as_reading, by_name| doubts.about(Unasked { as_reading, by_name }).map(str::to_owned);
+        assert_eq!(about(false, false), None);
+        assert_eq!(about(false, true).as_deref(), Some("name"));
+        assert_eq!(about(true, false).as_deref(), Some("reading"));
+        let doubts = Doubts { as_reading: None, ..doubts };
+        assert_eq!(doubts.about(Unasked { as_reading: true, by_name: false }), Some("name"));
+        let doubts = Doubts { by_name: None, unasked: Some("more".to_owned()), ..doubts };
+        assert_eq!(doubts.about(Unasked::default()), Some("more"));
+        assert_eq!(doubts.about(Unasked { as_reading: true, by_name: true }), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! What a line is given that runs without an approval, or in a project that is not trusted: a git that starts no program of
+//! the repository, and programs from outside of the workspace.
+
+use super::git::{Hardening, Purpose, RepositoryTrust, Strictness, names_git};
+use super::search_path::SearchPath;
+use crate::ports::Doubts;
+use crate::protocol::{Action, ErrorCode, ToolError};
+use crate::sys::process::command_environment;
+use crate::tools::tool::Settings;
+use std::ffi::OsString;
+use std::path::Path;
+
+const PATH: &str = "PATH";
+
+/// For one run.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Apart {
+    git: Hardening,
+    path: Option<OsString>,
+}
+
+impl Apart {
+    /// Waits for a disk.
+    ///
+    /// # Errors
+    /// Where the line would need an approval by now.
+    pub(in crate::tools) fn find(line: &str, directory: &Path, settings: &Settings) -> Result<Self, ToolError> {
+        let holding = &settings.holding;
+        let mut apart = Self::default();
+        if let Strictness::NoPrograms(purpose) = Strictness::of(line, holding.unasked, holding.trust) {
+            apart.git = Hardening::find(line, directory, purpose, settings);
+            let counts = holding.unasked.is_some() && holding.trust != RepositoryTrust::Trusted && names_git(line);
+            if let Some(why) = apart.git.doubt().filter(|_| counts) {
+                let message = format!("{why}; nothing was run, because this needs an approval");
+                return Err(ToolError::new(ErrorCode::Conflict, message));
+            }
+        }
+        if holding.unasked.is_some_and(|unasked| unasked.as_reading || unasked.by_name) {
+            apart.path = Some(search_path(settings).outside());
+        }
+        Ok(apart)
+    }
+
+    /// Puts it into the environment of a command.
+    pub(in crate::tools) fn apply(&self, environment: &mut Vec<(OsString, OsString)>) {
+        self.git.apply(environment);
+        if let Some(path) = &self.path {
+            environment.retain(|(name, _)| name != PATH);
+            environment.push((PATH.into(), path.clone()));
+        }
+    }
+}
+
+/// Whether a call of these actions starts programs.
+pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
+    actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }))
+}
+
+/// Why these actions need an approval although the policy allows them. Waits for a disk.
+pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubts {
+    let (line, cwd) = match actions {
+        [Action::Exec { command, cwd }] => (command.clone(), cwd),
+        [Action::Named { argv, cwd, .. } | Action::Custom { argv, cwd, .. }] => (argv.join(" "), cwd),
+        _ => return Doubts::default(),
+    };
+    let mut doubts = Doubts::default();
+    if settings.holding.trust != RepositoryTrust::Trusted && names_git(&line) {
+        let doubt = |purpose| Hardening::find(&line, &cwd.real, purpose, settings).doubt();
+        (doubts.as_reading, doubts.unasked) = (doubt(Purpose::Reads), doubt(Purpose::Writes));
+    }
+    if matches!(actions, [Action::Exec { .. }])
+        && let Some((name, place)) = search_path(settings).only_inside(&line, settings)
+    {
+        let place = place.display();
+        doubts.by_name = Some(format!("`{name}` is a program of the workspace (`{place}`), which no rule allows by its name"));
+    }
+    doubts
+}
+
+/// The PATH that commands have.
+fn search_path(settings: &Settings) -> SearchPath {
+    let own = std::env::vars_os().filter(|(name, _)| name == PATH);
+    let given = command_environment(own, &settings.environment, &settings.secret_names, &|_| false);
+    let path = given.iter().find(|(name, _)| name == PATH).map(|(_, value)| value.as_os_str());
+    SearchPath::of(path, settings)
+}

@@ -1,0 +1,134 @@
+//! Finds every `.git` below some directories, whatever else lies beside it, and remembers what did not change.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Entries that are looked at.
+const MOST_ENTRIES: usize = 200_000;
+/// A directory that changed this shortly before it was listed may change again without a later time to show for it.
+const TICK_SECONDS: i64 = 2;
+
+/// Looks, and remembers.
+#[derive(Debug)]
+pub struct Everywhere {
+    roots: Vec<PathBuf>,
+    seen: Mutex<HashMap<PathBuf, Listed>>,
+}
+
+/// What a look came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// Every `.git`, links among them, where it is.
+    pub found: Vec<PathBuf>,
+    /// There are more entries than are looked at.
+    pub is_cut: bool,
+}
+
+/// A directory as it was listed.
+#[derive(Debug)]
+struct Listed {
+    /// Device, inode and time of the last change; nobody can set that back.
+    stamp: (u64, u64, i64, i64),
+    entries: usize,
+    has_git: bool,
+    below: Vec<OsString>,
+}
+
+impl Everywhere {
+    /// Below these directories, and below the repository that they are a part of.
+    pub fn new(roots: &[PathBuf]) -> Arc<Self> {
+        let mut places = roots.to_vec();
+        for root in roots {
+            let above = root.ancestors().skip(1).find(|level| level.join(".git").symlink_metadata().is_ok());
+            places.extend(above.map(Path::to_owned));
+        }
+        Arc::new(Self { roots: places, seen: Mutex::default() })
+    }
+
+    /// Waits for a disk.
+    pub(super) fn find(&self) -> Places {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *seen);
+        let mut open: VecDeque<PathBuf> = self.roots.iter().cloned().collect();
+        let (mut places, mut entries) = (Places::default(), 0);
+        while let Some(directory) = open.pop_front() {
+            if seen.contains_key(&directory) {
+                continue;
+            }
+            let known = before.remove(&directory);
+            let Some(listed) = listed(&directory, known, MOST_ENTRIES - entries) else { continue };
+            entries += listed.entries;
+            if listed.has_git {
+                places.found.push(directory.join(".git"));
+            }
+            open.extend(listed.below.iter().map(|name| directory.join(name)));
+            if entries >= MOST_ENTRIES {
+                places.is_cut = true;
+                return places;
+            }
+            if listed.is_settled() {
+                seen.insert(directory, listed);
+            }
+        }
+        places
+    }
+}
+
+fn listed(directory: &Path, known: Option<Listed>, most: usize) -> Option<Listed> {
+    let data = directory.symlink_metadata().ok()?;
+    let stamp = (data.dev(), data.ino(), data.ctime(), data.ctime_nsec());
+    if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
+        return Some(known);
+    }
+    let mut listed = Listed { stamp, entries: 0, has_git: false, below: Vec::new() };
+    for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
+        listed.entries += 1;
+        let name = entry.file_name();
+        if name == ".git" {
+            listed.has_git = true;
+        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            listed.below.push(name);
+        }
+    }
+    Some(listed)
+}
+
+impl Listed {
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        self.stamp.2.saturating_add(TICK_SECONDS) < now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_for_repositories_goes_everywhere() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path().canonicalize().unwrap();
+        for directory in [".git/x/.git", "a/.git", "a/b/.vscode/x", "target/.git", "node_modules/y"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        std::os::unix::fs::symlink("elsewhere", root.join("a/b/.vscode/x/.git")).unwrap();
+        std::fs::write(root.join("node_modules/y/.git"), "gitdir: x\n").unwrap();
+        let everywhere = Everywhere::new(std::slice::from_ref(&root));
+        let found = || {
+            let mut places = everywhere.find();
+            places.found.sort();
+            places
+        };
+        let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
+        let all = [".git", "a/.git", "a/b/.vscode/x/.git", "node_modules/y/.git", "target/.git"];
+        assert_eq!(found(), Places { found: at(&all), is_cut: false });
+        std::fs::remove_dir(root.join("target/.git")).unwrap();
+        assert_eq!(found().found, at(&all[..4]));
+        // A part of a repository: what is beside it counts, too.
+        assert_eq!(Everywhere::new(&[root.join("a/b")]).find().found.len(), 4);
+    }
+}

@@ -1,0 +1,356 @@
+//! The format of git's configuration files, read as git reads it, within bounds: sections, variables, values, includes.
+
+use crate::sys::file::{ReadError, read};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Of one file. A configuration is written by hand.
+const MOST_BYTES: u64 = 1 << 20;
+/// Of all files that are read together.
+const MOST_FILES: usize = 64;
+/// Git gives up at the same depth.
+const MOST_DEPTH: usize = 10;
+
+/// A variable as a file sets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variable {
+    /// In lower case.
+    pub section: String,
+    /// What stands in quotes behind the section; nothing where nothing does.
+    pub subsection: Option<Vec<u8>>,
+    /// In lower case.
+    pub name: String,
+    /// `None` where there is no `=`, which means true.
+    pub value: Option<Vec<u8>>,
+}
+
+/// The variables of a text, up to where git would give up.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Parsed {
+    pub variables: Vec<Variable>,
+    /// The text is no configuration from some line on.
+    pub is_broken: bool,
+}
+
+/// Variables of several files, in the order in which git takes them.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// Each with the file that sets it.
+    pub variables: Vec<(PathBuf, Variable)>,
+    /// Why these may not be all.
+    pub gaps: Vec<String>,
+    read: usize,
+    /// Files that were read; what is included in two ways is read once.
+    known: BTreeSet<PathBuf>,
+}
+
+/// Says whether an `includeIf` with this condition, in this file, is followed.
+pub(super) type Follows<'a> = &'a dyn Fn(&[u8], &Path) -> bool;
+
+impl Files {
+    /// Reads a file and what it includes. A file that is not there sets nothing.
+    pub(super) fn add(&mut self, file: &Path, home: Option<&Path>, follows: Follows<'_>) {
+        self.add_at(file, home, follows, 0);
+    }
+
+    fn add_at(&mut self, file: &Path, home: Option<&Path>, follows: Follows<'_>, depth: usize) {
+        let shown = file.display();
+        let real = match file.canonicalize() {
+            Ok(real) => real,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
+            Err(error) => return self.gaps.push(format!("`{shown}` cannot be read: {error}")),
+        };
+        if !self.known.insert(real.clone()) {
+            return;
+        }
+        self.read += 1;
+        if self.read > MOST_FILES || depth > MOST_DEPTH {
+            return self.gaps.push(format!("`{shown}` is one of too many included files"));
+        }
+        let text = match read(&real, MOST_BYTES) {
+            Ok(text) => text,
+            Err(ReadError::TooLarge { .. }) => return self.gaps.push(format!("`{shown}` is too large")),
+            Err(ReadError::Io(error)) => return self.gaps.push(format!("`{shown}` cannot be read: {error}")),
+        };
+        let Parsed { variables, is_broken } = parse(&text);
+        if is_broken {
+            self.gaps.push(format!("`{shown}` is not a valid git configuration"));
+        }
+        for variable in variables {
+            let included = match (variable.section.as_str(), variable.name.as_str(), &variable.subsection) {
+                ("include", "path", None) => true,
+                ("includeif", "path", Some(condition)) => follows(condition, file),
+                _ => false,
+            };
+            let path = variable.value.clone().filter(|_| included);
+            self.variables.push((file.to_owned(), variable));
+            let Some(path) = path else { continue };
+            match place(&path, file, home) {
+                Some(path) => self.add_at(&path, home, follows, depth + 1),
+                None => self.gaps.push(format!("`{shown}` includes a file in the home directory of another user")),
+            }
+        }
+    }
+}
+
+/// The file that an `include.path` in `file` names.
+fn place(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let text = Path::new(OsStr::from_bytes(path));
+    if let Ok(below) = text.strip_prefix("~") {
+        return home.map(|home| home.join(below));
+    }
+    if path.starts_with(b"~") || path.starts_with(b"%(") {
+        return None;
+    }
+    Some(file.parent().unwrap_or(Path::new("/")).join(text))
+}
+
+/// Reads a text as git does.
+pub(super) fn parse(text: &[u8]) -> Parsed {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let mut reader = Reader { text, at: 0 };
+    let mut parsed = Parsed::default();
+    // Git takes variables before the first section, too.
+    let mut header: (String, Option<Vec<u8>>) = (String::new(), None);
+    loop {
+        match reader.next() {
+            None => return parsed,
+            Some(b'#' | b';') => reader.skip_line(),
+            Some(byte) if is_space(byte) => {}
+            Some(b'[') => match reader.header() {
+                Some(found) => header = found,
+                None => break,
+            },
+            Some(byte) if byte.is_ascii_alphabetic() => {
+                let (section, subsection) = header.clone();
+                let Some((name, value)) = reader.variable(byte) else { break };
+                parsed.variables.push(Variable { section, subsection, name, value });
+            }
+            Some(_) => break,
+        }
+    }
+    parsed.is_broken = true;
+    parsed
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// The next byte; a line may end in CR LF.
+    fn next(&mut self) -> Option<u8> {
+        let byte = *self.text.get(self.at)?;
+        self.at += 1;
+        if byte == b'\r' && self.text.get(self.at) == Some(&b'\n') {
+            self.at += 1;
+            return Some(b'\n');
+        }
+        Some(byte)
+    }
+
+    fn skip_line(&mut self) {
+        while self.next().is_some_and(|byte| byte != b'\n') {}
+    }
+
+    /// What follows `[`: `core]`, `filter "x"]`, `filter.x]`.
+    fn header(&mut self) -> Option<(String, Option<Vec<u8>>)> {
+        let mut name = String::new();
+        loop {
+            match self.next()? {
+                b']' => {
+                    // The old spelling: its subsection is in lower case.
+                    return Some(match name.split_once('.') {
+                        Some((section, subsection)) => (section.to_owned(), Some(subsection.as_bytes().to_vec())),
+                        None => (name, None),
+                    });
+                }
+                byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') => {
+                    name.push(char::from(byte.to_ascii_lowercase()));
+                }
+                byte if byte != b'\n' && is_space(byte) => {
+                    let subsection = self.subsection()?;
+                    return Some(match name.split_once('.') {
+                        // Git joins both to one name.
+                        Some((section, first)) => {
+                            (section.to_owned(), Some([first.as_bytes(), b".", subsection.as_slice()].concat()))
+                        }
+                        None => (name, Some(subsection)),
+                    });
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn subsection(&mut self) -> Option<Vec<u8>> {
+        loop {
+            match self.next()? {
+                b'"' => break,
+                b'\n' => return None,
+                byte if is_space(byte) => {}
+                _ => return None,
+            }
+        }
+        let mut subsection = Vec::new();
+        loop {
+            match self.next()? {
+                b'\n' | 0 => return None,
+                b'"' => break,
+                b'\\' => match self.next()? {
+                    b'\n' | 0 => return None,
+                    byte => subsection.push(byte),
+                },
+                byte => subsection.push(byte),
+            }
+        }
+        (self.next()? == b']').then_some(subsection)
+    }
+
+    /// A name that begins with `first`, and its value.
+    fn variable(&mut self, first: u8) -> Option<(String, Option<Vec<u8>>)> {
+        let mut name = String::from(char::from(first.to_ascii_lowercase()));
+        let mut byte = self.next();
+        while let Some(letter) = byte.filter(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') {
+            name.push(char::from(letter.to_ascii_lowercase()));
+            byte = self.next();
+        }
+        while matches!(byte, Some(b' ' | b'\t')) {
+            byte = self.next();
+        }
+        match byte {
+            None | Some(b'\n') => Some((name, None)),
+            Some(b'=') => Some((name, Some(self.value()?))),
+            Some(_) => None,
+        }
+    }
+
+    fn value(&mut self) -> Option<Vec<u8>> {
+        let (mut value, mut spaces) = (Vec::new(), Vec::new());
+        let (mut quoted, mut comment) = (false, false);
+        loop {
+            let byte = match self.next() {
+                None | Some(b'\n') if quoted => return None,
+                None | Some(b'\n') => return Some(value),
+                Some(0) => return None,
+                Some(byte) => byte,
+            };
+            if comment {
+                continue;
+            }
+            if is_space(byte) && !quoted {
+                if !value.is_empty() {
+                    spaces.push(byte);
+                }
+                continue;
+            }
+            if !quoted && matches!(byte, b'#' | b';') {
+                comment = true;
+                continue;
+            }
+            value.append(&mut spaces);
+            match byte {
+                b'\\' => match self.next() {
+                    None | Some(b'\n') => {}
+                    Some(b't') => value.push(b'\t'),
+                    Some(b'b') => value.push(0x08),
+                    Some(b'n') => value.push(b'\n'),
+                    Some(byte @ (b'\\' | b'"')) => value.push(byte),
+                    Some(_) => return None,
+                },
+                b'"' => quoted = !quoted,
+                byte => value.push(byte),
+            }
+        }
+    }
+}
+
+/// What git takes for a space.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn names(text: &str) -> Vec<String> {
+        let shown = |variable: &Variable| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let subsection = variable.subsection.as_deref().map(|name| format!(".{}", text(name))).unwrap_or_default();
+            let value = variable.value.as_deref().map(|value| format!("={}", text(value))).unwrap_or_default();
+            format!("{}{subsection}.{}{value}", variable.section, variable.name).trim_start_matches('.').to_owned()
+        };
+        parse(text.as_bytes()).variables.iter().map(shown).collect()
+    }
+
+    const TEXTS: &[&str] = &[
+        "[core]\n\tfsmonitor = true\n",
+        "[core] bare\n[a]b=c",
+        "[filter \"a b\\\"c\\\\d\"]\r\n  Clean = x y  \r\n",
+        "\u{feff}[Filter.FOO]\nclean = \"a # b\" c ; d\n",
+        "[a \"B\"]\nx = one \\\n  two\n y=\"t\\tb\\n\"\n",
+        "# c\n; d\n[x]\n# [y]\nz\n",
+        "[a.b \"C\"]\nx=1\n",
+        "[a]\nx = \"open\n",
+        "[a]\n1x = 2\n",
+        "[a\n]x=1\n",
+        "x = 1\n",
+        "[a]\nx = a\\qb\n",
+        "[a]\nx =    \n[b]\ny= \"  q \" \n",
+    ];
+
+    #[test]
+    fn a_file_is_read_as_git_reads_it() {
+        assert_eq!(names(TEXTS[2]), ["filter.a b\"c\\d.clean=x y"]);
+        assert_eq!(names(TEXTS[3]), ["filter.foo.clean=a # b c"]);
+        assert_eq!(names("[a]\nx=1\n[b\n"), ["a.x=1"]);
+        assert!(parse(b"[a]\nx = 1\0\n").is_broken && parse(b"[a \"x\0\"]\n").is_broken);
+        let tree = tempfile::tempdir().unwrap();
+        let file = tree.path().join("config");
+        for text in TEXTS {
+            std::fs::write(&file, text).unwrap();
+            let mut git = Command::new("git");
+            let git = git.args(["config", "--list", "-z", "--file"]).arg(&file).env("GIT_CONFIG_NOSYSTEM", "1").output();
+            let Ok(git) = git else { return eprintln!("skipped: there is no git here") };
+            let parsed = parse(text.as_bytes());
+            assert_eq!(parsed.is_broken, !git.status.success(), "{text:?}");
+            if !parsed.is_broken {
+                let told = String::from_utf8_lossy(&git.stdout);
+                let told: Vec<String> = told.split_terminator('\0').map(|entry| entry.replacen('\n', "=", 1)).collect();
+                assert_eq!(names(text), told, "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn includes_are_followed_within_bounds_and_what_is_left_out_is_named() {
+        let tree = tempfile::tempdir().unwrap();
+        let at = |name: &str| tree.path().join(name);
+        std::fs::write(at("a"), "[include]\npath = b\n[includeIf \"gitdir:/nowhere/\"]\npath = ~/c\n").unwrap();
+        std::fs::write(at("b"), "[include]\npath = a\npath = missing\n[filter \"x\"]\nclean = y\n").unwrap();
+        std::fs::write(at("c"), "[filter \"z\"]\nclean = y\n").unwrap();
+        let read = |file: &str, follows: bool| {
+            let mut files = Files::default();
+            files.add(&at(file), Some(tree.path()), &|_, _| follows);
+            let clean = files.variables.iter().filter(|(_, variable)| variable.name == "clean").count();
+            (clean, files.gaps)
+        };
+        assert_eq!(read("a", true), (2, Vec::new()));
+        assert_eq!(read("a", false), (1, Vec::new()));
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::write(at("large"), vec![b'#'; 2 << 20]).unwrap();
+        std::fs::write(at("d"), "[include]\npath = pipe\npath = large\npath = ~other/x\n").unwrap();
+        let (_, gaps) = read("d", true);
+        assert_eq!(gaps.len(), 3, "{gaps:?}");
+        for number in 0..100 {
+            std::fs::write(at(&format!("n{number}")), format!("[include]\npath = n{}\n", number + 1)).unwrap();
+        }
+        assert_eq!(read("n0", true).1.len(), 1);
+    }
+}

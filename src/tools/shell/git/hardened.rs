@@ -1,0 +1,197 @@
+//! The environment in which git starts no program that a repository names.
+
+use super::programs::{Override, Use, always, instead};
+use super::repositories::{Ground, Reached, RepositoryTrust, reached};
+use crate::policy::Unasked;
+use crate::tools::tool::Settings;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+/// Variables that are given in the place of programs.
+const MOST_OVERRIDES: usize = 1_000;
+/// All of their names and values: the system limits what a program can be given.
+const MOST_BYTES: usize = 128 << 10;
+
+/// For every line that is hardened. What runs without a terminal asks nobody and fetches nothing by itself.
+const BOTH: &[(&str, &str)] = &[
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS", "false"),
+    ("GIT_PROXY_COMMAND", ""),
+];
+const READING: &[(&str, &str)] =
+    &[("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none"), ("GIT_SSH_COMMAND", "false")];
+const WRITING: &[(&str, &str)] = &[("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"), ("GIT_SSH_COMMAND", "ssh")];
+
+/// How much of git is taken away from a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) enum Strictness {
+    /// Nothing.
+    Plain,
+    /// Every program that a repository names.
+    NoPrograms(Purpose),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) enum Purpose {
+    Reads,
+    Writes,
+}
+
+impl Strictness {
+    /// Of a line, by what let it run and what the user said of the project.
+    pub(in crate::tools) fn of(line: &str, unasked: Option<Unasked>, trust: RepositoryTrust) -> Self {
+        if unasked.is_some_and(|unasked| unasked.as_reading) {
+            return Self::NoPrograms(Purpose::Reads);
+        }
+        // The user who approves a line of a project that was never asked about knows what it is.
+        let trusted = match trust {
+            RepositoryTrust::Trusted => true,
+            RepositoryTrust::NeverAsked => unasked.is_none(),
+            RepositoryTrust::Untrusted => false,
+        };
+        if trusted || !names_git(line) { Self::Plain } else { Self::NoPrograms(Purpose::Writes) }
+    }
+}
+
+/// Whether a text could start git, as far as the text alone tells: what quotes and escapes leave of it.
+pub(in crate::tools) fn names_git(line: &str) -> bool {
+    let plain: String = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n')).collect();
+    plain.to_ascii_lowercase().contains("git")
+}
+
+/// What git is given, and why that may be too little.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Hardening {
+    variables: Vec<(OsString, OsString)>,
+    /// Where a program of a repository may be started all the same.
+    pub gaps: Vec<String>,
+}
+
+impl Hardening {
+    /// For a line that runs in `directory`. Waits for a disk.
+    pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: Purpose, settings: &Settings) -> Self {
+        let holding = &settings.holding;
+        if !names_git(line) {
+            let mut hardening = Self::default();
+            hardening.set(Vec::new(), purpose);
+            return hardening;
+        }
+        let roots = if holding.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &holding.roots };
+        let ground = Ground {
+            directory,
+            roots,
+            reads: purpose == Purpose::Reads,
+            into_submodules: line.contains("submodule"),
+            home: settings.home.as_deref(),
+            known: holding.survey.as_ref().map(|survey| survey.now()),
+            all: holding.repositories.as_deref(),
+        };
+        let Reached { files, gaps } = reached(&ground);
+        let of = match purpose {
+            Purpose::Reads => Use::Reading,
+            Purpose::Writes => Use::Writing,
+        };
+        let mut hardening = Self { variables: Vec::new(), gaps: gaps.into_iter().chain(files.gaps).collect() };
+        let mut overrides: BTreeMap<Vec<u8>, &'static str> = BTreeMap::new();
+        overrides.extend(files.variables.iter().filter_map(|(_, variable)| instead(variable, of)));
+        let mut bytes = 0;
+        let fits = |(name, value): &Override| {
+            bytes += name.len() + value.len();
+            bytes <= MOST_BYTES
+        };
+        let count = overrides.len();
+        let named: Vec<Override> = overrides.into_iter().take(MOST_OVERRIDES).take_while(fits).collect();
+        if named.len() < count {
+            hardening.gaps.push("the configuration names too many programs".to_owned());
+        }
+        hardening.set(named, purpose);
+        hardening
+    }
+
+    fn set(&mut self, named: Vec<Override>, purpose: Purpose) {
+        let own = match purpose {
+            Purpose::Reads => READING,
+            Purpose::Writes => WRITING,
+        };
+        self.variables.extend(BOTH.iter().chain(own).map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        // What is said last counts.
+        let all: Vec<Override> = named.into_iter().chain(always()).collect();
+        self.variables.push(("GIT_CONFIG_COUNT".into(), all.len().to_string().into()));
+        for (number, (name, value)) in all.into_iter().enumerate() {
+            self.variables.push((format!("GIT_CONFIG_KEY_{number}").into(), OsString::from_vec(name)));
+            self.variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value.into()));
+        }
+    }
+
+    /// Puts it into an environment, in the place of whatever that says to git.
+    pub(in crate::tools) fn apply(&self, environment: &mut Vec<(OsString, OsString)>) {
+        if self.variables.is_empty() {
+            return;
+        }
+        let kept = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            name == "GIT_CONFIG_GLOBAL" || !(name.starts_with("GIT_") || name == "SSH_ASKPASS")
+        };
+        environment.retain(|(name, _)| kept(name));
+        environment.extend(self.variables.iter().cloned());
+    }
+
+    /// Why a line is asked about, where the project is not trusted.
+    pub(in crate::tools) fn doubt(&self) -> Option<String> {
+        let gap = self.gaps.first()?;
+        Some(format!("git may start programs that the repository names, because {gap}, and the project is not trusted"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_is_strict_by_what_let_the_line_run_and_by_trust() {
+        let reading = Some(Unasked { as_reading: true, by_name: true });
+        let rule = Some(Unasked { as_reading: false, by_name: true });
+        let of = |line, unasked| {
+            [RepositoryTrust::Trusted, RepositoryTrust::NeverAsked, RepositoryTrust::Untrusted]
+                .map(|trust| Strictness::of(line, unasked, trust))
+        };
+        let (plain, reads, writes) =
+            (Strictness::Plain, Strictness::NoPrograms(Purpose::Reads), Strictness::NoPrograms(Purpose::Writes));
+        assert_eq!(of("ls", reading), [reads; 3]);
+        assert_eq!(of("git commit -m x", rule), [plain, writes, writes]);
+        assert_eq!(of("g'i'\\t commit -m x", None), [plain, plain, writes]);
+        assert_eq!(of("make", rule), [plain; 3]);
+    }
+
+    #[test]
+    fn what_the_environment_says_to_git_gives_way() {
+        let mut hardening = Hardening::default();
+        hardening.set(vec![(b"filter.a b.clean".to_vec(), "")], Purpose::Reads);
+        let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let mut environment = vec![
+            pair("GIT_EXTERNAL_DIFF", "evil"),
+            pair("GIT_CONFIG_COUNT", "7"),
+            pair("GIT_CONFIG_GLOBAL", "/x"),
+            pair("PATH", "/bin"),
+        ];
+        hardening.apply(&mut environment);
+        let of = |name: &str| {
+            let mut found = environment.iter().filter(|(known, _)| known == name).map(|(_, value)| value.to_str().unwrap());
+            (found.next(), found.next())
+        };
+        assert_eq!(of("GIT_EXTERNAL_DIFF"), (None, None));
+        assert_eq!((of("PATH"), of("GIT_CONFIG_GLOBAL")), ((Some("/bin"), None), (Some("/x"), None)));
+        assert_eq!(of("GIT_CONFIG_KEY_0"), (Some("filter.a b.clean"), None));
+        let count: usize = of("GIT_CONFIG_COUNT").0.unwrap().parse().unwrap();
+        assert_eq!(of(&format!("GIT_CONFIG_KEY_{}", count - 1)).1, None);
+        assert!(of(&format!("GIT_CONFIG_KEY_{}", count - 1)).0.is_some() && of(&format!("GIT_CONFIG_KEY_{count}")).0.is_none());
+    }
+}

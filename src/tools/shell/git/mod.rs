@@ -1,0 +1,14 @@
+//! Git in commands: which configuration they are given, and how no program that a repository names is started.
+
+mod everywhere;
+mod format;
+mod global;
+mod hardened;
+mod notes;
+mod programs;
+mod repositories;
+
+pub use everywhere::Everywhere;
+pub use global::{GlobalConfig, Sources};
+pub(in crate::tools) use hardened::{Hardening, Purpose, Strictness, names_git};
+pub use repositories::RepositoryTrust;

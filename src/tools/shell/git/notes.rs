@@ -1,0 +1,24 @@
+//! What a question says of git in a line.
+
+use super::RepositoryTrust;
+use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
+use crate::tools::tool::Settings;
+
+impl Settings {
+    /// What a question says of this line's hold beyond what is said of all.
+    pub(in crate::tools) fn hold_notes(&self, line: &str) -> Vec<String> {
+        let holds = self.holding.tier.holds() && self.holding.setting == SandboxSetting::WorkspaceWrite;
+        let writes = match git_writes(line) {
+            GitWrites::Writes | GitWrites::Makes if !holds => None,
+            GitWrites::Nothing => None,
+            GitWrites::Writes => {
+                Some("git  all of this line may write `.git`, but for its hooks, config, info and those of its modules")
+            }
+            GitWrites::Makes => Some("git  all of this line may write `.git`, and make one where there is none"),
+        };
+        let untrusted = self.holding.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");
+        let apart =
+            untrusted.then_some("git  the project is not trusted: filters, hooks and other programs of the repository are off");
+        writes.into_iter().chain(apart).map(str::to_owned).collect()
+    }
+}
