@@ -4,7 +4,7 @@ use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::protocol::{Mode, SandboxTier};
 use crate::sys::sandbox::{Tier, probe};
-use crate::tools::{Caches, GitOutside, Ground, Machine, Visible};
+use crate::tools::{Caches, GitOutside, Ground, Machine, RepositoryTrust, Visible};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
@@ -89,6 +89,8 @@ impl House {
             caches: Caches::find(home, variable, &[home, &roots[0]]),
             git: GitOutside::default(),
             visible: Visible::find(&machine),
+            trust: RepositoryTrust::Trusted,
+            git_config: None,
         };
         self.bench.settings.holding = Holding::new(held, ground);
     }

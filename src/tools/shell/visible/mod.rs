@@ -157,7 +157,8 @@ impl Visible {
         self.links.extend(found.links);
     }
 
-    /// Whether a real path is hidden only because it is no part of a project.
+    /// Whether a real path is hidden only because it belongs to no project.
+    #[cfg(test)]
     pub(in crate::tools) fn is_veiled(&self, real: &Path) -> bool {
         self.hidden.iter().any(|hidden| real.starts_with(hidden)) && !self.shown.iter().any(|shown| real.starts_with(shown))
     }
