@@ -23,11 +23,13 @@ pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let project = Brought::look(place, common.trust);
     let (settings, lines) = match project.tightened(&place.settings) {
         Some(Ok((settings, layer))) => {
-            let ignored = layer.ignored.iter().map(|line| format!("# {line}\n")).collect::<String>();
-            let taken = layer.taken.iter().map(|line| format!("#   {line}\n")).collect::<String>();
-            let head = "# the project's `.aye/config.toml` is trusted; it tightens:\n";
-            let taken = if taken.is_empty() { "#   nothing\n".to_owned() } else { taken };
-            (settings, format!("{head}{taken}{ignored}"))
+            let mut lines = vec!["# the project's `.aye/config.toml` is trusted; it tightens:".to_owned()];
+            lines.extend(layer.taken.iter().map(|line| format!("#   {line}")));
+            if layer.taken.is_empty() {
+                lines.push("#   nothing".to_owned());
+            }
+            lines.extend(layer.ignored.iter().map(|line| format!("# {line}")));
+            (settings, lines.join("\n") + "\n")
         }
         Some(Err(error)) => (place.settings.clone(), format!("# {error}\n# the project's settings do not count\n")),
         None if project.has_settings() => {

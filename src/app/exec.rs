@@ -19,7 +19,7 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Command, Event, EventKind, Message, size};
+use crate::protocol::{Command, Event, EventKind, size};
 use crate::store::SessionSummary;
 use crate::sys::signals::hang_up_is_ignored;
 use std::io::{IsTerminal, Read};

@@ -284,7 +284,7 @@ mod tests {
     fn a_long_input_keeps_its_ends_and_names_what_is_left_out() {
         let redactor = Redactor::new(Vec::new(), [], || [7; 32]);
         let room = Room { redactor: &redactor, artifacts: None, context_window: 1000 };
-        let lines: String = (0..1000).map(|line| format!("line {line}\n")).collect();
+        let lines = (0..1000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
         let mut said = Vec::new();
         let piped = Piped { text: lines.clone(), is_cut: false };
         let prompt = attach("explain", &piped, &room, &mut |line| said.push(line.to_owned()));

@@ -60,7 +60,7 @@ impl Standing {
             let own = [data.as_path(), place.directories.config.as_path()];
             Visible::find(&Machine { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
         };
-        let ground = Ground { tier, layers, caches, git, trust, git_config, visible };
+        let ground = Ground { tier, layers, caches, git, visible, trust, git_config };
         Self { ground, missing, homes, home: place.home.clone() }
     }
 

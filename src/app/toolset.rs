@@ -115,10 +115,9 @@ impl Toolset {
                 Err(error) => self.problems.push(format!("{error}\nthe project's settings for tools do not count")),
             }
         }
-        match project.tightened(settings) {
-            Some(Ok((_, layer))) => self.ignored.extend(few(layer.ignored)),
-            // The lists above said the same.
-            Some(Err(_)) | None => {}
+        // An error here is the one that the lists above reported.
+        if let Some(Ok((_, layer))) = project.tightened(settings) {
+            self.ignored.extend(few(layer.ignored));
         }
         let brought = project.manifests();
         self.problems.extend(brought.changes);

@@ -28,7 +28,7 @@ impl Settings {
     /// The same without `[model] default`.
     pub fn without_default_model(&self) -> Self {
         let mut settings = self.clone();
-        settings.values.remove(&["model", "default"].map(str::to_owned).to_vec());
+        settings.values.remove(["model", "default"].map(str::to_owned).as_slice());
         settings
     }
 

@@ -107,8 +107,8 @@ fn metaschemas() -> Option<&'static Metaschemas> {
             "http://json-schema.org/draft-07/schema",
             "http://json-schema.org/draft-04/schema",
         ];
-        let indexes: Result<Vec<_>, _> = places.iter().map(|place| compiler.compile(place, &mut schemas)).collect();
-        indexes.map(|indexes| Metaschemas { schemas, indexes }).ok()
+        let indexes: Option<Vec<_>> = places.iter().map(|place| compiler.compile(place, &mut schemas).ok()).collect();
+        indexes.map(|indexes| Metaschemas { schemas, indexes })
     };
     MADE.get_or_init(make).as_ref()
 }

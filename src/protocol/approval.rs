@@ -122,7 +122,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 impl Approval {
     /// What a client can use that decides yes or no.
-    pub fn to_decide(mut self) -> Self {
+    pub fn into_question(mut self) -> Self {
         (self.always, self.preview, self.amendable) = Default::default();
         self
     }

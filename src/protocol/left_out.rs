@@ -238,11 +238,11 @@ mod tests {
             lines in prop::collection::vec("[a-zä]{0,30}", 1..30),
             most in 4..80_usize,
         ) {
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let text = lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
             let (mut first, mut column, mut seen) = (1, 1, String::new());
             while first <= lines.len() as u64 {
                 let from = usize::try_from(first).unwrap() - 1;
-                let rest: String = lines[from..].iter().map(|line| format!("{line}\n")).collect();
+                let rest = lines[from..].iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
                 let rest: String = rest.chars().skip(usize::try_from(column).unwrap() - 1).collect();
                 let within = Some(Within { column, note: "[c {next} {missing}]".to_owned() });
                 let run = Run { body_bytes: rest.len(), note_bytes: 0, first, items: Items::Lines { folded: Vec::new() }, note: "[l {next} {missing}]".to_owned(), within };
@@ -285,7 +285,8 @@ mod tests {
             within: None,
         };
         let after = before.replace("KEY\nKEY\nKEY", "[redacted:key]");
-        let left = LeftOut { gaps: Vec::new(), run: Some(run) }.after_hiding(before, &after, &[4..15]).unwrap();
+        let left =
+            LeftOut { gaps: Vec::new(), run: Some(run) }.after_hiding(before, &after, std::slice::from_ref(&(4..15))).unwrap();
         let run = left.run.unwrap();
         assert_eq!(run.cut(&after, 21).unwrap(), "one\n[redacted:key]\n[next 15]");
         assert_eq!(run.cut(&after, 5).unwrap(), "one\n[next 12]");

@@ -106,7 +106,7 @@ fn an_idle_pipe_is_reported_and_does_not_stop_the_run() {
 #[test]
 fn a_long_input_is_cut_visibly_and_the_model_can_read_all_of_it() {
     let secret = "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";
-    let lines: String = (0..60_000).map(|line| format!("line {line} of the log\n")).collect();
+    let lines = (0..60_000).map(|line| format!("line {line} of the log\n")).collect::<Vec<_>>().concat();
     let (first, second) = lines.split_at(lines.len() / 2);
     let input = format!("{first}\ntoken {secret}\nthe middle\n{second}");
     let server = Server::new([hello()]);

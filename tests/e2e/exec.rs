@@ -372,7 +372,9 @@ fn a_response_that_is_continued_after_the_output_limit_is_told_as_one() {
     let server = Server::new(answers());
     let project = Project::with(&server);
     assert!(project.aye(&["exec", "tell it"]).exits(0).stdout.contains("Once upon a time."));
-    answers().into_iter().for_each(|answer| server.push(answer));
+    for answer in answers() {
+        server.push(answer);
+    }
     let events = project.aye(&["exec", "--json", "tell it"]).exits(0).events();
     assert_eq!(events.only("task_completed")["text"], "Once upon a time.");
     assert!(project.aye(&["exec", "-c"]).exits(0).stdout.contains("Once upon a time."), "told again");

@@ -4,8 +4,8 @@ use super::opened::Held;
 use super::{Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
-    CallId, Decision, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, StopReason,
-    TaskId, ToolResult, Usage,
+    CallId, Decision, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, StopReason, TaskId,
+    ToolResult, Usage,
 };
 
 /// What is to become of a task that was not done when the process ended.

@@ -11,7 +11,7 @@ const MOST: usize = 64;
 const START: Duration = Duration::from_secs(30);
 const CALL: Duration = Duration::from_secs(120);
 const RETRY_ATTEMPTS: u32 = 3;
-const RETRY_DELAY: Duration = Duration::from_millis(1_000);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The servers that can be had, and what is wrong with the others. They are the person's own, for this session, under the policy.
 pub fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {

@@ -145,7 +145,7 @@ impl Host {
                 Next::Signalled(exit) => break Left::Signalled(exit),
             }
         };
-        self.end(left).await;
+        Box::pin(self.end(left)).await;
         left
     }
 

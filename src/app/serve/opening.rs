@@ -106,7 +106,9 @@ impl Opener {
         place.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
         let store = Store::open(&place.directories.data).map_err(|error| internal(&error.into()))?;
         let mut notices = store.notices().to_vec();
-        notices.iter().for_each(|notice| crate::app::warn(notice));
+        for notice in &notices {
+            crate::app::warn(notice);
+        }
         let chosen = chosen(&store, &mut place, wanted.session.as_deref())?;
         let flag = model.or(common.model.as_deref());
         let project = Brought::look(&place, common.trust);
@@ -169,7 +171,9 @@ impl Opener {
         };
         let mut setup = session::setup(&place, &rules, &mut session, model, terms);
         let notices = std::mem::take(&mut session.notices);
-        notices.iter().for_each(|notice| crate::app::warn(notice));
+        for notice in &notices {
+            crate::app::warn(notice);
+        }
         let held_place = place.clone();
         let workspace_id = place.workspace_id();
         let (reload, updates) = Reload::new(place, file, project, &session, &rules, standing);
@@ -279,7 +283,9 @@ fn choose_model(
 /// The last step that was completed, and the last task, as one that is not under way: as an export of the session has them.
 fn stands(records: &[Record]) -> (Option<StepId>, Option<TaskState>) {
     let mut fold = Fold::default();
-    records.iter().for_each(|record| fold.add(record));
+    for record in records {
+        fold.add(record);
+    }
     let task = fold.task.map(|task| TaskState {
         task_id: task.task_id,
         status: TaskStatus::Idle,

@@ -74,7 +74,7 @@ impl Description<'_> {
             way,
             off,
             retry_attempts: 3,
-            retry_delay: Duration::from_millis(1_000),
+            retry_delay: Duration::from_secs(1),
             start_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
             tool_timeouts: Vec::new(),

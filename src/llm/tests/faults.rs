@@ -482,7 +482,8 @@ async fn a_server_that_goes_on_sending_is_cut_off_whatever_it_sends() {
         format!(r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"WriteFile","arguments":"{text}"}}}}]}}"#)
     };
     let (megabyte, counted) = ("y".repeat(1 << 20), |count: usize| format!("{count:09}"));
-    let cases: [(&str, Box<dyn Fn(usize) -> String + Send>, &str); 4] = [
+    type Chunk = Box<dyn Fn(usize) -> String + Send>;
+    let cases: [(&str, Chunk, &str); 4] = [
         ("arguments", Box::new(move |_| chat(&arguments(&megabyte))), "MiB of events"),
         ("one chunk", Box::new(move |_| chat(r#"{"content":"ha"}"#)), "the same event 10000 times"),
         (

@@ -53,7 +53,9 @@ fn without_escapes(raw: &str) -> String {
             reader.at = at + 1;
             if rest[1] == b'\'' {
                 let decoded = reader.ansi_text();
-                text.push_str(&format!("'{}'", decoded.replace('\'', "'\\''")));
+                text.push('\'');
+                text.push_str(&decoded.replace('\'', "'\\''"));
+                text.push('\'');
                 at = reader.at;
                 copied = at;
             } else {
@@ -96,7 +98,7 @@ impl Expander {
         if depth > DEPTH {
             return None;
         }
-        let Some((open, close)) = self.pair(text)? else {
+        let Some((open, close)) = self.pair(text).ok()? else {
             return self.made(vec![text.to_owned()]);
         };
         let inner = &text[open + 1..close];
@@ -129,13 +131,13 @@ impl Expander {
         (self.words <= MOST_WORDS * 4).then_some(words)
     }
 
-    /// The first brace that closes, and where it does; outer `None` where the search takes too long.
-    fn pair(&mut self, text: &str) -> Option<Option<(usize, usize)>> {
+    /// Returns the first brace that closes, and where it does.
+    fn pair(&mut self, text: &str) -> Result<Option<(usize, usize)>, TooLong> {
         let mut from = 0;
         loop {
-            let Some(open) = self.seek(text, from, Sought::Open)? else { return Some(None) };
+            let Some(open) = self.seek(text, from, Sought::Open)? else { return Ok(None) };
             if let Some(close) = self.seek(text, open + 1, Sought::Close)? {
-                return Some(Some((open, close)));
+                return Ok(Some((open, close)));
             }
             from = open + 1;
         }
@@ -146,7 +148,7 @@ impl Expander {
         let mut words = Vec::new();
         let mut from = 0;
         loop {
-            let comma = self.seek(inner, from, Sought::Comma)?;
+            let comma = self.seek(inner, from, Sought::Comma).ok()?;
             let one = &inner[from..comma.unwrap_or(inner.len())];
             words.extend(self.expand(one, depth + 1)?);
             if words.len() > MOST_WORDS {
@@ -160,7 +162,7 @@ impl Expander {
     }
 
     /// The next of what is sought that is neither quoted nor inside other braces. A `}` closes only behind a comma or a `..`.
-    fn seek(&mut self, text: &str, from: usize, sought: Sought) -> Option<Option<usize>> {
+    fn seek(&mut self, text: &str, from: usize, sought: Sought) -> Result<Option<usize>, TooLong> {
         let bytes = text.as_bytes();
         let (mut at, mut level, mut divided) = (from, 0_usize, sought != Sought::Close);
         while at < bytes.len() {
@@ -176,7 +178,7 @@ impl Expander {
                     Sought::Close => byte == b'}',
                 };
                 if found && level == 0 && divided {
-                    return Some(Some(at));
+                    return Ok(Some(at));
                 }
                 match byte {
                     b'{' if sought != Sought::Open || level > 0 || !stands_alone(bytes, at) => level += 1,
@@ -191,19 +193,19 @@ impl Expander {
                 self.read += 1;
             }
             if self.read > MOST_READ {
-                return None;
+                return Err(TooLong);
             }
         }
-        Some(None)
+        Ok(None)
     }
 }
 
+/// The search for braces takes more steps than it may.
+struct TooLong;
+
 /// Whether an expansion or a substitution starts here that braces do not look into.
 fn starts_unit(bytes: &[u8], at: usize) -> bool {
-    match (bytes[at], bytes.get(at + 1)) {
-        (b'$', Some(b'{' | b'(')) | (b'<' | b'>', Some(b'(')) => true,
-        _ => false,
-    }
+    matches!((bytes[at], bytes.get(at + 1)), (b'$', Some(b'{' | b'(')) | (b'<' | b'>', Some(b'(')))
 }
 
 /// `{}` and `{ ` at the start of a word or behind a blank begin no expansion.

@@ -88,7 +88,7 @@ impl Pattern {
                 '*' => Element::Many,
                 '?' => Element::Any,
                 '\\' => Element::Letter(rest.next().unwrap_or('\\')),
-                '[' => match class(rest.as_str())? {
+                '[' => match class(rest.as_str()).ok()? {
                     Some((class, length)) => {
                         rest = rest.as_str().get(length..)?.chars();
                         class
@@ -139,17 +139,20 @@ impl Element {
     }
 }
 
-/// Behind a `[`: the class and its length. Inner `None` where it never closes, outer `None` where it is not worked out.
-fn class(text: &str) -> Option<Option<(Element, usize)>> {
+/// A class whose members are not computed here.
+struct UnknownClass;
+
+/// Returns the class behind a `[` and its length, or `None` where it never closes.
+fn class(text: &str) -> Result<Option<(Element, usize)>, UnknownClass> {
     let others = text.starts_with(['!', '^']);
     let from = usize::from(others);
-    let inner = text.get(from..)?;
+    let inner = text.get(from..).ok_or(UnknownClass)?;
     let Some(close) = inner.char_indices().skip(1).find(|(_, letter)| *letter == ']').map(|(at, _)| at) else {
-        return Some(None);
+        return Ok(None);
     };
     let letters: Vec<char> = inner[..close].chars().collect();
     if !inner.is_ascii() || letters.iter().any(|letter| matches!(letter, '[' | '\\' | '\0')) {
-        return None;
+        return Err(UnknownClass);
     }
     let mut ranges = Vec::new();
     let mut at = 0;
@@ -159,7 +162,7 @@ fn class(text: &str) -> Option<Option<(Element, usize)>> {
             let same = |kind: fn(&char) -> bool| kind(&from) && kind(&to);
             // A range of other letters is sorted as the locale has it.
             if !(same(char::is_ascii_digit) || same(char::is_ascii_lowercase) || same(char::is_ascii_uppercase)) {
-                return None;
+                return Err(UnknownClass);
             }
             ranges.push((from, to));
             at += 3;
@@ -168,7 +171,7 @@ fn class(text: &str) -> Option<Option<(Element, usize)>> {
             at += 1;
         }
     }
-    Some(Some((Element::Class(ranges, others), from + close + 1)))
+    Ok(Some((Element::Class(ranges, others), from + close + 1)))
 }
 
 fn boundaries(text: &str) -> Vec<usize> {

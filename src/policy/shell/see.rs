@@ -177,7 +177,9 @@ impl Engine {
         for start in starts {
             let mut inner = argv[start..].to_vec();
             if let Some(placed) = &placed {
-                inner.iter_mut().for_each(|arg| arg.text = arg.text.replace(placed.as_str(), "{}"));
+                for arg in &mut inner {
+                    arg.text = arg.text.replace(placed.as_str(), "{}");
+                }
             }
             let program = super::base(&inner[0].text);
             if adds && (wraps(program) || SHELLS.contains(&program)) {
@@ -198,7 +200,9 @@ impl Engine {
                 if let Some(start) = starts_last {
                     let mut inner = argv[start..].to_vec();
                     if let Some(placed) = &placed {
-                        inner.iter_mut().for_each(|arg| arg.text = arg.text.replace(placed.as_str(), "{}"));
+                        for arg in &mut inner {
+                            arg.text = arg.text.replace(placed.as_str(), "{}");
+                        }
                     }
                     self.appended.push((inner, depth));
                 }

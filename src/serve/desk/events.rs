@@ -13,7 +13,7 @@ impl Desk {
     /// What the session tells.
     pub fn event(&mut self, mut event: Event) -> Vec<Act> {
         event.kind = match event.kind {
-            EventKind::ApprovalRequested(approval) => EventKind::ApprovalRequested(approval.to_decide()),
+            EventKind::ApprovalRequested(approval) => EventKind::ApprovalRequested(approval.into_question()),
             kind => kind,
         };
         let told = self.learn(&event.kind);
@@ -76,7 +76,10 @@ impl Desk {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
                 self.acts.push(Act::Do(Command::AnswerElicitation { elicitation_id, answer }));
             }
-            EventKind::SessionPaused { failure } => live.paused_for = Some(failure.kind),
+            EventKind::SessionPaused { failure } => {
+                live.paused_for = Some(failure.kind);
+                live.failed_by = Some(failure.message.clone());
+            }
             // What is in force is what a client that resumes the session is told.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
                 let version = layers.iter().find_map(|layer| layer.bundle_version.clone());
@@ -125,7 +128,6 @@ impl Desk {
                 }
             }
             EventKind::SavingChanged { saved, message } => live.failed_by = (!saved).then(|| message.clone()),
-            EventKind::SessionPaused { failure } => live.failed_by = Some(failure.message.clone()),
             EventKind::BudgetShown { .. } => return !self.marked(),
             // Where nothing can be saved no mark is told; what was said is kept.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
@@ -156,7 +158,9 @@ impl Desk {
             let told = live.told();
             let notices = std::mem::take(&mut live.opened.notices);
             self.answer(slot, Ok(told));
-            notices.into_iter().for_each(|event| self.send(Outgoing::Event(Box::new(event))));
+            for event in notices {
+                self.send(Outgoing::Event(Box::new(event)));
+            }
         }
         true
     }

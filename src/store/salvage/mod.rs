@@ -41,17 +41,13 @@ impl Salvage {
         if sessions == 0 {
             return "no session in it could be read".to_owned();
         }
-        let mut words = format!("{saved} of {sessions} sessions saved");
-        if in_part > 0 {
-            words += &format!(", {in_part} of them in part");
-        }
-        if saved < sessions {
-            words += &format!(", {} lost", sessions - saved);
-        }
-        words += &format!("; {entries} of {} entries (messages, results, steps) saved", entries.saturating_add(lost_entries));
-        if lost_entries > 0 {
-            words += &format!(", {lost_entries} lost");
-        }
+        let part = if in_part > 0 { format!(", {in_part} of them in part") } else { String::new() };
+        let lost = if saved < sessions { format!(", {} lost", sessions - saved) } else { String::new() };
+        let all = entries.saturating_add(lost_entries);
+        let gone = if lost_entries > 0 { format!(", {lost_entries} lost") } else { String::new() };
+        let mut words = format!(
+            "{saved} of {sessions} sessions saved{part}{lost}; {entries} of {all} entries (messages, results, steps) saved{gone}"
+        );
         if is_broken {
             words += "; pages of the file are damaged, so the last entries of a session may be missing too";
         }

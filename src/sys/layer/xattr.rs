@@ -102,9 +102,9 @@ pub(super) fn restore(to: &File, before: Option<(&OwnedFd, &OsStr)>) -> io::Resu
     }
     for (name, value) in &wanted {
         let Some(value) = value else { continue };
-        match rustix::fs::fsetxattr(to, name.as_slice(), value, rustix::fs::XattrFlags::empty()) {
-            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => return Err(errno.into()),
-            Ok(()) | Err(_) => {}
+        let set = rustix::fs::fsetxattr(to, name.as_slice(), value, rustix::fs::XattrFlags::empty());
+        if let Err(errno @ (Errno::NOSPC | Errno::DQUOT)) = set {
+            return Err(errno.into());
         }
     }
     Ok(())

@@ -145,7 +145,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
         }
         Ok(Outcome::GoesOn(running)) => {
             tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
-            Ok(on_its_way(&entry, "put there by the person", &settings).into())
+            Ok(on_its_way(&entry, "put there by the person", &settings))
         }
     }
 }

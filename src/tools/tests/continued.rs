@@ -137,7 +137,7 @@ proptest! {
                     // A line around two matches is shown with each of them where they are on two pages.
                     wanted.dedup();
                     seen.dedup();
-                    let matches = |lines: &[String]| lines.iter().filter(|line| line.contains(":")).cloned().collect::<Vec<_>>();
+                    let matches = |lines: &[String]| lines.iter().filter(|line| line.contains(':')).cloned().collect::<Vec<_>>();
                     prop_assert_eq!(matches(&seen), matches(&wanted), "{} {}", tool, arguments);
                     continue;
                 }

@@ -59,10 +59,15 @@ fn where_programs_are_blocked_a_computed_name_asks_whatever_the_mode_or_the_rule
 fn values_that_are_not_all_tried_do_not_hide_a_name() {
     let mut enforcer = reference();
     enforcer.set_mode(Mode::Auto);
-    let values =
-        |name: &str, last: &str| (0..40).map(|n| format!("{name}=x{n}; ")).collect::<String>() + &format!("{name}={last}; ");
-    let line =
-        format!("{}{}{}$b$a id", values("a", "do"), values("b", "su"), (0..9).map(|n| format!("a=y{n}; ")).collect::<String>());
+    let values = |name: &str, last: &str| {
+        (0..40).map(|n| format!("{name}=x{n}; ")).collect::<Vec<_>>().concat() + &format!("{name}={last}; ")
+    };
+    let line = format!(
+        "{}{}{}$b$a id",
+        values("a", "do"),
+        values("b", "su"),
+        (0..9).map(|n| format!("a=y{n}; ")).collect::<Vec<_>>().concat()
+    );
     assert_ne!(verdict(&enforcer, &line), VerdictKind::Allow, "{line}");
 }
 

@@ -107,7 +107,8 @@ impl Denied {
             let places: Vec<String> = self.only_read.iter().map(|path| format!("`{}`", path.display())).collect();
             lines.push(format!("[sandbox: the policy lets commands only read {}; nothing was written there]", places.join(", ")));
         }
-        if !self.outside.is_empty() && !(self.narrowed && self.outside.len() == 1) {
+        let is_told_by_the_narrowing = self.narrowed && self.outside.len() == 1;
+        if !self.outside.is_empty() && !is_told_by_the_narrowing {
             let what: Vec<String> = self.outside.iter().map(ToString::to_string).collect();
             let what = what.join(", ");
             lines.push(format!("[sandbox: the command was kept from {what}; the person can open exactly that for one run]"));

@@ -126,7 +126,9 @@ impl Search<'_> {
         }
         // Submodules that are checked out point to these; so may `--git-dir`.
         for kind in ["modules", "worktrees"] {
-            git_directories(&directory.join(kind)).iter().for_each(|below| self.git_directory(below));
+            for below in &git_directories(&directory.join(kind)) {
+                self.git_directory(below);
+            }
         }
     }
 

@@ -106,7 +106,9 @@ impl Visible {
     }
 
     fn system(&mut self) {
-        SYSTEM_PARTS.iter().for_each(|place| self.show(Path::new(place)));
+        for place in SYSTEM_PARTS {
+            self.show(Path::new(place));
+        }
         for link in SYSTEM_LINKS.iter().map(Path::new) {
             if let Ok(target) = std::fs::read_link(link) {
                 self.links.insert((link.to_owned(), target));

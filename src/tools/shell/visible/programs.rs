@@ -82,7 +82,9 @@ impl Visible {
         let names = home.and_then(|home| prefix.strip_prefix(home).ok()).unwrap_or(prefix).components();
         let is_private = names.into_iter().any(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."));
         if is_private || prefix.components().count() <= 2 {
-            PREFIX_PARTS.iter().for_each(|part| self.show(&prefix.join(part)));
+            for part in PREFIX_PARTS {
+                self.show(&prefix.join(part));
+            }
         } else {
             self.show(prefix);
         }

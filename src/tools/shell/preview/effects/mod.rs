@@ -177,12 +177,12 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
             notes.push(reader.note());
         }
         let is_plain = matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty();
-        let folder = is_plain.then(|| match ignored.directory_of(change) {
-            Some(directory) => (directory, true),
-            None => {
-                let new = made.iter().find(|made| change.path.starts_with(made));
-                (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
+        let folder = is_plain.then(|| {
+            if let Some(directory) = ignored.directory_of(change) {
+                return (directory, true);
             }
+            let new = made.iter().find(|made| change.path.starts_with(made));
+            (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
         });
         found.push(Found { changes, change, kind, notes, folder });
     }
