@@ -239,10 +239,10 @@ proptest! {
         let mut patch = "*** Begin Patch\n*** Update File: f\n@@\n".to_owned();
         let mut push = |sign: char, line: &str| patch.extend([sign.to_string(), line.to_owned(), "\n".to_owned()]);
         lines[..at].iter().for_each(|line| push(' ', &line.0));
-        for line in &old {
+        for line in old {
             push('-', &line.0);
         }
-        for line in &new {
+        for line in new {
             push('+', line);
         }
         lines[end..].iter().for_each(|line| push(' ', &line.0));
