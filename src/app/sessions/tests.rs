@@ -445,7 +445,8 @@ fn sizes_and_sums_of_a_session_are_told() {
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
     let tally = store.tally(&SessionId::new(ID)).unwrap();
-    assert_eq!((tally.tasks, tally.steps, tally.usage.input_tokens, tally.estimated), (1, 1, 105, true));
+    // A step that did not complete does not count.
+    assert_eq!((tally.tasks, tally.steps, tally.usage.input_tokens, tally.estimated), (1, 0, 105, true));
     let size = store.sizes().unwrap()[&SessionId::new(ID)];
     assert!(size.records == 4 && size.bytes > 200, "{size:?}");
     assert_eq!(list::line(&store.find(ID).unwrap()).split_whitespace().nth(3), Some("interrupted"));

@@ -107,9 +107,18 @@ fn sessions_and_entries_are_counted_as_saved_whole_in_part_or_lost() {
     let key = |number: usize| -> i64 {
         connection.query_row("SELECT key FROM sessions WHERE id = ?1", [id(number)], |row| row.get(0)).unwrap()
     };
-    // What a page that cannot be read takes along: an entry of one session, the row of another.
+    // What an unreadable page takes with it: an entry of one session, the row of another.
     connection.execute("PRAGMA foreign_keys = off", []).unwrap();
-    assert_eq!(connection.execute("DELETE FROM records WHERE session = ?1 AND seq = 2", [key(1)]).unwrap(), 1);
+    let last: i64 = connection
+        .query_row(
+            "SELECT max(last) FROM (SELECT last FROM packed WHERE session = ?1 UNION SELECT seq FROM records WHERE session = ?1)",
+            [key(1)],
+            |row| row.get(0),
+        )
+        .unwrap();
+    let beyond_a_gap = (key(1), last + 2, serde_json::to_string(&prompt("after the gap")).unwrap());
+    let insert = "INSERT INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, 0)";
+    assert_eq!(connection.execute(insert, beyond_a_gap).unwrap(), 1);
     assert_eq!(connection.execute("DELETE FROM sessions WHERE key = ?1", [key(3)]).unwrap(), 1);
     let index = "SELECT rootpage FROM sqlite_schema WHERE name = 'sessions_by_workspace'";
     let root: i64 = connection.query_row(index, [], |row| row.get(0)).unwrap();
@@ -118,7 +127,7 @@ fn sessions_and_entries_are_counted_as_saved_whole_in_part_or_lost() {
     content[(root as usize - 1) * 4096..][..4096].fill(0xa5);
     fs::write(path(&dir), content).unwrap();
     let (notice, whole) = salvaged(&dir);
-    let words = "7 of 8 sessions saved, 1 of them in part, 1 lost; 27 of 32 entries (messages, results, steps) saved, 5 lost";
+    let words = "7 of 8 sessions saved, 1 of them in part, 1 lost; 29 of 34 entries (messages, results, steps) saved, 5 lost";
     assert!(notice.contains(words) && !notice.contains("pages of the file"), "{notice}");
     assert_eq!(whole, 6);
 }

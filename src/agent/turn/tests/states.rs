@@ -39,7 +39,8 @@ impl Changes {
             EventKind::TaskFailed { .. } => task == TaskStatus::TaskFailed,
             EventKind::TaskCancelled { .. } => task == TaskStatus::TaskCancelled,
             EventKind::ApprovalRequested(_) => !person || task == TaskStatus::WaitingForApproval,
-            EventKind::LlmRequestStarted { .. } => task == TaskStatus::WaitingForLlm,
+            // Between tasks a request is one for a summary.
+            EventKind::LlmRequestStarted { .. } => task == TaskStatus::WaitingForLlm || OVER.contains(&task),
             _ => true,
         };
         assert!(is_in_force, "`{}` came while the session was {session:?} and its task {task:?}", show(announced));
