@@ -8,10 +8,10 @@ use super::late::{Late, hidden, told_later};
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
-use super::registry::{built_in, built_in_names, find, offered as tools_offered, resolve, unknown};
+use super::registry::{find, offered as tools_offered, resolve};
 use super::runs_code::marked_by_actions;
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
-use crate::policy::{NamedCommand, Permit, PreviewPermit};
+use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Followed, Plan,
     RunContext, Since, TaskChanges, ToolRouter,
@@ -486,24 +486,4 @@ pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) 
 pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
     let tool = resolve(tool_name, settings)?;
     tool.actions(tool_name, object(arguments)?, &Paths::on_disk(settings))
-}
-
-/// What the built-in tool of this name or alias is really called.
-pub fn name_of(tool_name: &str) -> Option<&'static str> {
-    built_in(tool_name).and_then(|tool| built_in_names().find(|name| *name == tool.name()))
-}
-
-/// Whether the tool of this name only reads or changes files, so that nothing has to be held.
-pub fn starts_nothing(tool_name: &str) -> bool {
-    built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
-}
-
-/// Whether there is a tool of this name or alias, built in or among these; or what is said where there is none.
-pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
-    let mut names: Vec<&str> = built_in_names().collect();
-    names.extend(named.iter().map(|command| command.name.as_str()));
-    if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
-        return Ok(());
-    }
-    Err(unknown(tool_name, names.into_iter()))
 }

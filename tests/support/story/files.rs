@@ -160,8 +160,19 @@ pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, 
     if !beside.is_empty() && !named {
         return Err(format!("left behind, and nobody is told: {beside:?}"));
     }
-    let known =
-        ["aye.db", "aye.db-wal", "aye.db-shm", "aye.lock", "snapshots", "artifacts", "logs", "previews", "caches", "pruned"];
+    let known = [
+        "aye.db",
+        "aye.db-wal",
+        "aye.db-shm",
+        "aye.lock",
+        "snapshots",
+        "artifacts",
+        "logs",
+        "previews",
+        "caches",
+        "pruned",
+        "git",
+    ];
     let data = std::fs::read_dir(project.beside("data")).into_iter().flatten().flatten();
     let strange: Vec<_> = data
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
