@@ -46,32 +46,7 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<open_path::OpenPath>(PhantomData),
     &Hidden::<reveal_in_os::RevealInOs>(PhantomData),
     &Hidden::<http_request::HttpRequest>(PhantomData),
-
-/// Returns the canonical name of the built-in tool with this name or alias.
-pub fn name_of(tool_name: &str) -> Option<&'static str> {
-    built_in(tool_name).and_then(|tool| built_in_names().find(|name| *name == tool.name()))
-}
-
-/// Whether the tool of this name only reads or changes files, so that it starts no program.
-pub fn starts_nothing(tool_name: &str) -> bool {
-    built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
-}
-
-/// Checks that a tool has this name or alias, built in or among `named`.
-///
-/// # Errors
-///
-/// `TOOL_NOT_FOUND` with the names that there are.
-pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
-    let mut names: Vec<&str> = built_in_names().collect();
-    names.extend(named.iter().map(|command| command.name.as_str()));
-    if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
-        return Ok(());
-    }
-    Err(unknown(tool_name, names.into_iter()))
-}
-
-#[cfg(test)]
+    #[cfg(test)]
     &Hidden::<super::tests::adding::CountWords>(PhantomData),
 ];
 
@@ -162,4 +137,28 @@ pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> T
         }
     };
     ToolError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`; {meant}"))
+}
+
+/// Returns the canonical name of the built-in tool with this name or alias.
+pub fn name_of(tool_name: &str) -> Option<&'static str> {
+    built_in(tool_name).and_then(|tool| built_in_names().find(|name| *name == tool.name()))
+}
+
+/// Whether the tool of this name only reads or changes files, so that it starts no program.
+pub fn starts_nothing(tool_name: &str) -> bool {
+    built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
+}
+
+/// Checks that a tool has this name or alias, built in or among `named`.
+///
+/// # Errors
+///
+/// `TOOL_NOT_FOUND` with the names that there are.
+pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
+    let mut names: Vec<&str> = built_in_names().collect();
+    names.extend(named.iter().map(|command| command.name.as_str()));
+    if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
+        return Ok(());
+    }
+    Err(unknown(tool_name, names.into_iter()))
 }
