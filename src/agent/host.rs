@@ -468,10 +468,12 @@ impl Host {
         }
     }
 
-    /// A call that could not be planned has no actions; the capability is that of its tool.
+    /// Names the capability of the tool, whether or not its call could be planned; an edit reads first, and is still `File.Write`.
     fn with_capability(&self, kind: &mut EventKind) {
-        if let EventKind::ToolRequested { tool_name, capability: capability @ None, .. } = kind {
-            *capability = self.router.capability(tool_name).map(str::to_owned);
+        if let EventKind::ToolRequested { tool_name, capability, .. } = kind
+            && let Some(of_tool) = self.router.capability(tool_name)
+        {
+            *capability = Some(of_tool.to_owned());
         }
     }
 

@@ -354,7 +354,9 @@ fn calls_of_one_response_that_touch_the_same_path_run_in_call_order() {
         .and_call("c9", "ReadFile", json!({"path": "copied"}))
         .and_call("c10", "Glob", json!({"pattern": "*"}));
     let server = Server::new([calls, Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions();
+    let open = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\n[capabilities.\"File.Delete\"]\n\
+                [capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
+    let project = Project::with(&server).policy(open);
     project.aye(&["exec", "--trust", "go"]).exits(0);
     let results = server.request(1).tool_results();
     let failed: Vec<_> =

@@ -78,6 +78,8 @@ fn a_server_has_the_time_to_end_however_its_session_was_opened() {
     assert_eq!(ended(&project), 2, "tool call");
     let mut client = crate::support::Rpc::start(&project, &[]);
     client.create(&project);
+    client.call("StartTask", json!({"prompt": "say hello"}));
+    client.event("task_completed");
     client.call("Shutdown", json!({}));
     client.finish();
     assert_eq!(ended(&project), 3, "serve");

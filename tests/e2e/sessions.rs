@@ -39,7 +39,7 @@ fn a_background_command_is_read_and_ends_with_aye() {
         done(),
     ]);
     let project = Project::with(&server).without_questions();
-    project.aye(&["exec", "--json", "serve"]).exits(0);
+    project.aye(&["exec", "--json", "serve it"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(1).contains("in the background as s1") && result(1).contains("serving"), "{}", result(1));
     // Whether the first result has its output already is a matter of speed; it is told once.

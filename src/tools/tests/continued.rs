@@ -105,7 +105,8 @@ proptest! {
         matches in prop::collection::vec(0..4_usize, 1..6),
         most in prop::option::of(1..30_u32),
         around in 0..3_u32,
-        rooms in rooms(),
+        // An item that has no room of its own is cut; each of these has.
+        rooms in prop::collection::vec((200..5_000_usize, 200..5_000_usize), 1..4),
     ) {
         let bench = Bench::new();
         for (file, matches) in files.iter().zip(matches.iter().cycle()) {

@@ -46,6 +46,8 @@ impl Everywhere {
             let above = root.ancestors().skip(1).find(|level| level.join(".git").symlink_metadata().is_ok());
             places.extend(above.map(Path::to_owned));
         }
+        places.sort();
+        places.dedup_by(|below, above| below.starts_with(above));
         Arc::new(Self { roots: places, seen: Mutex::default() })
     }
 
@@ -128,7 +130,9 @@ mod tests {
         assert_eq!(found(), Places { found: at(&all), is_cut: false });
         std::fs::remove_dir(root.join("target/.git")).unwrap();
         assert_eq!(found().found, at(&all[..4]));
-        // A part of a repository: what is beside it counts, too.
-        assert_eq!(Everywhere::new(&[root.join("a/b")]).find().found.len(), 4);
+        // A part of a repository: what lies beside it counts too, and each place once.
+        let mut of_a_part = Everywhere::new(&[root.join("a/b")]).find().found;
+        of_a_part.sort();
+        assert_eq!(of_a_part, at(&["a/.git", "a/b/.vscode/x/.git"]));
     }
 }
