@@ -70,7 +70,8 @@ const FAREWELL: &str = "sleep 0.2; echo ended >> ended\n";
 #[test]
 fn a_server_has_the_time_to_end_however_its_session_was_opened() {
     let ended = |project: &Project| std::fs::read_to_string(project.path("ended")).unwrap_or_default().lines().count();
-    let server = Server::new([Answer::text("Hello."), Answer::text("Hello.")]);
+    let call = Answer::call("c1", "docs__echo", json!({"text": "hi"}));
+    let server = Server::new([Answer::text("Hello."), call, Answer::text("Hello.")]);
     let project = with_server(Project::with(&server), "Says it.").file("server.sh", &format!("{SERVER}{FAREWELL}"));
     project.aye(&["exec", "say hello"]).exits(0);
     assert_eq!(ended(&project), 1, "exec");
@@ -78,6 +79,7 @@ fn a_server_has_the_time_to_end_however_its_session_was_opened() {
     assert_eq!(ended(&project), 2, "tool call");
     let mut client = crate::support::Rpc::start(&project, &[]);
     client.create(&project);
+    // Its tools are known from before, so it starts with the first call.
     client.call("StartTask", json!({"prompt": "say hello"}));
     client.event("task_completed");
     client.call("Shutdown", json!({}));

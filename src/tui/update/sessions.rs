@@ -288,7 +288,10 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
                 sessions.gone(&session_id);
             }
             look(model, effects);
-            model.say(if archived { "put away; tab shows those that were" } else { "it is among the others again" }, now);
+            model.say(
+                if archived { "put away; tab shows those that were" } else { "unarchived: it is in the list of sessions again" },
+                now,
+            );
         }
         LookedUp::Branches { branches } => super::tree::told(model, branches),
         LookedUp::Forked { session_id } => leave(model, Next::Session(session_id), effects),

@@ -43,6 +43,8 @@ const MISSING: &[&str] = &[
 ];
 /// Said where something was to be made or written.
 const WRITES: &[&str] = &["creat", "touch", "mkdir", "write", "writing", "directory nonexistent"];
+/// How the shell that runs a line begins what it says of a redirection, nearly always one to be written.
+const SHELL_LINE: &str = "bash: line ";
 /// Said where there is no network.
 const NO_NETWORK: &[&str] = &[
     "could not resolve host",
@@ -150,7 +152,7 @@ fn end_of(text: &str) -> &str {
 fn reason(small: &str) -> Option<(Why, &'static str)> {
     let said = |marks: &'static [&'static str]| marks.iter().copied().find(|mark| small.contains(mark));
     let missing = || {
-        let written = WRITES.iter().any(|word| small.contains(word));
+        let written = small.contains(SHELL_LINE) || WRITES.iter().any(|word| small.contains(word));
         said(MISSING).map(|mark| (Why::Missing { written }, mark))
     };
     said(READ_ONLY)
