@@ -261,6 +261,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         may_write: Arc::new(|_| false),
         may_delete: Arc::new(|_| false),
         may_open: Arc::new(|_| false),
+        may_show: Arc::new(|_| false),
         relative_paths: true,
         follow_links: true,
         text: TextTools::default(),
