@@ -242,10 +242,12 @@ pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
 
 /// Whether a path is itself an entry of the first column that a command in the sandbox may only read.
 pub fn is_read_only_in_sandbox(path: &Path) -> bool {
-    TABLE.entries_at(&folded(path), true).any(|entry| entry.kind.read_only_in_sandbox)
+    READ_ONLY.entries_at(&folded(path), true).next().is_some()
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::of(|_| true));
+/// The entries that a command may only read, apart: every name in a workspace is compared with these, and with few patterns.
+static READ_ONLY: LazyLock<Table> = LazyLock::new(|| Table::of(|kind| kind.read_only_in_sandbox));
 
 /// One name of a kind, taken apart.
 struct Entry {
@@ -272,14 +274,15 @@ struct Table {
 }
 
 impl Table {
-    fn new() -> Self {
+    fn of(wanted: impl Fn(&Kind) -> bool) -> Self {
         let of = |when, kinds: &'static [Kind]| {
             let names = |kind: &'static Kind| kind.names.split_ascii_whitespace().map(move |name| (kind, name));
             kinds.iter().flat_map(names).map(move |(kind, name)| Entry::new(when, kind, name))
         };
         let start_up = START_UP.iter().chain(PROTECTED);
         let start_up = start_up.map(|name| Entry::new(RunsWhen::Opened, &START_IN_FOLDER, name));
-        let entries: Vec<Entry> = of(RunsWhen::Opened, OPENED).chain(start_up).chain(of(RunsWhen::Built, BUILT)).collect();
+        let all = of(RunsWhen::Opened, OPENED).chain(start_up).chain(of(RunsWhen::Built, BUILT));
+        let entries: Vec<Entry> = all.filter(|entry| wanted(entry.kind)).collect();
         let (mut plain, mut patterns) = (HashMap::<_, Vec<usize>>::new(), Vec::new());
         for (at, entry) in entries.iter().enumerate() {
             match entry.names[0] {
