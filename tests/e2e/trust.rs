@@ -240,7 +240,11 @@ fn pipes_and_huge_files_in_the_place_of_what_is_read_at_the_start_stop_nothing()
         }
         project.aye(&["exec", "hi"]).exits(0);
         let mut terminal = project.open_sized(&[], 100, 30);
-        terminal.wait_for("│ ask │");
+        let screen = terminal.wait_for("open read-only");
+        assert!(screen.contains("AGENTS.md"), "{screen}");
+        // A key for the composer that comes after the question would scroll it.
+        terminal.decide('n');
+        terminal.wait_for("│ plan │");
         assert!(terminal.quit().success());
     }
 }

@@ -3,7 +3,7 @@
 use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git::{Everywhere, GlobalConfig, RepositoryTrust};
 use super::git_places::{GitOutside, Opened, take_away};
-use super::survey::{Found, Survey};
+use super::survey::{Found, SocketSearch, Survey};
 use super::visible::Visible;
 use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, Unasked, changes_nothing, git_writes};
 use crate::protocol::{Outside, SandboxTier};
@@ -130,7 +130,11 @@ impl Holding {
         let mut visible = ground.visible;
         ground.caches.directories.iter().chain(&ground.caches.locks).for_each(|cache| visible.show(cache));
         held.readable.iter().for_each(|place| visible.grant(place));
-        let searched = visible.shown.iter().chain(&writable).cloned().chain(SEARCHED.iter().map(PathBuf::from)).collect();
+        let toolchains =
+            visible.shown.iter().filter(|shown| !held.readable.contains(shown)).cloned().map(SocketSearch::toolchain);
+        let granted = writable.iter().chain(&held.readable).cloned().chain(SEARCHED.iter().map(PathBuf::from));
+        // What a policy grants first: it is searched whole, as far as the budget goes.
+        let searched = granted.map(SocketSearch::whole).chain(toolchains).collect();
         let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks, searched));
         let mut hidden = held.hidden;
         hidden.extend(visible.hidden.iter().chain(&visible.masked).cloned());

@@ -17,6 +17,9 @@ const MOST_PLACES: usize = 1_000;
 const SKIPPED: &[&str] = &["node_modules", "target"];
 /// Entries of those, and of other places that commands see, that are looked at for sockets alone.
 const MOST_ENTRIES_ASIDE: usize = 20_000;
+/// How far below the top of a toolchain sockets are searched for. Programs that listen put them near it; below lie thousands
+/// of directories of packages.
+const TOOLCHAIN_DEPTH: usize = 2;
 /// Sockets that are found.
 const MOST_SOCKETS: usize = 256;
 /// In a larger workspace nobody waits after a command for what appeared in it.
@@ -48,11 +51,34 @@ pub(in crate::tools) struct Found {
 pub(in crate::tools) struct Survey {
     roots: Vec<PathBuf>,
     marks: Marks,
-    /// Places outside the workspace that are looked through for sockets.
-    aside: Vec<PathBuf>,
+    /// Places outside the workspace that are searched for sockets.
+    outside: Vec<SocketSearch>,
     latest: RwLock<Option<(Instant, Arc<Found>)>>,
     /// Held by who walks.
     walking: Mutex<Seen>,
+}
+
+/// A directory that is searched for sockets, and how many levels of what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::tools) struct SocketSearch {
+    directory: PathBuf,
+    levels: usize,
+}
+
+impl SocketSearch {
+    /// All of it, within the budget.
+    pub(in crate::tools) fn whole(directory: PathBuf) -> Self {
+        Self { directory, levels: usize::MAX }
+    }
+
+    /// The top of a directory that holds programs and packages.
+    pub(in crate::tools) fn toolchain(directory: PathBuf) -> Self {
+        Self { directory, levels: TOOLCHAIN_DEPTH }
+    }
+
+    fn below(&self, name: &OsString) -> Self {
+        Self { directory: self.directory.join(name), levels: self.levels - 1 }
+    }
 }
 
 /// The directories of the last walk.
@@ -87,8 +113,8 @@ struct Mark {
 }
 
 impl Survey {
-    pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: Marks, aside: Vec<PathBuf>) -> Arc<Self> {
-        Arc::new(Self { roots, marks, aside, latest: RwLock::default(), walking: Mutex::default() })
+    pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: Marks, outside: Vec<SocketSearch>) -> Arc<Self> {
+        Arc::new(Self { roots, marks, outside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
     /// What is known; waits only where nothing is known yet. What is old is looked for again beside it.
@@ -135,27 +161,29 @@ impl Survey {
     }
 
     fn walk_now(&self, seen: &mut Seen) -> Arc<Found> {
-        let found = Arc::new(walk(&self.roots, &self.marks, &self.aside, MOST_ENTRIES, seen));
+        let found = Arc::new(walk(&self.roots, &self.marks, &self.outside, MOST_ENTRIES, seen));
         *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&found)));
         found
     }
 }
 
 /// Directories near the top first, so that what is left out lies deep. `seen` is what the last walk saw, and then what this one did.
-fn walk(roots: &[PathBuf], marks: &Marks, aside: &[PathBuf], most: usize, seen: &mut Seen) -> Found {
+fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize, seen: &mut Seen) -> Found {
     let mut before = std::mem::take(seen);
-    let mut aside: VecDeque<PathBuf> = aside.iter().cloned().collect();
+    let mut aside: VecDeque<SocketSearch> = outside.iter().cloned().collect();
     let mut found = walk_roots(roots, marks, most, &mut before, seen, &mut aside);
     let nothing = Marks::default();
     let mut entries = 0;
-    while let Some(directory) = aside.pop_front().filter(|_| entries < MOST_ENTRIES_ASIDE) {
-        let known = before.remove(&directory);
-        let Some(listed) = listed(&directory, known, &nothing, MOST_ENTRIES_ASIDE - entries) else { continue };
+    while let Some(search) = aside.pop_front().filter(|_| entries < MOST_ENTRIES_ASIDE) {
+        let known = before.remove(&search.directory);
+        let Some(listed) = listed(&search.directory, known, &nothing, MOST_ENTRIES_ASIDE - entries) else { continue };
         entries += listed.entries;
-        keep_sockets(&mut found, &directory, &listed);
-        aside.extend(listed.below.iter().chain(&listed.aside).map(|name| directory.join(name)));
+        keep_sockets(&mut found, &search.directory, &listed);
+        if search.levels > 0 {
+            aside.extend(listed.below.iter().chain(&listed.aside).map(|name| search.below(name)));
+        }
         if listed.is_settled() {
-            seen.insert(directory, listed);
+            seen.insert(search.directory, listed);
         }
     }
     found
@@ -173,7 +201,7 @@ fn walk_roots(
     most: usize,
     before: &mut Seen,
     seen: &mut Seen,
-    aside: &mut VecDeque<PathBuf>,
+    aside: &mut VecDeque<SocketSearch>,
 ) -> Found {
     let mut found = Found::default();
     let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
@@ -187,7 +215,7 @@ fn walk_roots(
         let is_cut = entries >= most || listed.kept.len() > room;
         listed.kept.iter().take(room).for_each(|mark| keep(&mut found, &directory, mark));
         keep_sockets(&mut found, &directory, &listed);
-        aside.extend(listed.aside.iter().map(|name| directory.join(name)));
+        aside.extend(listed.aside.iter().map(|name| SocketSearch::whole(directory.join(name))));
         open.extend(listed.below.iter().map(|name| directory.join(name)));
         if is_cut {
             let below = directory.display();
@@ -361,15 +389,27 @@ mod tests {
         let aside = tempfile::tempdir().expect("a directory");
         let places = [root.join("a/s"), root.join("target/s"), root.join("node_modules/x/s"), aside.path().join("s")];
         let served = places.each_ref().map(|place| std::os::unix::net::UnixListener::bind(place).expect("bound"));
-        let aside = [aside.path().to_owned()];
+        let outside = [SocketSearch::whole(aside.path().to_owned())];
         let (marks, mut seen) = (marks(&root), Seen::new());
         for _ in 0..2 {
-            let mut found = walk(std::slice::from_ref(&root), &marks, &aside, MOST_ENTRIES, &mut seen).sockets;
+            let mut found = walk(std::slice::from_ref(&root), &marks, &outside, MOST_ENTRIES, &mut seen).sockets;
             found.sort();
             let mut wanted = places.to_vec();
             wanted.sort();
             assert_eq!(found, wanted);
         }
+        drop(served);
+    }
+
+    #[test]
+    fn a_toolchain_is_searched_for_sockets_near_its_top_only() {
+        let toolchain = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir_all(toolchain.path().join("a/b/c")).expect("made");
+        let [near, deep] = ["a/b/s", "a/b/c/s"].map(|name| toolchain.path().join(name));
+        let served = [&near, &deep].map(|place| std::os::unix::net::UnixListener::bind(place).expect("bound"));
+        let search = SocketSearch::toolchain(toolchain.path().to_owned());
+        let found = walk(&[], &Marks::default(), &[search], MOST_ENTRIES, &mut Seen::new());
+        assert_eq!(found.sockets, [near]);
         drop(served);
     }
 }
