@@ -12,11 +12,13 @@ const TOP: &[&str] = &[
     ".git",
     ".gitignore",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
+    "SECURITY.md",
     "assets",
     "benches",
     "build.rs",
@@ -58,7 +60,7 @@ fn pictures_and_pages_that_are_linked_exist() {
     let pages = fs::read_dir(package().join("docs")).into_iter().flatten().flatten();
     let pages = pages.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "md"));
     let mut names: Vec<_> = pages.map(|entry| format!("docs/{}", entry.file_name().to_string_lossy())).collect();
-    names.extend(["README.md".to_owned(), "CHANGELOG.md".to_owned()]);
+    names.extend(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned));
     for name in names {
         let page = read(&name);
         let directory = package().join(&name);
