@@ -27,6 +27,16 @@ mod tui;
 
 pub use app::{Commit, commit_in, main};
 
+/// The MCP client, for `tests/conformance/client.rs`; not a part of the public interface of the library.
+#[cfg(feature = "conformance")]
+#[doc(hidden)]
+pub mod conformance {
+    pub use crate::mcp::auth::{Registered, Unattended};
+    pub use crate::mcp::{HttpKind, Reach, Servers, SignIn, Spec, Wires};
+    pub use crate::ports::{BoxFuture, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool};
+    pub use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, ServerState, Wanted};
+}
+
 /// What the targets in `fuzz/` reach; no part of what the library promises.
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

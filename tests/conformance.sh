@@ -14,8 +14,10 @@ command -v npm >/dev/null || fail "\`npm\` is missing: install Node 22 or newer"
 [ "$(node --version | sed 's/^v\([0-9]*\).*/\1/')" -ge 22 ] || fail "Node $(node --version) is too old: 22 is needed"
 
 cargo build --locked
+cargo build --locked --features conformance --example mcp-conformance
 target="$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')"
 aye="$target/debug/aye"
+client="$target/debug/examples/mcp-conformance"
 # The workspace of what is tried holds the programs: those of servers see no other directory of this machine's that is not the system's.
 place="$target/conformance"
 mkdir -p "$place"
@@ -23,7 +25,7 @@ npm install --silent --no-audit --no-fund --prefix "$place" "$SUITE" "$EVERYTHIN
 
 for revision in "${REVISIONS[@]}"; do
     printf '\n== the client, revision %s\n' "$revision"
-    "$place/node_modules/.bin/conformance" client --command "$aye mcp-conformance" --requirements "$revision" \
+    "$place/node_modules/.bin/conformance" client --command "$client" --requirements "$revision" \
         --output-dir "$place/results" >"$place/$revision.log" 2>&1 || { cat "$place/$revision.log"; fail "revision $revision is not met"; }
     sed -n '/SUITE SUMMARY/,$p' "$place/$revision.log"
 done

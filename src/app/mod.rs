@@ -7,7 +7,6 @@ mod backstage;
 mod bench;
 mod cli;
 mod configuration;
-mod conformance;
 mod crash;
 mod demo;
 mod desk;
@@ -139,7 +138,6 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ConfigSchema => configuration::schema(),
         Action::Acp => acp::run(common),
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
-        Action::McpConformance { url } => conformance::run(url),
         Action::Doctor { json } => doctor::run(common, json),
         Action::Completions { shell } => {
             say(&cli::completions(shell));

@@ -222,9 +222,6 @@ pub(super) enum Sub {
         #[arg(long)]
         yes: bool,
     },
-    /// What the public conformance suite of MCP clients drives
-    #[command(hide = true)]
-    McpConformance { url: String },
     /// Print what a shell needs to complete the words of aye
     Completions { shell: Shell },
     /// Print the manual page: `aye man | man -l -`

@@ -75,7 +75,6 @@ pub enum Action {
     ConfigSchema,
     Doctor { json: bool },
     Setup { answers: Answers },
-    McpConformance { url: String },
     Acp,
     Completions { shell: Shell },
     Man { dir: Option<PathBuf> },
@@ -228,7 +227,6 @@ impl Sub {
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
             Self::Doctor { json } => Action::Doctor { json },
             Self::Setup { yes } => Action::Setup { answers: answers(yes) },
-            Self::McpConformance { url } => Action::McpConformance { url },
             Self::Acp => Action::Acp,
             Self::Completions { shell } => Action::Completions { shell },
             Self::Man { dir } => Action::Man { dir },
@@ -312,7 +310,6 @@ impl Invocation {
             | Action::ConfigPath
             | Action::ConfigShow
             | Action::ConfigSchema
-            | Action::McpConformance { .. }
             | Action::Completions { .. }
             | Action::Man { .. }
             | Action::Setup { .. }

@@ -32,11 +32,10 @@ pub(super) struct Client {
 
 /// Of one server: what is known of who may let in to it.
 pub(super) struct Discovered {
-    http: Http,
-    url: Url,
+    pub(super) url: Url,
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
-    metadata: AuthorizationMetadata,
+    pub(super) metadata: AuthorizationMetadata,
 }
 
 /// An authorization that waits for the person.
@@ -81,29 +80,11 @@ impl Discovered {
             http.check(address).map_err(Failure::failed)?;
         }
         manager.set_metadata(metadata.clone());
-        Ok(Self { http, url: parsed, manager, store, metadata })
-    }
-
-    /// Whether its metadata has this word in this list.
-    pub(super) fn offers(&self, list: &str, word: &str) -> Option<bool> {
-        let words = self.metadata.additional_fields.get(list)?.as_array()?;
-        Some(words.iter().any(|known| known.as_str() == Some(word)))
+        Ok(Self { url: parsed, manager, store, metadata })
     }
 
     pub(super) fn issuer(&self) -> Option<&str> {
         self.metadata.issuer.as_deref()
-    }
-
-    pub(super) fn token_endpoint(&self) -> &str {
-        &self.metadata.token_endpoint
-    }
-
-    pub(super) fn http(&self) -> &Http {
-        &self.http
-    }
-
-    pub(super) fn url(&self) -> &Url {
-        &self.url
     }
 
     /// What is asked leave for: what was set, else what the server says, and what it said is missing.

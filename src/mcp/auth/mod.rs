@@ -8,8 +8,10 @@ mod kept;
 mod login;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "conformance")]
 mod unattended;
 
 pub use keeper::{Keeper, Vault};
 pub use login::{LogIn, sign_in};
+#[cfg(feature = "conformance")]
 pub use unattended::{Registered, Unattended};

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::flow::{Client, Discovered, renew, scopes_of};
-use super::http::status;
+use super::http::{Http, status};
 use super::kept::Kept;
 
 use crate::mcp::{Reach, Refusal, Spec, Tokens};
@@ -52,13 +52,13 @@ impl Unattended {
             document: self.registered.document.clone(),
             scopes: Vec::new(),
         };
-        let without_person = found.offers("grant_types_supported", "client_credentials") == Some(true)
-            && found.offers("grant_types_supported", "authorization_code") != Some(true);
+        let without_person = offers(&found, "grant_types_supported", "client_credentials") == Some(true)
+            && offers(&found, "grant_types_supported", "authorization_code") != Some(true);
         if without_person {
             return self.by_credentials(&found, more).await;
         }
         client.scopes = found.scopes(&client, more).await;
-        let http = found.http().clone();
+        let http = Http::of(&found.url);
         let asked = found.ask(&client, REDIRECT, &[]).await?;
         let answer = http.send("GET", &asked.address, Vec::new(), String::new(), PATIENCE).await.map_err(Failure::failed)?;
         let Some(location) = answer.header("location").filter(|location| location.starts_with(REDIRECT)) else {
@@ -75,11 +75,11 @@ impl Unattended {
         };
         let scopes = found.scopes(&Client::default(), more).await.join(" ");
         let mut headers = vec![("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
-        let in_body = found.offers("token_endpoint_auth_methods_supported", "client_secret_post") == Some(true);
+        let in_body = offers(found, "token_endpoint_auth_methods_supported", "client_secret_post") == Some(true);
         if !in_body {
             headers.push(("authorization".to_owned(), basic(id, secret)));
         }
-        let mut pairs = vec![("grant_type", "client_credentials"), ("resource", found.url().as_str())];
+        let mut pairs = vec![("grant_type", "client_credentials"), ("resource", found.url.as_str())];
         if !scopes.is_empty() {
             pairs.push(("scope", &scopes));
         }
@@ -87,14 +87,17 @@ impl Unattended {
             pairs.extend([("client_id", id.as_str()), ("client_secret", secret.as_str())]);
         }
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-        let answer = found.http().send("POST", found.token_endpoint(), headers, body, PATIENCE).await.map_err(Failure::failed)?;
+        let answer = Http::of(&found.url)
+            .send("POST", &found.metadata.token_endpoint, headers, body, PATIENCE)
+            .await
+            .map_err(Failure::failed)?;
         let told: Value = serde_json::from_slice(&answer.body).map_err(|error| Failure::failed(error.to_string()))?;
         let response = serde_json::from_value(told).map_err(|error| {
             Failure::failed(format!("the authorization server answered {} and gave no token: {error}", status(&answer)))
         })?;
         let credentials = rmcp::transport::auth::StoredCredentials::new(id.clone(), Some(response), Vec::new(), None);
         let credentials = credentials.with_issuer(found.issuer().map(str::to_owned));
-        Ok(Kept { url: found.url().to_string(), credentials: Some(credentials), ..Kept::default() })
+        Ok(Kept { url: found.url.to_string(), credentials: Some(credentials), ..Kept::default() })
     }
 
     async fn another(&self, url: &str, refusal: Refusal) -> Result<Option<String>, String> {
@@ -131,6 +134,12 @@ impl Unattended {
         state.kept = Some(kept);
         Ok(token)
     }
+}
+
+/// Whether a list in the metadata of the authorization server contains this word; nothing where there is no such list.
+fn offers(server: &Discovered, list: &str, word: &str) -> Option<bool> {
+    let words = server.metadata.additional_fields.get(list)?.as_array()?;
+    Some(words.iter().any(|known| known.as_str() == Some(word)))
 }
 
 /// RFC 6749, 2.3.1.

@@ -1,12 +1,12 @@
-//! `aye mcp-conformance URL`: what the public suite of MCP clients drives. It connects as a session does, and uses all that is offered.
+//! The program that the public conformance suite of MCP clients runs: `mcp-conformance URL`. It connects to the server as a session
+//! does, and uses every tool, resource and prompt that the server offers.
 
-use super::exit::Exit;
-use super::trouble::Trouble;
-use crate::mcp::auth::{Registered, Unattended};
-use crate::mcp::{HttpKind, Reach, Servers, SignIn, Spec, Wires};
-use crate::ports::{BoxFuture, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool};
-use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, ServerState, Wanted};
+use aye::conformance::{
+    BoxFuture, Elicitation, ElicitationAnswer, FieldKind, HttpKind, Reach, Registered, RemoteAsks, RemoteCall, RemoteContext,
+    RemoteError, RemoteServers, RemoteTool, ServerState, Servers, SignIn, Spec, Unattended, Wanted, Wires,
+};
 use serde_json::{Map, Value, json};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -18,11 +18,25 @@ const CALL: Duration = Duration::from_secs(20);
 /// The client metadata document that its authorization servers know.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-pub fn run(url: String) -> Result<Exit, Trouble> {
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Some(url) = std::env::args().nth(1) else {
+        eprintln!("usage: mcp-conformance URL");
+        return ExitCode::from(2);
+    };
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok();
     let tokens = Unattended::new(registered(context.as_deref()));
     let wires = Wires { asks: Some(Arc::new(Willing)), tokens: Some(Arc::new(tokens)), ..Wires::default() };
-    drive(spec(url), wires, context.as_deref())
+    let servers = Servers::new(vec![spec(url)], wires);
+    let used = use_all(&servers, context.as_deref()).await;
+    servers.end().await;
+    match used {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// What the suite says was settled with its authorization servers before.
@@ -45,15 +59,6 @@ fn spec(url: String) -> Spec {
         call_timeout: CALL,
         tool_timeouts: Vec::new(),
     }
-}
-
-fn drive(spec: Spec, wires: Wires, context: Option<&str>) -> Result<Exit, Trouble> {
-    super::runtime()?.block_on(async {
-        let servers = Servers::new(vec![spec], wires);
-        let used = use_all(&servers, context).await;
-        servers.end().await;
-        used.map(|()| Exit::Completed).map_err(Trouble::failed)
-    })
 }
 
 async fn use_all(servers: &Servers, context: Option<&str>) -> Result<(), String> {
