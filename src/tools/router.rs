@@ -225,7 +225,7 @@ impl ToolRouter for Router {
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
                 Ok(kept) => {
-                    let before = checkpoint::before(&settings, &context.kill).await;
+                    let before = checkpoint::before_own(&settings, &context.kill).await;
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, Arc::clone(&settings)).await;
                     if let Ok(Some(before)) = before {
                         before.over_own(&settings).await;

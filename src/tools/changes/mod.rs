@@ -142,6 +142,11 @@ impl Changes {
         self.inner.written.mark()
     }
 
+    /// The same for a command; `others_go_on` where one runs already that nobody waits for.
+    pub(in crate::tools) fn mark_command(&self, others_go_on: bool) -> Mark {
+        self.inner.written.command(others_go_on)
+    }
+
     /// These were written by aye itself.
     pub(in crate::tools) fn wrote(&self, paths: &[PathBuf]) {
         self.inner.written.note(paths);

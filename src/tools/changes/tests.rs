@@ -443,3 +443,83 @@ fn a_command_is_not_credited_with_what_aye_wrote_beside_it() {
         assert!(names.contains(&name), "the list of the session has all of it: {names:?}");
     }
 }
+
+/// Runs a line as a call that was approved.
+async fn command(session: &Session, line: &str) -> ToolResult {
+    let plan = session.router.plan(call("RunCommand", json!({"command": line}))).await.unwrap();
+    let permit = Permit::for_test(plan.actions.clone());
+    session.router.run(plan, permit, context()).await
+}
+
+async fn until_there(session: &Session, name: &str) {
+    while !session.bench.path(name).exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+}
+
+fn is_shared(result: &ToolResult) -> bool {
+    let changed = result.changed.as_ref().expect("it changed something");
+    let said = changed.notes.iter().any(|note| note.starts_with("another command ran at the same time"));
+    assert_eq!(said, !changed.summary.starts_with("changed "), "{changed:?}");
+    said
+}
+
+#[test]
+fn what_commands_change_at_the_same_time_is_credited_to_none_of_them_alone() {
+    let session = Session::new(&[("a", "one\n"), ("b", "one\n"), ("c", "one\n")]);
+    let line = |own: &str, waits: &str| {
+        format!("echo x > begun-{own}; while [ ! -e {waits} ]; do sleep 0.01; done; echo more >> {own}; echo x > done-{own}")
+    };
+    let [first, second, alone] = session.runtime.block_on(async {
+        // The second begins after the first one and is over before it.
+        let (first, second) = (line("a", "done-b"), line("b", "begun-b"));
+        let second = async {
+            until_there(&session, "begun-a").await;
+            command(&session, &second).await
+        };
+        let (first, second) = tokio::join!(command(&session, &first), second);
+        [first, second, command(&session, "echo more >> c").await]
+    });
+    assert!(is_shared(&first) && is_shared(&second), "{first:?} {second:?}");
+    assert!(!is_shared(&alone), "{alone:?}");
+    assert_eq!(credited(&session, &alone), ["c"]);
+}
+
+#[test]
+fn a_command_in_the_background_is_not_credited_with_what_aye_writes_and_no_other_with_its_changes() {
+    let session =
+        Session::new(&[("edited", "one\n"), ("both", "one\n"), ("moved", "m\n"), ("gone", "g\n"), ("tree/leaf", "l\n")]);
+    let line = "echo mine > own; while [ ! -e go ]; do sleep 0.01; done; rm go; echo more >> both; echo x > last";
+    let beside = session.runtime.block_on(async {
+        let plan = session.router.plan(call("RunCommand", json!({"command": line, "background": true}))).await.unwrap();
+        let permit = Permit::for_test(plan.actions.clone());
+        assert_eq!(session.router.run(plan, permit, context()).await.status, ToolStatus::Succeeded);
+        until_there(&session, "own").await;
+        for (tool, arguments) in [
+            ("EditFile", json!({"path": "edited", "edits": [{"oldText": "one", "newText": "1"}]})),
+            ("EditFile", json!({"path": "both", "edits": [{"oldText": "one", "newText": "1"}]})),
+            ("WriteFile", json!({"path": "new/file", "content": "new\n"})),
+            ("Move", json!({"source": "moved", "destination": "there"})),
+            ("Copy", json!({"source": "tree", "destination": "copied"})),
+            ("Delete", json!({"path": "gone"})),
+        ] {
+            let plan = session.router.plan(call(tool, arguments)).await.unwrap();
+            let permit = Permit::for_test(plan.actions.clone());
+            assert_eq!(session.router.run(plan, permit, context()).await.status, ToolStatus::Succeeded, "{tool}");
+        }
+        let beside = command(&session, "echo x > other").await;
+        session.bench.write("go", "");
+        session.bench.settings.commands.find("s1").unwrap().over().await;
+        beside
+    });
+    assert!(is_shared(&beside), "{beside:?}");
+    let changed = session.list();
+    let by: BTreeMap<&str, Vec<ChangedBy>> = changed.files.iter().map(|file| (file.path.as_str(), file.by.clone())).collect();
+    for name in ["copied/leaf", "edited", "gone", "moved", "new/file", "there"] {
+        assert_eq!(by[name], [Tool], "{name}: {changed:?}");
+    }
+    for name in ["own", "other", "last"] {
+        assert_eq!(by[name], [Command], "{name}: {changed:?}");
+    }
+    assert_eq!(by["both"], [Tool, Command], "{changed:?}");
+}

@@ -10,20 +10,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const WRITES: usize = 10_000;
 
 /// The writes of one session while commands run; of other times nothing is kept. Cheap to clone.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::tools) struct Written {
     inner: Arc<Mutex<Inner>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Inner {
-    /// Commands that run.
+    /// Commands that run, and whoever else compares with what was written.
     marks: usize,
+    /// Of those the commands that are waited for.
+    commands: usize,
+    /// Commands until now.
+    begun: u64,
     /// Writes until now, those that were forgotten among them.
     count: u64,
     writes: VecDeque<Write>,
 }
 
+#[derive(Debug)]
 struct Write {
     path: PathBuf,
     /// When it was done.
@@ -35,17 +40,36 @@ struct Write {
 /// Seconds and nanoseconds, as the times of files have them.
 type Time = (i64, i64);
 
-/// The begin of a command.
+/// The begin of a command, or of something else that aye does to the workspace.
+#[derive(Debug)]
 pub(in crate::tools) struct Mark {
     written: Written,
     since: u64,
+    /// Commands that had begun until then, this one among them.
+    number: u64,
+    /// Another command ran already.
+    after_others: bool,
+    is_command: bool,
 }
 
 impl Written {
+    /// What is done from here on is no command's.
     pub(in crate::tools) fn mark(&self) -> Mark {
         let mut inner = self.lock();
         inner.marks += 1;
-        Mark { written: self.clone(), since: inner.count }
+        let (since, number) = (inner.count, inner.begun);
+        Mark { written: self.clone(), since, number, after_others: false, is_command: false }
+    }
+
+    /// A command begins; `others_go_on` where one runs already that nobody waits for.
+    pub(in crate::tools) fn command(&self, others_go_on: bool) -> Mark {
+        let mut inner = self.lock();
+        let after_others = others_go_on || inner.commands > 0;
+        inner.marks += 1;
+        inner.commands += 1;
+        inner.begun += 1;
+        let (since, number) = (inner.count, inner.begun);
+        Mark { written: self.clone(), since, number, after_others, is_command: true }
     }
 
     /// A tool has written, moved or deleted what is at these paths, and all below them.
@@ -70,12 +94,34 @@ impl Written {
 }
 
 impl Mark {
+    /// Whether another command ran at any time since this one began, so that what changed may be its work.
+    pub(in crate::tools) fn is_beside_others(&self) -> bool {
+        self.after_others || self.written.lock().begun > self.number
+    }
+
+    /// The same begin, for as long as the command goes on without being waited for.
+    pub(in crate::tools) fn again(&self) -> Self {
+        let mut inner = self.written.lock();
+        inner.marks += 1;
+        Self { written: self.written.clone(), is_command: false, ..*self }
+    }
+
+    /// Whether one of aye's tools wrote this path, something in it or what it lies in since the mark.
+    pub(in crate::tools) fn is_touched_by_a_tool(&self, path: &Path) -> bool {
+        let inner = self.written.lock();
+        self.writes_since(&inner).any(|write| path.starts_with(&write.path) || write.path.starts_with(path))
+    }
+
+    fn writes_since<'a>(&self, inner: &'a Inner) -> impl Iterator<Item = &'a Write> {
+        let forgotten = inner.count - inner.writes.len() as u64;
+        let skipped = usize::try_from(self.since.saturating_sub(forgotten)).unwrap_or(usize::MAX);
+        inner.writes.iter().skip(skipped)
+    }
+
     /// Whether what is at this path is as one of aye's tools left it since the mark.
     pub(in crate::tools) fn is_of_a_tool(&self, path: &Path) -> bool {
         let inner = self.written.lock();
-        let forgotten = inner.count - inner.writes.len() as u64;
-        let skipped = usize::try_from(self.since.saturating_sub(forgotten)).unwrap_or(usize::MAX);
-        let mut writes = inner.writes.iter().skip(skipped).filter(|write| path.starts_with(&write.path)).peekable();
+        let mut writes = self.writes_since(&inner).filter(|write| path.starts_with(&write.path)).peekable();
         if writes.peek().is_none() {
             return false;
         }
@@ -94,6 +140,7 @@ impl Drop for Mark {
     fn drop(&mut self) {
         let mut inner = self.written.lock();
         inner.marks -= 1;
+        inner.commands -= usize::from(self.is_command);
         if inner.marks == 0 {
             inner.writes.clear();
         }
@@ -120,6 +167,26 @@ pub(super) mod tests {
         while stamp() <= first.max(passed) {
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn a_command_knows_whether_another_one_ran_at_any_time_beside_it() {
+        let written = Written::default();
+        let first = written.command(false);
+        assert!(!first.is_beside_others());
+        let own = written.mark();
+        assert!(!first.is_beside_others(), "what aye does itself is no command");
+        drop(own);
+        let after = first.again();
+        let second = written.command(false);
+        drop(second);
+        assert!(first.is_beside_others() && after.is_beside_others(), "the other one is over, and was there");
+        drop(first);
+        assert!(!written.command(false).is_beside_others(), "it began after the others were over");
+        assert!(written.command(true).is_beside_others(), "one goes on in the background");
+        drop(after);
+        let inner = written.lock();
+        assert_eq!((inner.marks, inner.commands), (0, 0));
     }
 
     #[test]
@@ -156,6 +223,11 @@ pub(super) mod tests {
             ("before", false),
         ] {
             assert_eq!(mark.is_of_a_tool(&path(name)), own, "{name}");
+        }
+        for (name, touched) in
+            [("tree", true), ("tree/new", true), ("changed", true), ("", true), ("other", false), ("before", false)]
+        {
+            assert_eq!(mark.is_touched_by_a_tool(&path(name)), touched, "{name}");
         }
         let later = written.mark();
         assert!(!later.is_of_a_tool(&path("kept")), "it was written before this command began");

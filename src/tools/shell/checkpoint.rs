@@ -21,6 +21,9 @@ const MAX_DIFF_BYTES: usize = 512 * 1024;
 /// In a larger tree the look for what changed is left out: it would take longer than most commands.
 const LOOKED_AT_AGAIN: usize = 20_000;
 
+/// What is said where a change cannot be told from that of another command.
+const SHARED: &str = "another command ran at the same time: some of these changes may be its changes";
+
 /// Directories and their modes.
 pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
 
@@ -33,7 +36,7 @@ pub(in crate::tools) struct Before {
     /// Of each root, with their modes.
     directories: Vec<Directories>,
     files: usize,
-    /// Of what aye's tools write beside the command.
+    /// Of what aye's tools and other commands write while the command runs.
     mark: Option<Mark>,
 }
 
@@ -43,10 +46,26 @@ pub(in crate::tools) async fn before(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
 ) -> Result<Option<Before>, CheckpointError> {
+    before_all(settings, kill, |changes| changes.mark_command(settings.commands.any_writes())).await
+}
+
+/// The same before aye itself changes files.
+pub(in crate::tools) async fn before_own(
+    settings: &Arc<Settings>,
+    kill: &CancellationToken,
+) -> Result<Option<Before>, CheckpointError> {
+    before_all(settings, kill, Changes::mark).await
+}
+
+async fn before_all(
+    settings: &Arc<Settings>,
+    kill: &CancellationToken,
+    mark: impl Fn(&Changes) -> Mark,
+) -> Result<Option<Before>, CheckpointError> {
     let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.holding.is_read_only_view()) else {
         return Ok(None);
     };
-    let mark = settings.changes.as_ref().map(Changes::mark);
+    let mark = settings.changes.as_ref().map(mark);
     let mut before = Before { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0, mark };
     if let Some(changes) = &settings.changes {
         changes.note_others(settings).await;
@@ -71,6 +90,11 @@ pub(in crate::tools) async fn before(
 }
 
 impl Before {
+    /// When the command began, as long as it goes on.
+    pub(in crate::tools) fn mark(&self) -> Option<Mark> {
+        self.mark.as_ref().map(Mark::again)
+    }
+
     /// What is not kept, in words; nothing where all is.
     fn left_out(&self) -> Option<String> {
         let count: u64 = self.taken.iter().map(|taken| taken.left_out_count).sum();
@@ -81,8 +105,9 @@ impl Before {
 
     /// What the command changed, for the person who looks at its card. An error is nobody's but the log's: the command is done.
     pub(in crate::tools) async fn changed(self, settings: &Arc<Settings>) -> Option<Proposal> {
-        let (mut shown, checkpoints) =
-            (Shown { notes: self.left_out().into_iter().collect(), ..Shown::default() }, Arc::clone(&self.checkpoints));
+        let shared = self.mark.as_ref().is_some_and(Mark::is_beside_others);
+        let notes = self.left_out().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
+        let (mut shown, checkpoints) = (Shown { notes, shared, ..Shown::default() }, Arc::clone(&self.checkpoints));
         for (root, changes) in self.over(settings).await {
             for one in changes {
                 shown.add(one, &root, &*checkpoints, settings).await;
@@ -186,6 +211,8 @@ struct Shown {
     added: usize,
     removed: usize,
     notes: Vec<String>,
+    /// Another command ran as well.
+    shared: bool,
 }
 
 impl Shown {
@@ -230,7 +257,10 @@ impl Shown {
             self.notes.push(format!("{} of them have no diff here: they are binary or large", self.without));
         }
         Some(Proposal {
-            summary: format!("changed {files} +{} −{}", self.added, self.removed),
+            summary: match self.shared {
+                false => format!("changed {files} +{} −{}", self.added, self.removed),
+                true => format!("{files} changed while it and another command ran, +{} −{}", self.added, self.removed),
+            },
             diff: self.diff,
             paths: self.paths,
             bytes: self.bytes,

@@ -11,6 +11,7 @@ pub use follow::{After, Outcome, finish, in_background, in_front, session};
 pub use keys::Key;
 pub use tape::Fresh;
 
+use super::confine::Writes;
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -111,6 +112,12 @@ impl Commands {
     /// Whether one of them has not ended.
     pub(in crate::tools) fn any_runs(&self) -> bool {
         locked(&self.inner.list).entries.iter().any(|entry| entry.ended().is_none())
+    }
+
+    /// Whether one that has not ended may write in the workspace.
+    pub(in crate::tools) fn any_writes(&self) -> bool {
+        let writes = |entry: &Arc<Entry>| entry.ended().is_none() && entry.writes > Writes::Nothing;
+        locked(&self.inner.list).entries.iter().any(writes)
     }
 
     /// Ends one with all it started; nothing happens where there is none of this name.
