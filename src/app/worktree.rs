@@ -118,7 +118,9 @@ impl Worktree {
             (_, Some(first)) => Some(first.chars().take(LINE_CHARS).collect()),
             (End::Exited(0), None) => None,
             (End::Exited(code), None) => Some(format!("[status] command: exit {code}")),
-            (End::Signalled(_) | End::Killed | End::DiskFull, None) => Some("[status] command: ended by a signal".to_owned()),
+            (End::Signalled(_) | End::Killed | End::DiskFull | End::MemoryFull, None) => {
+                Some("[status] command: ended by a signal".to_owned())
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod fence;
 mod handshake;
 mod piped;
 mod run;
+mod shared_memory;
 mod shell;
 mod supervise;
 mod terminal;

@@ -94,6 +94,8 @@ pub enum End {
     Killed,
     /// By its helper, before what it wrote to its layers filled the disk.
     DiskFull,
+    /// By its helper, because its shared memory was over the memory limit.
+    MemoryFull,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -344,6 +346,7 @@ fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
         Ok(Report::Exited(code)) => Ok(End::Exited(code)),
         Ok(Report::Signalled(signal)) => Ok(End::Signalled(signal)),
         Ok(Report::DiskFull) => Ok(End::DiskFull),
+        Ok(Report::MemoryFull) => Ok(End::MemoryFull),
         Ok(Report::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
         Ok(Report::Ready { .. }) | Err(_) => Err(ProcessError::HelperLost),
     }

@@ -2,6 +2,7 @@
 
 use super::fence::{self, Fence};
 use super::handshake::{Left, Made};
+use super::shared_memory::SharedMemory;
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
@@ -119,7 +120,8 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, roo
         Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
-    let mut watch = Watch { control, signals, tree, main, room, state: State::Running, report: None, sweep: SWEEP };
+    let memory = SharedMemory::new(job.confinement.as_ref().and_then(|confinement| confinement.limits.memory_bytes));
+    let mut watch = Watch { control, signals, tree, main, room, memory, state: State::Running, report: None, sweep: SWEEP };
     while watch.state != State::Done {
         watch.step()?;
     }
@@ -187,6 +189,7 @@ struct Watch<'a> {
     tree: Tree,
     main: Pid,
     room: Room,
+    memory: SharedMemory,
     state: State,
     report: Option<Report>,
     sweep: Duration,
@@ -200,7 +203,7 @@ impl Watch<'_> {
         let heard = if self.state == State::Killing { 1 } else { 2 };
         let wait = match self.state {
             State::Killing => PollTimeout::try_from(self.sweep).unwrap_or(PollTimeout::MAX),
-            State::Running | State::Terminating if self.room.is_watched() => {
+            State::Running | State::Terminating if self.room.is_watched() || self.memory.is_watched() => {
                 PollTimeout::try_from(LOOK_EVERY).unwrap_or(PollTimeout::MAX)
             }
             State::Running | State::Terminating | State::Done => PollTimeout::NONE,
@@ -216,6 +219,10 @@ impl Watch<'_> {
         self.reap();
         if matches!(self.state, State::Running | State::Terminating) && self.room.is_short().unwrap_or(true) {
             self.report = Some(Report::DiskFull);
+            self.state = State::Killing;
+        }
+        if matches!(self.state, State::Running | State::Terminating) && self.memory.is_over(self.tree, LOOK_EVERY) {
+            self.report = Some(Report::MemoryFull);
             self.state = State::Killing;
         }
         if self.state == State::Killing {

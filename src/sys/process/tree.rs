@@ -31,6 +31,18 @@ pub(super) enum Side {
 pub(super) const NO_NAMESPACES: i32 = 97;
 
 impl Tree {
+    /// All of its processes at this moment.
+    pub(super) fn processes(self) -> Vec<Pid> {
+        match self {
+            Self::Namespace if getpid().as_raw() == 1 => {
+                let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+                let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+                numbers.filter(|number| *number != 1).map(Pid::from_raw).collect()
+            }
+            Self::Namespace | Self::Descendants => descendants(),
+        }
+    }
+
     pub(super) fn signal(self, signal: Signal) {
         match self {
             // Anywhere but in the first process of a namespace this would reach all that the person runs.

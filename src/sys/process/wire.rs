@@ -46,6 +46,8 @@ pub(super) enum Report {
     NotStarted(String),
     /// Ended because the disk under its layers was nearly full.
     DiskFull,
+    /// Ended because its shared memory was over the memory limit.
+    MemoryFull,
 }
 
 /// `SIGTERM` to everything.

@@ -234,7 +234,7 @@ fn answer(name: &str, program: &Program) -> Answer {
                 let message = format!("{name} was killed after {timeout} s with all it had started; what it printed follows");
                 failed(ErrorCode::ToolExecutionTimeout, message)
             }
-            End::Signalled(_) | End::Killed | End::DiskFull => None,
+            End::Signalled(_) | End::Killed | End::DiskFull | End::MemoryFull => None,
         }
     })
 }

@@ -301,6 +301,7 @@ pub(in crate::tools) fn how_it_ended(end: End) -> String {
         End::TimedOut => "killed, its time was over".to_owned(),
         End::Killed => "stopped".to_owned(),
         End::DiskFull => "killed, the disk was nearly full".to_owned(),
+        End::MemoryFull => "killed, its shared memory was over the memory limit".to_owned(),
     }
 }
 
@@ -359,6 +360,11 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
         End::Killed => {
             let message = "stopped before its end with all it had started; what it printed until then follows";
             failed(ErrorCode::Cancelled, message.to_owned())
+        }
+        End::MemoryFull => {
+            let message = "killed with all it had started: its shared memory was over the limit of the policy (`memory_mb`); what it \
+                           printed until then follows; use less, or ask the user to raise the limit";
+            failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
         End::DiskFull => {
             let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \

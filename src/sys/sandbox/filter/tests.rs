@@ -25,6 +25,7 @@ static ACT_AS_PROBE: extern "C" fn() = {
             Some("__forbidden") => std::process::exit(forbidden_main()),
             Some("__bomb") => bomb_main(),
             Some("__hog") => std::process::exit(hog_main()),
+            Some("__share") => std::process::exit(share_main()),
             Some(_) | None => {}
         }
     }
@@ -101,6 +102,48 @@ fn hog_main() -> i32 {
         }
     };
     println!("{}", (0..4096).take_while(|_| map() != libc::MAP_FAILED).count());
+    0
+}
+
+/// Takes so many mebibytes of shared memory, as mappings or as files without a name, or maps the same in nine processes; then waits.
+/// It ends by itself where it is not ended for that.
+#[expect(unsafe_code, reason = "shares memory as programs do")]
+fn share_main() -> i32 {
+    use std::io::Write;
+    const PIECE: usize = 1 << 20;
+    const WAIT: Duration = Duration::from_secs(10);
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let (how, count): (&str, usize) = (&words[0], words[1].parse().unwrap());
+    let (mut files, mut places) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        if how == "files" {
+            let file = nix::sys::memfd::memfd_create(c"x", nix::sys::memfd::MFdFlags::empty()).unwrap();
+            files.push(std::fs::File::from(file));
+            files.last_mut().unwrap().write_all(&vec![1; PIECE]).unwrap();
+            continue;
+        }
+        // SAFETY: a new mapping that nothing else knows, written within its length.
+        unsafe {
+            let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+            let place = libc::mmap(std::ptr::null_mut(), PIECE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            assert!(place != libc::MAP_FAILED);
+            libc::memset(place, 1, PIECE);
+            places.push(place.cast::<u8>());
+        }
+    }
+    let children = if how == "together" { 8 } else { 0 };
+    for _ in 0..children {
+        // SAFETY: one thread, and the child only reads what is mapped and waits.
+        if unsafe { libc::fork() } == 0 {
+            let read = |place: &*mut u8| {
+                (0..PIECE).step_by(1024).map(|at| unsafe { u64::from(place.add(at).read_volatile()) }).sum::<u64>()
+            };
+            let sum: u64 = places.iter().map(read).sum();
+            std::thread::sleep(Duration::from_secs(2));
+            return i32::from(sum == 0);
+        }
+    }
+    std::thread::sleep(if how == "together" { Duration::from_secs(2) } else { WAIT });
     0
 }
 
@@ -457,6 +500,27 @@ mod in_namespaces {
             let time = ResourceLimits { cpu_seconds: Some(1), ..ResourceLimits::default() };
             let finished = execute(who, with(time), "while :; do :; done").await.unwrap();
             assert_eq!(finished.end, End::Signalled(libc::SIGXCPU), "{who:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn shared_memory_over_the_limit_ends_the_command() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            let (_directory, root) = workspace();
+            let memory = ResourceLimits { memory_bytes: Some(64 << 20), ..ResourceLimits::default() };
+            for (how, count, end) in [
+                ("maps", 80, End::MemoryFull),
+                ("files", 80, End::MemoryFull),
+                // Each of nine processes has all of it, and it is there once.
+                ("together", 32, End::Exited(0)),
+            ] {
+                let line = format!("\"$PROBE\" __share {how} {count}");
+                let finished = execute(who, Confinement { limits: memory, ..inside(&root) }, &line).await.unwrap();
+                assert_eq!(finished.end, end, "{who:?} {how} {count}");
+            }
         }
     }
 

@@ -155,7 +155,7 @@ fn looked_at(
     let denied = match finished.end {
         // What it printed is no sign of anything where it went well; what it asked the proxy for is.
         End::Exited(0) => asked_for(finished, work, confinement, settings),
-        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => {
+        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull | End::MemoryFull => {
             kept_from(finished, work, confinement, settings)
         }
     };
@@ -164,6 +164,11 @@ fn looked_at(
     match finished.end {
         End::TimedOut | End::Killed => notes.push("it did not come to its end: these are the effects until then".to_owned()),
         End::DiskFull => notes.push("it left no room on the disk and was ended: these are the effects until then".to_owned()),
+        End::MemoryFull => {
+            notes.push(
+                "its shared memory was over the memory limit and it was ended: these are the effects until then".to_owned(),
+            );
+        }
         End::Exited(_) | End::Signalled(_) => {}
     }
     notes.extend(limits(&output).map(str::to_owned));

@@ -1,0 +1,113 @@
+//! The shared memory of a command that no kernel limit of an unprivileged user covers: files in memory without a name, and
+//! mappings that processes share. The helper adds it up while the command runs.
+
+use super::tree::Tree;
+use nix::unistd::Pid;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+/// What a link in `/proc/PID/fd` begins with for a file in memory without a name.
+const NAMELESS: &str = "/memfd:";
+/// A look is followed by a rest of at least this many times its length.
+const REST: u32 = 50;
+const BLOCK_BYTES: u64 = 512;
+const KILOBYTE: u64 = 1024;
+
+/// How much a command may have, and when that is looked at next.
+pub(super) struct SharedMemory {
+    most_bytes: Option<u64>,
+    next: Instant,
+}
+
+impl SharedMemory {
+    pub(super) fn new(most_bytes: Option<u64>) -> Self {
+        Self { most_bytes, next: Instant::now() }
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.most_bytes.is_some()
+    }
+
+    /// Whether the processes of the tree have more than they may. Between two looks nothing is said.
+    pub(super) fn is_over(&mut self, tree: Tree, least_rest: Duration) -> bool {
+        let begun = Instant::now();
+        let Some(most) = self.most_bytes.filter(|_| begun >= self.next) else { return false };
+        let processes = tree.processes();
+        let is_over = is_over(&processes, most);
+        let ended = Instant::now();
+        self.next = ended + (ended - begun).saturating_mul(REST).max(least_rest);
+        is_over
+    }
+}
+
+/// Files without a name are found by who has them open, and mappings by who has them; the two overlap, so each is compared alone.
+fn is_over(processes: &[Pid], most: u64) -> bool {
+    // Counted for each process that maps a page: never too little, and read quickly.
+    let at_most: u64 = processes.iter().filter_map(|pid| status_bytes(*pid)).sum();
+    (at_most > most && mapped(processes) > most) || nameless(processes) > most
+}
+
+fn status_bytes(pid: Pid) -> Option<u64> {
+    figure(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "RssShmem:")
+}
+
+/// Each page is divided among those who map it. What cannot be read of a process is taken for its own.
+fn mapped(processes: &[Pid]) -> u64 {
+    let of = |pid: &Pid| {
+        let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
+        rollup.and_then(|rollup| figure(&rollup, "Pss_Shmem:")).or_else(|| status_bytes(*pid))
+    };
+    processes.iter().filter_map(of).sum()
+}
+
+/// A line `NAME   1234 kB`, in bytes.
+fn figure(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes.saturating_mul(KILOBYTE))
+}
+
+/// Files in memory without a name that the processes have open, each once.
+fn nameless(processes: &[Pid]) -> u64 {
+    let mut files = HashMap::new();
+    for pid in processes {
+        let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        for entry in open.flatten() {
+            let path = entry.path();
+            let leads =
+                std::fs::read_link(&path).is_ok_and(|to| to.as_os_str().as_encoded_bytes().starts_with(NAMELESS.as_bytes()));
+            if let Some(data) = leads.then(|| std::fs::metadata(&path).ok()).flatten() {
+                files.insert((data.dev(), data.ino()), data.blocks().saturating_mul(BLOCK_BYTES));
+            }
+        }
+    }
+    files.values().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_of_a_process_is_read_in_bytes() {
+        let status = "Name:\tx\nRssAnon:\t      12 kB\nRssShmem:\t     2048 kB\n";
+        assert_eq!(figure(status, "RssShmem:"), Some(2 << 20));
+        assert_eq!(figure(status, "Pss_Shmem:"), None);
+        assert_eq!(figure("RssShmem:\tmuch kB\n", "RssShmem:"), None);
+    }
+
+    #[test]
+    fn a_file_in_memory_counts_once_however_often_it_is_open() {
+        use std::io::Write;
+        let own = Pid::this();
+        let before = nameless(&[own]);
+        let name = nix::sys::memfd::memfd_create(c"x", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap();
+        let mut file = std::fs::File::from(name);
+        file.write_all(&vec![1; 3 << 20]).unwrap();
+        let again = file.try_clone().unwrap();
+        assert_eq!(nameless(&[own, own]) - before, 3 << 20);
+        drop((file, again));
+        assert_eq!(nameless(&[own]), before);
+    }
+}
