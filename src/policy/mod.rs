@@ -37,7 +37,7 @@ pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames};
 pub use named::{line, quoted};
-pub use paths::{CodeReader, Context, Sandbox, normal, runs_code};
+pub use paths::{CodeReader, Context, Sandbox, is_left_only_with_approval, normal, runs_code};
 pub use permit::{Permit, PreviewPermit, Question, Unasked, Verdict};
 pub use programs::programs;
 pub use reads::changes_nothing;

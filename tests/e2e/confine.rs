@@ -128,14 +128,60 @@ fn what_runs_code_later_is_written_neither_where_it_is_nor_where_it_could_be() {
     assert_eq!(project.read("sub/.vscode/a.json"), "{}");
 }
 
+/// Files that run code as soon as a folder is opened, and a script for each that makes it.
+const RUN_WHEN_OPENED: [(&str, &str); 10] = [
+    ("sub/.vscode", "mkdir -p sub/.vscode && cp x sub/.vscode/tasks.json"),
+    ("sub/deep/.git", "mkdir -p sub/deep/.git/hooks && cp x sub/deep/.git/config"),
+    (".zed", "mkdir .zed && cp x .zed/tasks.json"),
+    (".husky", "mkdir .husky && cp x .husky/pre-commit"),
+    ("lefthook.yml", "cp x lefthook.yml"),
+    ("w.code-workspace", "cp x w.code-workspace"),
+    ("sub/.envrc", "cp x sub/.envrc"),
+    ("mise.toml", "cp x mise.toml"),
+    (".npmrc", "cp x .npmrc"),
+    (".pnpmrc", "ln -s x .pnpmrc"),
+];
+
 #[test]
-fn what_a_command_made_that_runs_code_later_is_said() {
+fn a_command_that_nobody_approved_leaves_no_file_that_runs_code_under_its_name() {
     let Some(project) = held(ALLOWED) else { return };
-    let project = project.file("sub/.vscode/a.json", "{}");
-    let told = works(&project, "mkdir -p sub/deep/.git/hooks plain && echo x > sub/deep/.git/config");
-    assert!(told.contains("sub/deep/.git` appeared"), "{told}");
-    let told = works(&project, "echo y > plain/file");
-    assert!(!told.contains("appeared"), "{told}");
+    let project = project.file("x", "{}").file("sub/.zed/a.json", "{}").file(".gitignore", ".husky\n.envrc\n");
+    for (place, script) in RUN_WHEN_OPENED {
+        fs::write(project.path("make.sh"), script).unwrap();
+        let told = works(&project, "sh make.sh");
+        let name = place.rsplit('/').next().unwrap();
+        assert!(told.contains(&format!("{place}` (now `_blocked_{name}_`) renamed")), "{place}: {told}");
+        assert!(fs::symlink_metadata(project.path(place)).is_err(), "{place}");
+        let blocked = project.path(place).with_file_name(format!("_blocked_{name}_"));
+        assert!(fs::symlink_metadata(&blocked).is_ok(), "{place}: nothing is lost");
+    }
+    assert!(fs::symlink_metadata(project.path("x")).unwrap().is_file(), "what a link leads to keeps its name");
+    fs::write(project.path("make.sh"), "cp x mise.toml").unwrap();
+    let told = works(&project, "sh make.sh");
+    assert!(told.contains("(now `_blocked_mise.toml_2_`)"), "{told}");
+    // A build makes this one as a matter of course.
+    fs::write(project.path("make.sh"), "mkdir -p .venv/bin && cp x .venv/bin/python && echo y > plain").unwrap();
+    let told = works(&project, "sh make.sh");
+    assert!(told.contains("/.venv/bin` appeared") && !told.contains("renamed"), "{told}");
+    assert!(project.exists(".venv/bin/python") && project.exists("sub/.zed/a.json"));
+    let told = works(&project, "echo z > plain");
+    assert!(!told.contains("appeared") && !told.contains("renamed"), "{told}");
+}
+
+#[test]
+fn what_an_approved_command_made_that_runs_code_later_is_said_and_stays() {
+    let Some(project) = held(ALLOWED) else { return };
+    let project = project.policy(&ALLOWED.replace("requires_approval = false", "requires_approval = true")).file("x", "{}");
+    for (place, script) in RUN_WHEN_OPENED {
+        fs::create_dir_all(project.path("sub")).unwrap();
+        fs::write(project.path("make.sh"), script).unwrap();
+        let told = call(&project, "sh make.sh", &["--yes"])["outputText"].as_str().unwrap().to_owned();
+        assert!(told.starts_with("Exit code: 0\n") && !told.contains("renamed"), "{place}: {told}");
+        assert!(fs::symlink_metadata(project.path(place)).is_ok(), "{place}");
+        if matches!(place, "sub/deep/.git" | "sub/.vscode" | ".zed") {
+            assert!(told.contains(&format!("{place}` appeared")), "{place}: {told}");
+        }
+    }
 }
 
 #[test]

@@ -5,9 +5,7 @@ use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
 use crate::policy::decided::counts;
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready};
-use crate::policy::paths::{
-    PROTECTED, Places, credential_places, is_protected_name, is_read_only_in_sandbox, protected, start_up_places,
-};
+use crate::policy::paths::{PROTECTED, Places, credential_places, is_protected_name, opened_entry, protected, start_up_places};
 use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -44,6 +42,8 @@ pub struct Held {
 /// What becomes of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
+    /// It runs code when the folder is opened, and commands may write it: only that it appears counts.
+    Watched,
     /// It runs code when the folder is opened: read only, but for git, which has to check it out.
     RunsCode,
     ReadOnly,
@@ -66,10 +66,11 @@ impl Marks {
         }
         let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.means(path)) {
             Kept::ReadOnly
-        } else if is_read_only_in_sandbox(path) {
-            Kept::RunsCode
         } else {
-            return None;
+            match opened_entry(path)? {
+                true => Kept::RunsCode,
+                false => Kept::Watched,
+            }
         };
         (!self.opened.iter().any(|opened| opened == path)).then_some(kept)
     }

@@ -13,7 +13,7 @@ pub use protected::{
     PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_in_other_home, is_protected_name, of_the_machine,
     protected, start_up_places,
 };
-pub use runs_code::{CodeReader, is_read_only_in_sandbox, runs_code};
+pub use runs_code::{CodeReader, is_left_only_with_approval, opened_entry, runs_code};
 
 use super::bundle::Pattern;
 use crate::protocol::{ARTIFACT_SCHEME, Mode, Target};

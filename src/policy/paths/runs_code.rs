@@ -3,7 +3,7 @@
 use super::names::fold_name;
 use super::protected::{PROTECTED, START_UP};
 use crate::protocol::RunsWhen;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -189,6 +189,14 @@ const BUILT: &[Kind] = &[
     ),
 ];
 
+/// Entries of column one that builds, package managers and the set-up of a project make as a matter of course.
+const MADE_BY_BUILDS: &str = ".venv/bin venv/bin .venv/scripts venv/scripts pyvenv.cfg *.pth .env .env.local .env.*.local \
+     .env.development .env.dev .env.production .env.prod .env.staging .env.test .flaskenv .python-version .pdm-python \
+     node_modules/.bin .pnp.cjs .pnp.js .pnp.loader.mjs .pnp.data.json .yarn/plugins .yarn/releases .yarn/sdks .meteor \
+     .gradle .m2 .bundle .ruby-version .terraform .terragrunt-cache .vagrant .direnv .bsp .metals .clj-kondo .lsp .project \
+     .luarc.json nbproject/private .vs .rdata .julia .ipython .jupyter .tool-versions rust-toolchain rust-toolchain.toml \
+     flake.nix shell.nix .swiftpm .solargraph.yml";
+
 /// What is protected in a home directory is the same file in a directory of dotfiles.
 const START_IN_FOLDER: Kind = kind("programs that start in this folder", "");
 
@@ -240,19 +248,37 @@ pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
     found.map(reader).min_by_key(|found| found.when)
 }
 
-/// Whether a path is itself an entry of the first column that a command in the sandbox may only read.
-pub fn is_read_only_in_sandbox(path: &Path) -> bool {
-    READ_ONLY.entries_at(&folded(path), true).next().is_some()
+/// Whether a path is itself an entry of the first column, and if so, whether a command in the sandbox may only read it.
+pub fn opened_entry(path: &Path) -> Option<bool> {
+    let names = last_names(path);
+    OPENED_ONLY.entries_at(&names, true).map(|entry| entry.kind.read_only_in_sandbox).max()
 }
 
+/// Whether a path is itself an entry of the first column that no build makes as a matter of course. A command that nobody
+/// approved does not leave such an entry behind under its name.
+pub fn is_left_only_with_approval(path: &Path) -> bool {
+    let names = last_names(path);
+    OPENED_ONLY.entries_at(&names, true).any(|entry| !MADE.contains(&entry.text))
+}
+
+/// As many names at the end of a path as an entry has at most, folded. Every name in a workspace is compared with the entries.
+fn last_names(path: &Path) -> Vec<String> {
+    const LONGEST: usize = 3;
+    let mut last: Vec<_> = path.components().rev().take(LONGEST).collect();
+    last.reverse();
+    folded(&last.into_iter().collect::<PathBuf>())
+}
+
+static MADE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| MADE_BY_BUILDS.split_ascii_whitespace().collect());
+static OPENED_ONLY: LazyLock<Table> = LazyLock::new(|| Table::of(|when| when == RunsWhen::Opened));
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::of(|_| true));
-/// The entries that a command may only read, apart: every name in a workspace is compared with these, and with few patterns.
-static READ_ONLY: LazyLock<Table> = LazyLock::new(|| Table::of(|kind| kind.read_only_in_sandbox));
 
 /// One name of a kind, taken apart.
 struct Entry {
     when: RunsWhen,
     kind: &'static Kind,
+    /// As it is in the table.
+    text: &'static str,
     /// From the last name to the first.
     names: Vec<&'static str>,
     is_file: bool,
@@ -261,7 +287,7 @@ struct Entry {
 impl Entry {
     fn new(when: RunsWhen, kind: &'static Kind, text: &'static str) -> Self {
         let (is_file, names) = text.strip_prefix('=').map_or((false, text), |names| (true, names));
-        Self { when, kind, names: names.rsplit('/').collect(), is_file }
+        Self { when, kind, text, names: names.rsplit('/').collect(), is_file }
     }
 }
 
@@ -274,7 +300,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(wanted: impl Fn(&Kind) -> bool) -> Self {
+    fn of(wanted: impl Fn(RunsWhen) -> bool) -> Self {
         let of = |when, kinds: &'static [Kind]| {
             let names = |kind: &'static Kind| kind.names.split_ascii_whitespace().map(move |name| (kind, name));
             kinds.iter().flat_map(names).map(move |(kind, name)| Entry::new(when, kind, name))
@@ -282,7 +308,7 @@ impl Table {
         let start_up = START_UP.iter().chain(PROTECTED);
         let start_up = start_up.map(|name| Entry::new(RunsWhen::Opened, &START_IN_FOLDER, name));
         let all = of(RunsWhen::Opened, OPENED).chain(start_up).chain(of(RunsWhen::Built, BUILT));
-        let entries: Vec<Entry> = all.filter(|entry| wanted(entry.kind)).collect();
+        let entries: Vec<Entry> = all.filter(|entry| wanted(entry.when)).collect();
         let (mut plain, mut patterns) = (HashMap::<_, Vec<usize>>::new(), Vec::new());
         for (at, entry) in entries.iter().enumerate() {
             match entry.names[0] {
@@ -346,7 +372,26 @@ mod tests {
                 let found = runs_code(&Path::new("/w/a").join(&plain), &[PathBuf::from("/w")]);
                 let found = found.unwrap_or_else(|| panic!("{name} is not found"));
                 assert!(found.when <= when, "{name}");
+                assert!(name.split('/').count() <= 3, "{name} has more names than are compared");
             }
+        }
+    }
+
+    #[test]
+    fn what_builds_make_is_in_the_first_column_and_may_be_left() {
+        let opened: HashSet<&str> = OPENED.iter().flat_map(|kind| kind.names.split_ascii_whitespace()).collect();
+        for name in MADE_BY_BUILDS.split_ascii_whitespace() {
+            assert!(opened.contains(name), "{name}");
+            let path = Path::new("/w").join(name.replace('*', "x"));
+            assert!(opened_entry(&path).is_some() && !is_left_only_with_approval(&path), "{name}");
+        }
+        for name in
+            [".vscode", ".envrc", ".husky", ".githooks", "lefthook.yml", ".npmrc", "mise.toml", ".zed", "a.code-workspace"]
+        {
+            assert!(is_left_only_with_approval(&Path::new("/w/a").join(name)), "{name}");
+        }
+        for name in ["Makefile", "src", "package.json", ".husky/pre-commit"] {
+            assert!(opened_entry(&Path::new("/w/a").join(name)).is_none(), "{name}");
         }
     }
 

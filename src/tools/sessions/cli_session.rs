@@ -178,7 +178,8 @@ impl Tool for CliSession {
             unchanged(&mut command, &settings).await?;
             let apart = command_run::apart(&command, &settings).await?;
             let (wanted, holding) = (Wanted::by(&line, Vec::new()), Arc::clone(&settings));
-            let hold = off_thread(move || holding.hold(&wanted)).await?;
+            let mut hold = off_thread(move || holding.hold(&wanted)).await?;
+            hold.of_a_session();
             let mut spec = command_run::spec(&command, hold.confinement.clone(), &apart, &settings);
             let cwd = command.cwd;
             spec.terminal = Some(size);

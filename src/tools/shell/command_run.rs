@@ -104,8 +104,9 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     unchanged(&mut work, &settings).await?;
     let apart = apart(&work, &settings).await?;
     let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
-    let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let (opened, mut hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
     let kept = checkpoint::before(&settings, &context.kill).await;
+    hold.begins(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
     let cleared = if work.background { None } else { cleared::keep(&work.line, &work.cwd, &settings).await };
     let spec = spec(&work, hold.confinement.clone(), &apart, &settings);
     let entry = Entry::new(New {

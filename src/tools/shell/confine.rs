@@ -2,13 +2,14 @@
 
 use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git::{Everywhere, GlobalConfig, RepositoryTrust};
-use super::git_places::{GitOutside, Opened, take_away};
-use super::survey::{Found, SocketSearch, Survey};
+use super::git_places::{GitOutside, Opened};
+pub(in crate::tools) use super::left::Hold;
+use super::left::Unapproved;
+use super::survey::{SocketSearch, Survey};
 use super::visible::Visible;
 use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, Unasked, changes_nothing, git_writes};
 use crate::protocol::{Outside, SandboxTier};
 use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View, is_served};
-use crate::tools::paths::listed;
 use crate::tools::tool::Settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -286,37 +287,6 @@ impl Wanted {
     }
 }
 
-/// How a command is held, and what has to stay until it is over.
-#[derive(Debug, Default)]
-pub(in crate::tools) struct Hold {
-    /// `None` where nothing holds it.
-    pub confinement: Option<Confinement>,
-    leases: Leases,
-    must_not_appear: Vec<PathBuf>,
-    /// What there was before, where the command was not asked to make such things.
-    survey: Option<(Arc<Survey>, Arc<Found>)>,
-}
-
-impl Hold {
-    /// After the command: in words what it made that cannot stay, and what it made that runs code later.
-    pub(in crate::tools) fn over(self) -> Option<String> {
-        let words = [take_away(&self.must_not_appear), self.appeared()];
-        let words: Vec<String> = words.into_iter().flatten().collect();
-        (!words.is_empty()).then(|| words.join("; "))
-    }
-
-    /// Places further down in the workspace that would have been shut, had they been there.
-    fn appeared(&self) -> Option<String> {
-        let (survey, before) = self.survey.as_ref()?;
-        let held = |place: &PathBuf| self.confinement.as_ref().is_some_and(|held| held.read_only.contains(place));
-        let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !held(place)).collect();
-        (!new.is_empty()).then(|| {
-            let named = listed(new.iter().map(|place| format!("`{}`", place.display())));
-            format!("{named} appeared: other programs run what such a place says, so look at it before you work there")
-        })
-    }
-}
-
 impl Settings {
     /// How a command is held, with what it needs of caches. Waits for a disk, and the first time for the survey.
     pub(in crate::tools) fn hold(&self, wanted: &Wanted) -> Hold {
@@ -324,7 +294,11 @@ impl Settings {
         let holding = &self.holding;
         let mut hold = Hold { must_not_appear, ..Hold::default() };
         if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
-            hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), survey.now()));
+            let unapproved = holding.unasked.is_some();
+            let found = |survey: &Arc<Survey>| if unapproved { survey.fresh() } else { survey.now() };
+            hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), found(survey)));
+            let reported_only = wanted.git != GitWrites::Nothing;
+            hold.unapproved = unapproved.then_some(Unapproved { reported_only, since: None });
         }
         if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite {
             if holding.cache == Cache::Inherit {

@@ -2,7 +2,7 @@
 //! further down, files that a glob of the policy means. One bounded walk finds it, and is made again beside the work.
 
 use crate::policy::{Kept, Marks};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ const MOST_ENTRIES_ASIDE: usize = 20_000;
 /// How far below the top of a toolchain sockets are searched for. Programs that listen put them near it; below lie thousands
 /// of directories of packages.
 const TOOLCHAIN_DEPTH: usize = 2;
+/// Places that run code when the folder is opened, of which only that they appear counts.
+const MOST_WATCHED: usize = 10_000;
 /// Sockets that are found.
 const MOST_SOCKETS: usize = 256;
 /// In a larger workspace nobody waits after a command for what appeared in it.
@@ -36,6 +38,8 @@ pub(in crate::tools) struct Found {
     pub read_only: Vec<PathBuf>,
     /// Read only, but for commands of git that write.
     pub runs_code: Vec<PathBuf>,
+    /// By their own names, all of the last two, and what commands may write that runs code when the folder is opened.
+    pub watched: Vec<PathBuf>,
     /// The `.git` of repositories.
     pub repositories: Vec<PathBuf>,
     /// Sockets, whether anybody listens there or not.
@@ -129,6 +133,12 @@ impl Survey {
         self.known().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
     }
 
+    /// The same as it is at this moment: waits for a walk.
+    pub(in crate::tools) fn fresh(self: &Arc<Self>) -> Arc<Found> {
+        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.walk_now(&mut seen)
+    }
+
     /// Walks in a thread of its own, unless one does.
     pub(in crate::tools) fn look_again(self: &Arc<Self>) {
         let survey = Arc::clone(self);
@@ -148,12 +158,17 @@ impl Survey {
             self.look_again();
             return Vec::new();
         }
-        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.walk_now(&mut seen);
+        let now = self.fresh();
         let new = |now: &[PathBuf], before: &[PathBuf]| -> Vec<PathBuf> {
             now.iter().filter(|place| !before.contains(place)).cloned().collect()
         };
         [new(&now.read_only, &before.read_only), new(&now.runs_code, &before.runs_code)].concat()
+    }
+
+    /// All that runs code when the folder is opened and was not known of `before`, by its own name; waits for the walk.
+    pub(in crate::tools) fn appeared_by_name(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
+        let known: HashSet<&PathBuf> = before.watched.iter().collect();
+        self.fresh().watched.iter().filter(|place| !known.contains(place)).cloned().collect()
     }
 
     fn known(&self) -> Option<(Instant, Arc<Found>)> {
@@ -212,8 +227,9 @@ fn walk_roots(
         let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
         let room = MOST_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
-        let is_cut = entries >= most || listed.kept.len() > room;
-        listed.kept.iter().take(room).for_each(|mark| keep(&mut found, &directory, mark));
+        let (watched, kept): (Vec<&Mark>, Vec<&Mark>) = listed.kept.iter().partition(|mark| mark.kept == Kept::Watched);
+        let is_cut = entries >= most || kept.len() > room;
+        kept.into_iter().take(room).chain(watched).for_each(|mark| keep(&mut found, &directory, mark));
         keep_sockets(&mut found, &directory, &listed);
         aside.extend(listed.aside.iter().map(|name| SocketSearch::whole(directory.join(name))));
         open.extend(listed.below.iter().map(|name| directory.join(name)));
@@ -247,7 +263,15 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
         let Ok(kind) = entry.file_type() else { continue };
         let text = name.to_string_lossy();
         match marks.of(&entry.path(), &text) {
-            Some(kept) => listed.kept.push(Mark { kept, is_link: kind.is_symlink(), name }),
+            Some(kept) => {
+                // In what commands may write, more is looked for, and anybody may listen.
+                if kept == Kept::Watched && kind.is_dir() {
+                    listed.below.push(name.clone());
+                } else if kept == Kept::Watched && kind.is_socket() {
+                    listed.sockets.push(name.clone());
+                }
+                listed.kept.push(Mark { kept, is_link: kind.is_symlink(), name });
+            }
             None if kind.is_dir() && SKIPPED.contains(&&*text) => listed.aside.push(name),
             None if kind.is_dir() => listed.below.push(name),
             None if kind.is_socket() => listed.sockets.push(name),
@@ -273,6 +297,9 @@ impl Listed {
 
 fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
     let path = directory.join(&mark.name);
+    if mark.kept != Kept::Hidden && found.watched.len() < MOST_WATCHED {
+        found.watched.push(path.clone());
+    }
     // A mount stands at what a link leads to.
     let Some(real) = (if mark.is_link { path.canonicalize().ok() } else { Some(path) }) else { return };
     if mark.name == ".git" && !mark.is_link {
@@ -282,6 +309,7 @@ fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
         Kept::Hidden => found.hidden.push(real),
         Kept::ReadOnly => found.read_only.push(real),
         Kept::RunsCode => found.runs_code.push(real),
+        Kept::Watched => {}
     }
 }
 
@@ -323,6 +351,25 @@ mod tests {
         assert_eq!(found.hidden, at(&["a/.env"]));
         assert_eq!(found.repositories.len(), 2);
         assert_eq!(found.cut, None);
+    }
+
+    #[test]
+    fn what_commands_may_write_is_watched_and_looked_into() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        for directory in [".husky/.vscode", "a/.venv/bin", "a/.zed", "real"] {
+            std::fs::create_dir_all(root.join(directory)).expect("made");
+        }
+        std::os::unix::fs::symlink("../real", root.join("a/.cargo")).expect("linked");
+        let served = std::os::unix::net::UnixListener::bind(root.join("a/.bsp")).expect("bound");
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MOST_ENTRIES, &mut Seen::new());
+        found.watched.sort();
+        let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
+        let watched = [".husky", ".husky/.vscode", "a/.bsp", "a/.cargo", "a/.venv/bin", "a/.zed"];
+        assert_eq!(found.watched, at(&watched), "a link by its own name");
+        assert_eq!((found.read_only, found.runs_code), (at(&[".husky/.vscode"]), at(&["a/.zed"])));
+        assert_eq!(found.sockets, at(&["a/.bsp"]), "a socket is hidden whatever its name is");
+        drop(served);
     }
 
     #[test]

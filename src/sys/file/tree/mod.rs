@@ -119,6 +119,12 @@ pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
     Ok(names)
 }
 
+/// Gives an entry another name in its directory, which nobody may have yet. No link is followed.
+pub fn rename_in_place(real: &Path, name: &OsStr) -> io::Result<()> {
+    let (parent, before) = crate::sys::path::open_parent(real)?;
+    Ok(rename_to_new((&parent, before), (&parent, name))?)
+}
+
 /// Gives an entry another name, which nobody may have yet.
 pub(in crate::sys) fn rename_to_new(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr)) -> nix::Result<()> {
     #[cfg(target_os = "linux")]
