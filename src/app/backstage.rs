@@ -198,6 +198,7 @@ impl Backstage {
         let trust = asks.then(|| Trust {
             place: place.workspace_for_people(),
             items: project.lines(),
+            runs_code: project.runs_code(),
             files: project.files(),
             remote: project.remote(),
             changes: project.changes().map(<[String]>::to_vec),

@@ -7,7 +7,7 @@ use super::servers::{Approved, SERVERS, changed, programs_in};
 use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
-use crate::policy::{Bundle, Layer, Scope};
+use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
 use crate::ports::{Guidance, Guide};
 use crate::protocol::cut_before;
 use crate::tools::RepositoryTrust;
@@ -20,6 +20,10 @@ use tokio::sync::Notify;
 
 /// Names said in one line; the rest are counted.
 const NAMES: usize = 6;
+/// Files that run code when the folder is opened, in the question.
+const MOST_THAT_RUN_CODE: usize = 8;
+/// Entries of the folder that are looked at for those.
+const MOST_ENTRIES: usize = 10_000;
 /// Of one file, before the answer.
 const SHOWN_BYTES: usize = 64 << 10;
 
@@ -340,6 +344,27 @@ impl Brought {
         let nested = self.project.nested();
         let items = self.project.items().iter().chain(&nested);
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
+    }
+
+    /// What lies in its folder that runs code when another program opens the folder, each with who reads it.
+    pub fn runs_code(&self) -> Vec<String> {
+        let root = self.root();
+        let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
+        let entries = crate::sys::path::entries(root).into_iter().flatten().take(MOST_ENTRIES).filter_map(Result::ok);
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut found: Vec<String> = names
+            .filter(|name| name != ".git" && name != ".aye" && !brings(name))
+            .filter(|name| is_left_only_with_approval(&root.join(name)))
+            .filter_map(|name| {
+                let reader = runs_code(&root.join(&name), &[root.to_owned()])?;
+                Some(format!("{name} (read by {})", reader.readers))
+            })
+            .collect();
+        found.sort();
+        let more = found.len().saturating_sub(MOST_THAT_RUN_CODE);
+        found.truncate(MOST_THAT_RUN_CODE);
+        found.extend((more > 0).then(|| format!("{more} more")));
+        found
     }
 
     /// What can be read of it before the answer, within bounds.

@@ -285,6 +285,8 @@ pub struct Trust {
     pub place: String,
     /// One line for each thing.
     pub items: Vec<String>,
+    /// Files that run code when another program opens the folder, each with who reads it.
+    pub runs_code: Vec<String>,
     /// What can be read of it before the answer.
     pub files: Vec<BroughtFile>,
     /// Where its git data says that it comes from.

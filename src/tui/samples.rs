@@ -46,7 +46,7 @@ pub fn trust(items: &[&str]) -> (Trust, tokio::sync::oneshot::Receiver<TrustAnsw
     let files = vec![BroughtFile { name: "AGENTS.md".to_owned(), text: "# Rules\n\nUse tabs.\n".to_owned(), is_cut: false }];
     let place = "~/src/greeter".to_owned();
     let remote = Some("https://example.com/acme/greeter.git".to_owned());
-    (Trust { place, items, files, remote, changes: None, broken: None, answer }, answered)
+    (Trust { place, items, runs_code: Vec::new(), files, remote, changes: None, broken: None, answer }, answered)
 }
 
 /// A question about a session that process 4711 has, and who waits for its answer.

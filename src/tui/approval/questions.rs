@@ -91,6 +91,11 @@ fn trust_words(trust: &Trust) -> String {
         words += &["From ", remote, "\n\n"].concat();
     }
     words += &["It brings:\n  ", &trust.items.join("\n  "), "\n"].concat();
+    if !trust.runs_code.is_empty() {
+        let rows: Vec<_> = trust.runs_code.iter().map(|row| text::reveal_line(row)).collect();
+        let rows = rows.join("\n  ");
+        words += &["\nThese run code when another program opens the folder; aye does not run them:\n  ", &rows, "\n"].concat();
+    }
     if let Some(why) = &trust.broken {
         let why = why.replace('\n', "\n  ");
         words += &["\nIt cannot be trusted as it is:\n  ", &why, "\nMend it and start aye again.\n"].concat();
