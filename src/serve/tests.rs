@@ -288,3 +288,33 @@ fn the_numbers_of_faults_are_those_clients_know() {
     let numbers = FaultCode::ALL.map(FaultCode::number);
     assert_eq!(numbers, [-32700, -32600, -32601, -32602, -32603, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32008]);
 }
+
+#[test]
+fn a_session_whose_end_could_not_be_saved_failed_with_the_reason() {
+    let ended = || {
+        event(EventKind::SessionCompleted { task_count: 1, total_tokens: 7, cost_usd: None, duration_ms: 3, tools: Vec::new() })
+    };
+    let named = |acts: &[Act]| {
+        let told = sent(acts).remove(0);
+        (told["method"].as_str().unwrap_or_default().to_owned(), told["params"].clone())
+    };
+    let unsaved = |saved| event(EventKind::SavingChanged { saved, message: "the disk is full".to_owned() });
+    let failed = || event(EventKind::StateChanged { session_status: SessionStatus::Failed, task: None });
+    let mut desk = live();
+    desk.event(unsaved(false));
+    desk.event(failed());
+    let (name, params) = named(&desk.event(ended()));
+    assert!(name.contains("session_failed") || params.to_string().contains("session_failed"), "{name} {params}");
+    assert!(params.to_string().contains("the disk is full") && params.to_string().contains('7'), "{params}");
+    // What was said of an earlier failure that passed is no reason.
+    let mut desk = live();
+    desk.event(unsaved(false));
+    desk.event(unsaved(true));
+    desk.event(failed());
+    let (_, params) = named(&desk.event(ended()));
+    assert!(params.to_string().contains("the end of the session could not be saved"), "{params}");
+    let mut desk = live();
+    desk.event(event(EventKind::StateChanged { session_status: SessionStatus::Completed, task: None }));
+    let (name, params) = named(&desk.event(ended()));
+    assert!(!format!("{name}{params}").contains("session_failed"), "{name} {params}");
+}

@@ -32,7 +32,7 @@ mod sessions;
 mod shapes;
 mod shell;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 mod tool;
 mod write;

@@ -116,6 +116,11 @@ fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers
     seen.1.notify_all();
 }
 
+thread_local! {
+    /// Whether somebody contains a panic of this thread.
+    static IS_CONTAINED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 /// Plays the session: what the screen asks for is answered with events.
 async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
     let tell = |kind| events.send(event(kind)).is_ok();
@@ -146,6 +151,15 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                         });
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         panic!("this is a test");
+                    }
+                    "contained panic" => {
+                        super::spare_contained(|| IS_CONTAINED.get());
+                        IS_CONTAINED.set(true);
+                        let caught = std::panic::catch_unwind(|| panic!("this is a test"));
+                        IS_CONTAINED.set(false);
+                        assert!(caught.is_err());
+                        tell(text("the session goes on\n"));
+                        done(&tell);
                     }
                     "panic beside" => {
                         done(&tell);
@@ -198,6 +212,10 @@ fn done(tell: &impl Fn(EventKind) -> bool) {
 fn inside_the_terminal() {
     let Ok(scene) = std::env::var("AYE_TEST_SCENE") else { return };
     let is_panic = scene == "panic";
+    if scene == "contained panic" {
+        // The program logs such a panic, and prints nothing.
+        std::panic::set_hook(Box::new(|_| {}));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let (commands, received) = mpsc::channel(16);
@@ -356,6 +374,20 @@ fn what_was_switched_on_is_switched_off_at_every_end() {
     terminal.send("go\r");
     let (_, bytes, _) = terminal.finish();
     check_switched_off(&bytes);
+}
+
+#[test]
+fn a_panic_that_is_contained_leaves_the_screen_as_it_is() {
+    let mut terminal = Terminal::start("contained panic", 24, 80);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("go\r");
+    terminal.wait_for("the session goes on");
+    terminal.send("still here");
+    terminal.wait_for("❯ still here");
+    terminal.send("\x03\x04");
+    let (ok, _, parser) = terminal.finish();
+    let shown = parser.screen().contents();
+    assert!(ok && shown.contains("OUTCOME Quit Some(\"the last words\")"), "{shown}");
 }
 
 #[test]

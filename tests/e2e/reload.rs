@@ -1,7 +1,7 @@
 //! The policy's files are followed while a session runs.
 
-use super::remote_tools::with_server;
-use crate::support::{Answer, Gate, Project, Server};
+use super::remote_tools::{FAREWELL, SERVER, with_server};
+use crate::support::{Answer, Gate, Project, Server, wait_until};
 use serde_json::json;
 use std::fs;
 
@@ -159,5 +159,86 @@ fn a_server_that_an_edited_policy_lists_is_there_at_once_and_one_it_lists_no_mor
     assert_eq!([offers(0), offers(1), offers(2)], [false, true, false]);
     let told = server.request(2).tool_results();
     assert!(told.last().is_some_and(|(_, told)| told.contains("it is off") && told.contains("allowed_tools")), "{told:?}");
+    assert!(terminal.quit().success());
+}
+
+/// The same for the settings.
+fn put_config(project: &Project, text: &str) {
+    let path = project.beside("config").join("config.toml");
+    fs::write(path.with_extension("new"), text).unwrap();
+    fs::rename(path.with_extension("new"), path).unwrap();
+}
+
+#[track_caller]
+fn wait_for_file(project: &Project, name: &str) {
+    let patience = std::time::Duration::from_secs(30);
+    assert!(wait_until(patience, || project.exists(name)), "`{name}` is not there");
+}
+
+/// Whether the model is offered the tool of the server in this request.
+fn offers_echo(server: &Server, number: usize) -> bool {
+    server.request(number).body["tools"].to_string().contains("docs__echo")
+}
+
+#[test]
+fn a_server_that_the_settings_gain_in_a_session_is_offered_and_one_that_they_lose_is_ended_in_order() {
+    let server = Server::new(["First.", "Second.", "Third."].map(Answer::text));
+    let project = with_server(Project::with(&server), "Says it again.").config("");
+    let project = project.file("server.sh", &format!("{SERVER}{FAREWELL}"));
+    let mut terminal = project.open(&["one"]);
+    terminal.wait_for("First.");
+    put_config(&project, "[mcp.servers.docs]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n");
+    terminal.wait_for("docs (MCP): a new entry");
+    terminal.wait_for("docs: 1 tool");
+    terminal.prompt("two");
+    terminal.wait_for("Second.");
+    assert!(!project.exists("ended"), "it runs");
+    put_config(&project, "");
+    terminal.wait_for("docs (MCP): its entry was removed");
+    wait_for_file(&project, "ended");
+    terminal.prompt("three");
+    terminal.wait_for("Third.");
+    assert_eq!([0, 1, 2].map(|number| offers_echo(&server, number)), [false, true, false]);
+    terminal.prompt("/mcp");
+    terminal.wait_for("there are no MCP servers");
+    assert!(terminal.quit().success());
+    assert_eq!(project.read("ended"), "ended\n", "it ended once");
+}
+
+#[test]
+fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trusted_again() {
+    let entry = |script: &str| json!({"mcpServers": {"docs": {"command": "sh", "args": [script]}}}).to_string();
+    let server = Server::new(["First.", "Second.", "Third."].map(Answer::text));
+    let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry("server.sh"));
+    let project = project.file("other.sh", &SERVER.replace("#!/bin/sh\n", "#!/bin/sh\necho started >> started\n"));
+    let mut terminal = project.open_sized(&[], 100, 40);
+    terminal.review("Trust what");
+    terminal.decide('y');
+    terminal.wait_for("docs: 1 tool");
+    terminal.prompt("one");
+    terminal.wait_for("First.");
+    fs::write(project.path(".mcp.json"), entry("other.sh")).unwrap();
+    terminal.wait_for("its entry changed; the server is off");
+    terminal.prompt("/mcp reconnect docs");
+    terminal.prompt("two");
+    terminal.wait_for("Second.");
+    terminal.prompt("/mcp");
+    let screen = terminal.wait_for("changed since you trusted it");
+    assert!(screen.contains("off"), "{screen}");
+    terminal.send("\x1b");
+    terminal.wait_gone("changed since you trusted it; run");
+    assert!(!project.exists("started"), "it was started");
+    let mut other = project.open_sized(&[], 100, 40);
+    other.review("Trust what");
+    other.decide('y');
+    other.wait_for("docs: 1 tool");
+    assert!(other.quit().success());
+    // The other one started it too.
+    fs::remove_file(project.path("started")).unwrap();
+    terminal.prompt("/mcp reconnect docs");
+    wait_for_file(&project, "started");
+    terminal.prompt("three");
+    terminal.wait_for("Third.");
+    assert_eq!([0, 1, 2].map(|number| offers_echo(&server, number)), [true, false, true]);
     assert!(terminal.quit().success());
 }

@@ -102,3 +102,38 @@ fn explained(
         None => Explanation::unreadable(guard::FAILED.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Bundle, Context, Layer, Scope};
+    use std::path::PathBuf;
+
+    /// A line of which the reader of commands panics, in a build for tests alone.
+    const FAULTY: &str = "aye-test-faulty-line";
+
+    #[test]
+    fn a_line_that_breaks_the_judgement_is_denied_and_the_next_is_judged() {
+        let context = Context {
+            roots: vec![PathBuf::from("/")],
+            home: PathBuf::from("/home/me"),
+            mode: Mode::Ask,
+            sandbox: Sandbox::Present,
+            own: Vec::new(),
+        };
+        let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nallowed_commands = [\"ls\"]\n";
+        let enforcer = Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(text, "policy.toml").unwrap())], context);
+        let bench = crate::tools::tests::Bench::new();
+        let servers = ServerTools::none();
+        let said = |command: &str, id: u32| {
+            let line = format!("{{\"id\": {id}, \"tool\": \"RunCommand\", \"arguments\": {{\"command\": \"{command}\"}}}}");
+            let answer = answer(line.as_bytes(), &enforcer, &bench.settings, &servers);
+            serde_json::to_value(&answer).unwrap()
+        };
+        let broken = said(FAULTY, 1);
+        assert_eq!((&broken["id"], &broken["verdict"]), (&1.into(), &"deny".into()), "{broken}");
+        assert_eq!(broken["reason"], guard::FAILED);
+        assert_eq!(said("ls", 2)["id"], 2);
+        assert_ne!(said("ls", 2)["reason"], guard::FAILED);
+    }
+}

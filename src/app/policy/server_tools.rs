@@ -64,6 +64,14 @@ pub fn named(called: &str) -> Option<(&str, &str)> {
 }
 
 #[cfg(test)]
+impl ServerTools {
+    /// No server is configured.
+    pub fn none() -> Self {
+        Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::at("nowhere".into()) }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

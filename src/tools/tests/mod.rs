@@ -54,14 +54,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// A workspace of its own, with the tools on it.
-pub(super) struct Bench {
+pub(crate) struct Bench {
     _directory: TempDir,
     pub(super) root: PathBuf,
-    pub(super) settings: Settings,
+    pub(crate) settings: Settings,
 }
 
 impl Bench {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         fs::create_dir(root.join("ws")).unwrap();
@@ -188,6 +188,20 @@ fn an_unknown_tool_is_told_the_known_ones() {
     let (code, message) = Bench::new().error("Frobnicate", json!({}));
     assert_eq!(code, ErrorCode::ToolNotFound);
     assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, ListDirectory, Glob, Grep, Stat"), "{message}");
+}
+
+#[test]
+fn an_unknown_tool_is_told_only_what_the_policy_grants() {
+    let mut bench = Bench::new();
+    bench.settings.grants = Arc::new(|capability: &str| capability == "File.Read");
+    bench.settings.may_use = Arc::new(|name: &str| if name == "Grep" { Err("it is disabled".to_owned()) } else { Ok(()) });
+    let (_, message) = bench.error("Frobnicate", json!({}));
+    assert!(message.contains("ReadFile") && message.contains("Glob"), "{message}");
+    for name in ["Grep", "WriteFile", "RunCommand", "HttpRequest"] {
+        assert!(!message.contains(name), "{name}: {message}");
+    }
+    let (_, message) = bench.error("RunComand", json!({}));
+    assert!(!message.contains("RunCommand"), "a tool that is not granted is no name that was meant: {message}");
 }
 
 #[test]
