@@ -224,6 +224,8 @@ fn word(dice: &mut Dice, depth: usize) -> String {
 fn bash(words: &[String], directory: &Path) -> Vec<Option<Expanded>> {
     let script = r#"
         words() { printf '%s\0' "$@"; }
+        # After a comment or a line break a word goes on with another command.
+        command_not_found_handle() { :; }
         while IFS= read -r -d '' line; do
             printf 'NEXT WORD\0'; set -f; eval "words begin $line" 2>/dev/null || printf 'NOT READ\0'
             printf 'WITH FILES\0'; set +f; eval "words begin $line" 2>/dev/null || printf 'NOT READ\0'
@@ -274,7 +276,8 @@ fn given(arg: &Arg) -> String {
     if arg.tilde && (arg.text == "~" || arg.text.starts_with("~/")) { arg.text.replacen('~', HOME, 1) } else { arg.text.clone() }
 }
 
-/// What is wrong with what was read of `words WORD`, and whether it is known at all what the word becomes.
+/// What is wrong with what was read of `words WORD`, and whether it is known at all what the word becomes. A line that asks for
+/// another reason allows nothing, whatever its words are.
 fn difference(line: &Line, expanded: Option<&Expanded>) -> Result<bool, String> {
     let floors: Vec<&str> = line.floors.iter().chain(line.parts.iter().flat_map(|part| &part.floors)).copied().collect();
     let readings: Vec<&[Arg]> = line
@@ -293,7 +296,7 @@ fn difference(line: &Line, expanded: Option<&Expanded>) -> Result<bool, String> 
     };
     let same = |args: &&[Arg]| args.iter().map(given).eq(expanded.plain.iter().cloned());
     let Some(reading) = readings.iter().find(|args| same(args)) else {
-        return Err(format!("read as {readings:?} with {floors:?}"));
+        return if floors.is_empty() { Err(format!("read as {readings:?}")) } else { Ok(false) };
     };
     if !reading.iter().any(|arg| arg.glob) && expanded.globbed != expanded.plain {
         return Err(format!("a glob is missed in {reading:?}"));
