@@ -68,18 +68,25 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
                 head.truncate(OTHER_BYTES);
                 return Err(SseError::NotEvents(head.into()));
             }
+            FirstLine::Unknown if head.len() > OTHER_BYTES => return Err(SseError::NotEvents(head.into())),
             FirstLine::Unknown => match body.next().await {
                 Some(Ok(bytes)) => {
-                    // Blank lines may go on for long, and say nothing.
-                    if head.trim_ascii().is_empty() {
-                        head.clear();
-                    }
+                    drop_blank_lines(&mut head);
                     head.extend_from_slice(&bytes);
                 }
                 Some(Err(error)) => return Err(error.into()),
                 None => return Ok(head.into()),
             },
         }
+    }
+}
+
+/// Removes the blank lines that some servers send for a long time before the first event. A line that has begun stays: spaces
+/// before the name of a field make it another field.
+fn drop_blank_lines(head: &mut Vec<u8>) {
+    let line_end = head.iter().rposition(|byte| matches!(byte, b'\r' | b'\n'));
+    if let Some(end) = line_end.filter(|_| head.trim_ascii().is_empty()) {
+        head.drain(..=end);
     }
 }
 

@@ -10,12 +10,13 @@ fn event(name: Option<&str>, data: &str, unfinished: bool) -> Result<Event, SseE
 
 #[tokio::test]
 async fn events_are_read_in_every_notation() {
-    let cases: [(&str, Vec<Result<Event, SseError>>); 8] = [
+    let cases: [(&str, Vec<Result<Event, SseError>>); 9] = [
         ("event: a\ndata: 1\n\ndata: 2\n\n", vec![event(Some("a"), "1", false), event(None, "2", false)]),
         ("data:1\r\n\r\ndata: 2\r\rdata: 3\n\n", vec![event(None, "1", false), event(None, "2", false), event(None, "3", false)]),
         ("\u{feff}data: 1\n\n", vec![event(None, "1", false)]),
         ("\n\n\n: note\n\nid: 7\nretry: 5\nfoo: bar\ndata: a\ndata: b\n\n", vec![event(None, "a\nb", false)]),
         ("data\n\n", vec![event(None, "", false)]),
+        ("\n \n  data: no field\n\ndata: 1\n\n", vec![event(None, "1", false)]),
         ("data: 1", vec![event(None, "1", true)]),
         ("event: only a name\n\n", vec![]),
         ("", vec![]),
