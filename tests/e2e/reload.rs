@@ -204,3 +204,43 @@ fn a_server_that_the_settings_gain_in_a_session_is_offered_and_one_that_they_los
     assert!(terminal.quit().success());
     assert_eq!(project.read("ended"), "ended\n", "it ended once");
 }
+
+#[test]
+fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trusted_again() {
+    let entry = |script: &str| json!({"mcpServers": {"docs": {"command": "sh", "args": [script]}}}).to_string();
+    let server = Server::new(["First.", "Second.", "Third."].map(Answer::text));
+    let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry("server.sh"));
+    let project = project.file("other.sh", &SERVER.replace("#!/bin/sh\n", "#!/bin/sh\necho started >> started\n"));
+    let mut terminal = project.open_sized(&[], 100, 40);
+    terminal.review("Trust what");
+    terminal.decide('y');
+    terminal.wait_for("docs: 1 tool");
+    terminal.prompt("one");
+    terminal.wait_for("First.");
+    fs::write(project.path(".mcp.json"), entry("other.sh")).unwrap();
+    terminal.wait_for("its entry changed; the server is off");
+    terminal.prompt("/mcp reconnect docs");
+    terminal.prompt("two");
+    terminal.wait_for("Second.");
+    terminal.prompt("/mcp");
+    let screen = terminal.wait_for("MCP servers · 1");
+    assert!(screen.contains("docs") && screen.contains("off"), "{screen}");
+    assert!(screen.contains("`.mcp.json` changed since you trusted it"), "{screen}");
+    terminal.send("\x1b");
+    terminal.wait_gone("MCP servers · 1");
+    assert!(!project.exists("started"), "it was started");
+    let mut other = project.open_sized(&[], 100, 40);
+    other.review("Trust what");
+    other.decide('y');
+    other.wait_for("docs: 1 tool");
+    assert!(other.quit().success());
+    // The other one started it too.
+    fs::remove_file(project.path("started")).unwrap();
+    terminal.prompt("/mcp reconnect docs");
+    wait_for_file(&project, "started");
+    terminal.wait_that("the tools are told again", |screen| screen.matches("docs: 1 tool").count() == 2);
+    terminal.prompt("three");
+    terminal.wait_for("Third.");
+    assert_eq!([0, 1, 2].map(|number| offers_echo(&server, number)), [true, false, true]);
+    assert!(terminal.quit().success());
+}

@@ -267,3 +267,42 @@ fn the_settings_of_a_trusted_project_tighten_and_what_they_cannot_set_is_named()
     let told = project.aye(&["exec", "--trust", "hi"]).exits(0);
     assert!(told.stderr.contains("`ui.theme` is ignored"), "{}", told.stderr);
 }
+
+#[test]
+fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
+    let server = server(1);
+    let project = Project::with(&server).file("AGENTS.md", "Use tabs.\n");
+    let screen = {
+        let mut terminal = project.open_sized(&[], 100, 40);
+        let screen = terminal.review("Trust what");
+        terminal.send("q");
+        terminal.finish();
+        screen
+    };
+    assert!(!screen.contains("aye does not run them"), "{screen}");
+    let project = project.file(".vscode/tasks.json", "{}").file(".envrc", "").file("mise.toml", "").file("Makefile", "");
+    let project = project.file(".venv/bin/python", "").file(".git/HEAD", "");
+    let mut terminal = project.open_sized(&[], 100, 40);
+    let screen = terminal.review("Trust what");
+    for row in
+        ["aye does not run them", ".vscode (read by", ".envrc (read by", "mise.toml (read by shells and environment loaders)"]
+    {
+        assert!(screen.contains(row), "{row}: {screen}");
+    }
+    for name in ["Makefile", ".venv", ".git (", "AGENTS.md (read by"] {
+        assert!(!screen.contains(name), "{name}: {screen}");
+    }
+    terminal.send("q");
+    terminal.finish();
+    // What is listed for others is no part of what is trusted: it may change.
+    let mut terminal = project.open_sized(&[], 100, 40);
+    terminal.review("Trust what");
+    terminal.decide('y');
+    terminal.wait_for("this project is trusted");
+    assert!(terminal.quit().success());
+    let project = project.file(".envrc", "export A=1\n");
+    let mut terminal = project.open_sized(&[], 100, 40);
+    terminal.wait_for("│ ask │");
+    assert!(!terminal.screen().contains("Trust what"));
+    assert!(terminal.quit().success());
+}
