@@ -66,11 +66,10 @@ impl Marks {
         }
         let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.means(path)) {
             Kept::ReadOnly
+        } else if opened_entry(path)? {
+            Kept::RunsCode
         } else {
-            match opened_entry(path)? {
-                true => Kept::RunsCode,
-                false => Kept::Watched,
-            }
+            Kept::Watched
         };
         (!self.opened.iter().any(|opened| opened == path)).then_some(kept)
     }

@@ -257,9 +257,10 @@ impl Shown {
             self.notes.push(format!("{} of them have no diff here: they are binary or large", self.without));
         }
         Some(Proposal {
-            summary: match self.shared {
-                false => format!("changed {files} +{} −{}", self.added, self.removed),
-                true => format!("{files} changed while it and another command ran, +{} −{}", self.added, self.removed),
+            summary: if self.shared {
+                format!("{files} changed while it and another command ran, +{} −{}", self.added, self.removed)
+            } else {
+                format!("changed {files} +{} −{}", self.added, self.removed)
             },
             diff: self.diff,
             paths: self.paths,

@@ -67,8 +67,8 @@ impl Hold {
         named(&new).map(|named| format!("{named} appeared: {LOOK}"))
     }
 
-    fn is_shut(&self, place: &PathBuf) -> bool {
-        self.confinement.as_ref().is_some_and(|held| held.read_only.contains(place))
+    fn is_shut(&self, place: &Path) -> bool {
+        self.confinement.as_ref().is_some_and(|held| held.read_only.iter().any(|shut| shut == place))
     }
 
     /// The same after a command that nobody approved: what no build makes loses its name.
@@ -81,9 +81,11 @@ impl Hold {
         let reported_only = unapproved.reported_only || shared || before.cut.is_some();
         let (mut renamed, mut left) = (Vec::new(), Vec::new());
         for place in new {
-            match (!reported_only && is_left_only_with_approval(&place)).then(|| without_its_name(&place)) {
-                Some(Ok(now)) => renamed.push((place, now)),
-                _ => left.push(place),
+            let goes = !reported_only && is_left_only_with_approval(&place);
+            if let Some(Ok(now)) = goes.then(|| without_its_name(&place)) {
+                renamed.push((place, now));
+            } else {
+                left.push(place);
             }
         }
         let told = |(place, now): &(PathBuf, PathBuf)| {
