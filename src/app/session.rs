@@ -406,7 +406,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         })
     };
     let (web, addresses, places, entries) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
-    let (offers, seen, grants) = (policy.clone(), policy.clone(), policy.clone());
+    let (offers, seen, grants, followed) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -430,6 +430,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         may_delete: may(|target| Action::Delete { target }),
         may_open: Arc::new(move |path| places.may_be_opened(path)),
         may_show: Arc::new(move |path| seen.may_be_shown(path)),
+        may_follow: Arc::new(move |path| followed.may_be_followed(path)),
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         text: text_tools(&place.settings.tools.text),

@@ -406,7 +406,7 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
 }
 
 /// The part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
-fn path_in(word: &str) -> &str {
+pub fn path_in(word: &str) -> &str {
     if !word.starts_with('-') {
         return word;
     }

@@ -13,6 +13,8 @@ pub struct Doubts {
     pub by_name: Option<String>,
     /// For a line that is allowed because it only reads.
     pub as_reading: Option<String>,
+    /// For a line that a rule allows by its words: a link leads one of its operands elsewhere.
+    pub through_links: Option<String>,
 }
 
 impl Doubts {
@@ -20,7 +22,8 @@ impl Doubts {
     fn about(&self, relies: Unasked) -> Option<&str> {
         let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);
         let own = if relies.as_reading { self.as_reading.as_deref() } else { self.unasked.as_deref() };
-        own.or(by_name)
+        let through_links = self.through_links.as_deref().filter(|_| relies.by_name);
+        own.or(by_name).or(through_links)
     }
 }
 
@@ -43,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_doubt_counts_for_the_allow_that_it_is_about_and_for_no_other() {
-        let doubts = Doubts { by_name: Some("name".to_owned()), as_reading: Some("reading".to_owned()), unasked: None };
+        let doubts = Doubts { by_name: Some("name".to_owned()), as_reading: Some("reading".to_owned()), ..Doubts::default() };
         let about = |as_reading, by_name| doubts.about(Unasked { as_reading, by_name }).map(str::to_owned);
         assert_eq!(about(false, false), None);
         assert_eq!(about(false, true).as_deref(), Some("name"));
@@ -53,5 +56,9 @@ mod tests {
         let doubts = Doubts { by_name: None, unasked: Some("more".to_owned()), ..doubts };
         assert_eq!(doubts.about(Unasked::default()), Some("more"));
         assert_eq!(doubts.about(Unasked { as_reading: true, by_name: true }), None);
+        let doubts = Doubts { through_links: Some("link".to_owned()), ..Doubts::default() };
+        let about = |as_reading, by_name| doubts.about(Unasked { as_reading, by_name }).map(str::to_owned);
+        assert_eq!([about(true, true), about(false, true)], [Some("link".to_owned()), Some("link".to_owned())]);
+        assert_eq!([about(true, false), about(false, false)], [None, None], "without approval any file may be read");
     }
 }

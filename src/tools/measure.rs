@@ -27,6 +27,7 @@ fn settings(workspace: &Path) -> Settings {
         may_delete: Arc::new(|_| true),
         may_open: Arc::new(|_| true),
         may_show: Arc::new(|_| true),
+        may_follow: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
         text: TextTools::default(),

@@ -13,7 +13,7 @@ use super::runs_code::marked_by_actions;
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
-    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Followed, Plan,
+    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed, Plan,
     RunContext, Since, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
@@ -409,7 +409,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         },
     };
     let doubts = match draft.work.downcast_ref::<Typed>() {
-        Some(typed) => typed.doubts(settings),
+        Some(typed) => Doubts { through_links: apart::through_links(&draft.actions, settings), ..typed.doubts(settings) },
         None => apart::doubts(&draft.actions, settings),
     };
     let (changes, timeout_seconds, runs) = match draft.effect {

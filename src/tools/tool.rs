@@ -67,6 +67,8 @@ pub struct Settings {
     pub may_open: MayTouch,
     /// Whether the user may be asked to let a command read this real path outside the workspace.
     pub may_show: MayTouch,
+    /// Whether a command may read this real path without an approval where a link leads it there.
+    pub may_follow: MayTouch,
     /// Whether a path may be relative to the workspace.
     pub relative_paths: bool,
     /// Whether a path may lead through links; where it leads is judged either way.

@@ -1,8 +1,9 @@
 //! Which places a yes may open to a command that the sandbox kept from them.
 
 use super::super::layer::Ready;
-use super::super::paths::{is_in_other_home, of_the_machine, protected};
+use super::super::paths::{Places, is_in_other_home, of_the_machine, protected};
 use super::Enforcer;
+use crate::protocol::{Action, Place, Target, VerdictKind};
 use jiff::Timestamp;
 use std::path::Path;
 
@@ -31,5 +32,17 @@ impl Enforcer {
             rules.is_some_and(|rules| rules.shut(layer.scope, path, Timestamp::UNIX_EPOCH).is_some())
         };
         !guarded && !self.layers.iter().any(shut)
+    }
+
+    /// Whether a command that a rule allows may read this real path where a link leads it there: what is in the workspace or
+    /// named by `readable_paths`, and whatever else is read without an approval. Never what is blocked.
+    pub fn may_be_followed(&self, path: &Path) -> bool {
+        let named = || self.terms().readable_paths.clone().unwrap_or_default();
+        let inside = self.context.in_workspace(path) || Places::new(&named(), &self.context, false).reach(path).is_some();
+        if inside {
+            return self.may_be_shown(path);
+        }
+        let target = Target { given: String::new(), real: path.to_owned(), place: Place::File { bytes: 0 } };
+        self.explain(&[Action::Read { target }], Timestamp::UNIX_EPOCH).verdict == VerdictKind::Allow
     }
 }

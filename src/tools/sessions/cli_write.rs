@@ -145,7 +145,7 @@ impl Work {
             unasked: about_git.then(|| {
                 format!("git may start programs that the repository names in {}, and the project is not trusted", self.entry.id())
             }),
-            by_name: None,
+            ..Doubts::default()
         }
     }
 }

@@ -2,6 +2,7 @@
 //! the repository, and programs from outside of the workspace.
 
 use super::git::{Hardening, Purpose, RepositoryTrust, Strictness, names_git};
+use super::links;
 use super::search_path::SearchPath;
 use crate::ports::Doubts;
 use crate::protocol::{Action, ErrorCode, ToolError};
@@ -34,6 +35,12 @@ impl Apart {
                 let message = format!("{why}; nothing was run, because this needs an approval");
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
+        }
+        if holding.unasked.is_some_and(|unasked| unasked.by_name)
+            && let Some(why) = links::lead_out(line, directory, settings)
+        {
+            let message = format!("{why}; nothing was run, because this needs an approval");
+            return Err(ToolError::new(ErrorCode::Conflict, message));
         }
         if holding.unasked.is_some_and(|unasked| unasked.as_reading || unasked.by_name) {
             apart.path = Some(search_path(settings).outside());
@@ -74,7 +81,16 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
         let place = place.display();
         doubts.by_name = Some(format!("`{name}` is a program of the workspace (`{place}`), which no rule allows by its name"));
     }
+    doubts.through_links = through_links(actions, settings);
     doubts
+}
+
+/// Why a line that a rule allows by its words needs an approval: a link leads out of the workspace. Waits for a disk.
+pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -> Option<String> {
+    match actions {
+        [Action::Exec { command, cwd }] => links::lead_out(command, &cwd.real, settings),
+        _ => None,
+    }
 }
 
 /// The PATH that commands have.

@@ -15,6 +15,7 @@ pub(in crate::tools) mod git;
 pub(in crate::tools) mod git_places;
 pub(in crate::tools) mod launch;
 mod left;
+pub(in crate::tools) mod links;
 pub(in crate::tools) mod named_command;
 pub(in crate::tools) mod network;
 pub(in crate::tools) mod preview;

@@ -14,6 +14,7 @@ mod exactness;
 mod facts;
 mod habits;
 mod large_files;
+mod links;
 #[cfg(target_os = "linux")]
 mod network;
 mod patches;
@@ -134,6 +135,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         may_delete: Arc::new(|_| true),
         may_open: Arc::new(|_| true),
         may_show: Arc::new(|_| true),
+        may_follow: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
         text: crate::tools::TextTools::default(),

@@ -1,0 +1,239 @@
+//! Which places the programs of a line are given to read, so that links at these places can be looked at before it runs.
+
+use super::command::path_in;
+use super::danger::as_path;
+use super::shell::options::{Reading, reading};
+use super::shell::{Arg, Invocation, read};
+
+/// A line with more operands is not looked through.
+const MOST: usize = 4_000;
+
+/// A place that a program of a line is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operand {
+    /// The path, relative to the directory of the line. Only a `~` that the shell expands is kept at its start.
+    pub path: String,
+    pub is_glob: bool,
+    pub follows: Follows,
+}
+
+/// Which links a program follows beyond those in the path of an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follows {
+    Nothing,
+    /// Those among the entries of the directory.
+    Entries,
+    /// Those in the whole tree.
+    Tree,
+    /// Those in the whole tree if the program is configured to.
+    TreeIfConfigured,
+}
+
+/// A program that has no option table, and the options with which it follows links in a tree.
+struct Follower {
+    program: &'static str,
+    letters: &'static str,
+    long: &'static [&'static str],
+    /// The first word may be a cluster of letters without a dash.
+    bare_letters: bool,
+}
+
+const PLAIN: Follower = Follower { program: "", letters: "L", long: &["--dereference"], bare_letters: false };
+const FOLLOWERS: &[Follower] = &[
+    Follower { program: "du", ..PLAIN },
+    Follower { program: "cp", ..PLAIN },
+    Follower { program: "tar", letters: "h", bare_letters: true, ..PLAIN },
+    Follower { program: "rsync", letters: "Lk", long: &["--copy-links", "--copy-unsafe-links", "--copy-dirlinks"], ..PLAIN },
+    Follower { program: "tree", letters: "l", long: &[], ..PLAIN },
+    Follower { program: "fd", long: &["--follow"], ..PLAIN },
+    Follower { program: "fdfind", long: &["--follow"], ..PLAIN },
+    Follower { program: "ag", letters: "f", long: &["--follow"], ..PLAIN },
+    Follower { program: "chmod", ..PLAIN },
+    Follower { program: "chown", ..PLAIN },
+    Follower { program: "chgrp", ..PLAIN },
+];
+/// Options whose value is a file of file names.
+const NAME_LISTS: &[&str] = &["--files0-from", "--files-from"];
+
+/// The operands of a line, as far as its words tell.
+///
+/// # Errors
+/// Why they cannot be told, where the line names files by another file or by what is known only when it runs.
+pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
+    let mut all = Vec::new();
+    for part in read(line).parts {
+        for invocation in &part.invocations {
+            of_invocation(invocation, &mut all)?;
+        }
+        for redirect in &part.redirects {
+            let target = redirect.target.as_ref().ok_or("it redirects to a name known only when it runs")?;
+            all.push(Operand { path: as_path(target), is_glob: target.glob, follows: Follows::Nothing });
+        }
+        if all.len() > MOST {
+            return Err(format!("it names more than {MOST} files"));
+        }
+    }
+    Ok(all)
+}
+
+fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), String> {
+    let argv = &invocation.argv;
+    let program = invocation.base();
+    let words = &argv[1..];
+    if let Some(list) = words.iter().find(|word| names_a_list(program, &word.text)) {
+        return Err(format!("`{program}` reads file names from another file (`{}`)", list.text));
+    }
+    if words.iter().any(|word| !word.is_known()) {
+        return Err(format!("a word of `{program}` is known only when it runs"));
+    }
+    let follows = follows(program, words);
+    let read = reading(argv);
+    let texts: Vec<&str> = match &read {
+        Reading::Reads { paths } => paths.clone(),
+        Reading::MayDoMore { .. } | Reading::NoTable => words.iter().map(|word| path_in(&word.text)).collect(),
+    };
+    let before = all.len();
+    for text in texts.into_iter().filter(|text| !text.is_empty() && *text != "-") {
+        // The same text may be several words; one that the shell expands counts.
+        let of_text = |word: &&Arg| word.text.ends_with(text);
+        let is_glob = words.iter().filter(of_text).any(|word| word.glob);
+        let tilde = words.iter().filter(of_text).any(|word| word.tilde && word.text == text);
+        let path = as_path(&Arg { tilde, ..Arg::plain(text) });
+        all.push(Operand { path, is_glob, follows });
+    }
+    // Without an operand it is the working directory; a file of patterns is an operand of another kind.
+    let patterns = |word: &Arg| word.text.starts_with('-') && word.text.contains('f');
+    if follows != Follows::Nothing && (all.len() == before || words.iter().any(patterns)) {
+        all.push(Operand { path: ".".to_owned(), is_glob: false, follows });
+    }
+    Ok(())
+}
+
+fn names_a_list(program: &str, word: &str) -> bool {
+    let short = |letter: char| is_cluster(word) && word.contains(letter);
+    NAME_LISTS.iter().any(|list| word.strip_prefix(list).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+        || program == "tar" && short('T')
+}
+
+fn is_cluster(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-') && !word.starts_with("--")
+}
+
+/// Which links it follows by its options. A letter in the value of an option counts, too: then more is looked at than needed.
+fn follows(program: &str, words: &[Arg]) -> Follows {
+    let has = |letter: char, long: &str| {
+        words.iter().any(|word| is_cluster(&word.text) && word.text[1..].contains(letter) || word.text == long)
+    };
+    let tree = |follows: bool| if follows { Follows::Tree } else { Follows::Nothing };
+    match program {
+        "ls" | "dir" | "vdir" if has('L', "--dereference") => {
+            if has('R', "--recursive") {
+                Follows::Tree
+            } else {
+                Follows::Entries
+            }
+        }
+        "grep" | "egrep" | "fgrep" => tree(has('R', "--dereference-recursive")),
+        "find" => tree(words.iter().any(|word| matches!(word.text.as_str(), "-L" | "-follow"))),
+        "rg" if has('L', "--follow") => Follows::Tree,
+        "rg" => tree_if_configured(words),
+        // It follows links unless it is told not to.
+        "zip" => tree(!has('y', "--symlinks")),
+        _ => tree(FOLLOWERS.iter().filter(|one| one.program == program).any(|one| {
+            let letters = one.letters.chars().any(|letter| has(letter, ""));
+            let bare = one.bare_letters
+                && words
+                    .first()
+                    .is_some_and(|word| !word.text.starts_with('-') && word.text.contains(|l| one.letters.contains(l)));
+            letters || bare || words.iter().any(|word| one.long.contains(&word.text.as_str()))
+        })),
+    }
+}
+
+fn tree_if_configured(words: &[Arg]) -> Follows {
+    if words.iter().any(|word| word.text == "--no-config") { Follows::Nothing } else { Follows::TreeIfConfigured }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(line: &str) -> Result<String, String> {
+        let one = |operand: Operand| {
+            let glob = if operand.is_glob { "*" } else { "" };
+            let follows = match operand.follows {
+                Follows::Nothing => "",
+                Follows::Entries => "+entries",
+                Follows::Tree => "+tree",
+                Follows::TreeIfConfigured => "+tree?",
+            };
+            format!("{}{glob}{follows}", operand.path)
+        };
+        Ok(operands(line)?.into_iter().map(one).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_operands_of_a_line_are_its_files_and_what_links_are_followed() {
+        for (line, expected) in [
+            ("cat a b/c", "a b/c"),
+            ("cat - a", "a"),
+            ("cat l*/x '*'", "l*/x* *"),
+            ("head -n 3 < a", "a"),
+            ("ls", ""),
+            ("ls -L", ".+entries"),
+            ("ls -L d", "d+entries"),
+            ("ls -LR d", "d+tree"),
+            ("ls --dereference --recursive", ".+tree"),
+            ("grep x a", "a"),
+            ("grep -r x d", "d"),
+            ("grep -R x d", "d+tree"),
+            ("grep -nR x", ".+tree"),
+            ("grep -R -f pats", "pats+tree .+tree"),
+            ("grep --dereference-recursive x d e", "d+tree e+tree"),
+            ("rg x d", "d+tree?"),
+            ("rg --no-config x d", "d"),
+            ("rg -L x", ".+tree"),
+            ("rg --follow x d", "d+tree"),
+            ("find d -name a", "d"),
+            ("find -L d", "d+tree"),
+            ("find . -follow", ".+tree"),
+            ("echo hi a*", "a**"),
+            ("[ -f a/b ]", "a/b"),
+            ("test a -nt b", "a b"),
+            ("cat '~' ~/x", "./~ ~/x"),
+            ("du -L d", "d+tree"),
+            ("du -h d", "d"),
+            ("cp -rL a b", "a+tree b+tree"),
+            ("cp --from=x a b", "x a b"),
+            ("tar chf o.tar d", "chf+tree o.tar+tree d+tree"),
+            ("tar -czhf o.tar d", "o.tar+tree d+tree"),
+            ("tar -czf o.tar d", "o.tar d"),
+            ("git diff -- a", "a"),
+            ("ls a && cat b | wc -l < c", "a c b"),
+            ("true", ""),
+        ] {
+            let expected: String = expected.to_owned();
+            let mut told: Vec<String> =
+                told(line).unwrap_or_else(|why| panic!("{line}: {why}")).split(' ').map(str::to_owned).collect();
+            let mut expected: Vec<String> = expected.split(' ').map(str::to_owned).collect();
+            told.sort();
+            expected.sort();
+            assert_eq!(told, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_in_a_file_or_known_only_later_cannot_be_told() {
+        for line in [
+            "wc --files0-from=names",
+            "du --files0-from names",
+            "tar -cf o -T names",
+            "cat $(make)",
+            "cat $X",
+            "cat < $X",
+            "ls `x`",
+        ] {
+            assert!(operands(line).is_err(), "{line}");
+        }
+    }
+}

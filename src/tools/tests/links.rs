@@ -1,0 +1,194 @@
+//! Where no sandbox holds a command: a line that a rule allows asks where a link leads it out of the workspace.
+
+use super::{Bench, block_on, context};
+use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope, Verdict};
+use crate::ports::ToolRouter;
+use crate::protocol::{ErrorCode, Mode};
+use crate::tools::Router;
+use jiff::Timestamp;
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+
+const POLICY: &str = r#"schema_version = 1
+[capabilities."File.Read"]
+allowed_paths = ["${workspace}", "${workspace}/../shared"]
+blocked_paths = ["**/.env"]
+[capabilities."Shell.Exec"]
+sandbox = "off"
+requires_approval = true
+[[capabilities."Shell.Exec".rules]]
+command = [["ls", "cat", "head", "wc", "grep", "rg", "find", "test", "[", "echo", "du", "cp", "tar"]]
+decision = "allow"
+"#;
+
+struct Tree {
+    bench: Bench,
+    enforcer: Enforcer,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let mut bench = Bench::new();
+        for (name, content) in [("a.txt", "a"), ("src/b.rs", "b"), ("plain/x", "x"), (".env", "secret"), ("names", "a.txt\0")] {
+            bench.write(name, content);
+        }
+        for (directory, name) in [("elsewhere", "secret"), ("shared", "x")] {
+            fs::create_dir(bench.root.join(directory)).unwrap();
+            fs::write(bench.root.join(directory).join(name), "outside").unwrap();
+        }
+        fs::create_dir(bench.path("src/deep")).unwrap();
+        for (link, target) in [
+            ("in", "src"),
+            ("plain/in", "../plain"),
+            ("out", "../elsewhere"),
+            ("src/deep/file", "../../../elsewhere/secret"),
+            ("dangling", "../elsewhere/new"),
+            ("loop", "loop"),
+            ("notes", "../shared"),
+            ("env", ".env"),
+            ("process", "/proc/self/environ"),
+        ] {
+            symlink(target, bench.path(link)).unwrap();
+        }
+        let policy = POLICY.replace("${workspace}/../shared", bench.root.join("shared").to_str().unwrap());
+        let own = Context {
+            roots: vec![bench.settings.workspace.clone()],
+            home: bench.root.join("home/user"),
+            mode: Mode::Ask,
+            sandbox: Sandbox::Absent,
+            own: Vec::new(),
+        };
+        let layer = Layer::new(Scope::User, Bundle::parse(&policy, "policy.toml").unwrap());
+        let enforcer = Enforcer::new(vec![layer], own);
+        let followed = enforcer.clone();
+        bench.settings.may_follow = Arc::new(move |path| followed.may_be_followed(path));
+        Self { bench, enforcer }
+    }
+
+    /// Why a line asks; `None` where it is allowed.
+    fn asks(&self, line: &str) -> Option<String> {
+        let plan = self.bench.plan("RunCommand", json!({"command": line})).unwrap();
+        match plan.judged(&self.enforcer, Timestamp::UNIX_EPOCH) {
+            Verdict::Allow(_) => None,
+            Verdict::Ask(question) => Some(question.reason),
+            Verdict::Deny(denial) => panic!("{line} is denied: {}", denial.reason),
+        }
+    }
+}
+
+#[test]
+fn a_line_that_links_keep_in_the_workspace_is_allowed_and_one_that_they_lead_out_asks() {
+    let tree = Tree::new();
+    for line in [
+        "cat a.txt",
+        "cat in/b.rs",
+        "cat loop",
+        "cat missing",
+        "cat *.txt",
+        "cat i*/b.rs",
+        "cat pl*/x",
+        "cat notes/x",
+        "ls",
+        "ls -R",
+        "ls -L plain",
+        "ls -LR plain",
+        "grep -r outside .",
+        "grep -R x plain in/b.rs",
+        "find . -name secret",
+        "find -L plain",
+        "rg x",
+        "rg -L x plain",
+        "wc -l < a.txt",
+        "test -f in/b.rs",
+        "echo pl*",
+        "du .",
+        "du -L plain",
+        "cp a.txt plain/y",
+        "tar -czf o.tgz src",
+    ] {
+        assert_eq!(tree.asks(line), None, "{line}");
+    }
+    for line in [
+        "cat out/secret",
+        "cat ./out/secret",
+        "cat in/deep/file",
+        "wc -l < out/secret",
+        "cat a.txt && head -n 1 src/deep/file",
+        "cat o*/secret",
+        "cat o*",
+        "cat ?ut/secret",
+        "cat src/*/file",
+        "cat [o]ut/secret",
+        "cat src/**",
+        "echo out/*",
+        "ls out",
+        "ls -L",
+        "ls --dereference .",
+        "ls -LR src",
+        "cat dangling",
+        "cat env",
+        "cat process",
+        "test -f out/secret",
+        "[ -e out ]",
+        "grep -R outside .",
+        "grep -Rn outside",
+        "grep --dereference-recursive outside src",
+        "grep -R x plain in",
+        "grep -f out/secret a.txt",
+        "find -L . -name secret",
+        "find src -follow",
+        "rg -L outside",
+        "rg --follow outside src",
+        "wc --files0-from=names",
+        "du -L .",
+        "du --dereference src",
+        "cp a.txt out/x",
+        "cp a.txt dangling",
+        "cp -rL src plain/copy",
+        "tar chf o.tar src",
+    ] {
+        assert!(tree.asks(line).is_some(), "{line} is allowed");
+    }
+    let why = tree.asks("cat out/secret").unwrap();
+    assert!(why.contains("`out/secret` leads through a link to `") && why.contains("elsewhere/secret`"), "{why}");
+}
+
+#[test]
+fn a_tree_that_is_too_large_to_be_looked_through_asks() {
+    let tree = Tree::new();
+    for directory in 0..26 {
+        let directory = tree.bench.path(&format!("many/{directory}"));
+        fs::create_dir_all(&directory).unwrap();
+        (0..2_000).for_each(|name| drop(fs::File::create(directory.join(name.to_string())).unwrap()));
+    }
+    let why = tree.asks("grep -R x many").unwrap();
+    assert!(why.contains("more than 50000 entries"), "{why}");
+    assert_eq!(tree.asks("grep -r x many"), None);
+}
+
+#[test]
+fn a_link_that_is_made_after_the_line_was_allowed_stops_it() {
+    let tree = Tree::new();
+    let arguments = json!({"command": "cat plain/x"});
+    let plan = tree.bench.plan("RunCommand", arguments).unwrap();
+    let Verdict::Allow(permit) = plan.judged(&tree.enforcer, Timestamp::UNIX_EPOCH) else { panic!("it is allowed") };
+    fs::remove_file(tree.bench.path("plain/x")).unwrap();
+    symlink("../../elsewhere/secret", tree.bench.path("plain/x")).unwrap();
+    let result = block_on(Router::new(tree.bench.settings.clone()).run(plan, permit, context()));
+    let error = result.error.expect("it does not run");
+    assert!(error.code == ErrorCode::Conflict && error.message.contains("plain/x"), "{error:?}");
+    assert!(!result.output_text.contains("outside"));
+}
+
+#[test]
+fn a_working_directory_behind_a_link_is_judged_where_it_really_is() {
+    let tree = Tree::new();
+    let judged = |cwd: &str| {
+        let plan = tree.bench.plan("RunCommand", json!({"command": "cat secret", "cwd": cwd})).unwrap();
+        plan.judged(&tree.enforcer, Timestamp::UNIX_EPOCH)
+    };
+    assert!(matches!(judged("in"), Verdict::Allow(_)));
+    assert!(matches!(judged("out"), Verdict::Deny(_)));
+}
