@@ -304,3 +304,19 @@ fn cargo_builds_offline_with_a_private_cache() {
     let mode = fs::metadata(project.path("target/debug/x")).unwrap().permissions().mode();
     assert!(mode & 0o111 != 0, "{mode:o}");
 }
+
+#[test]
+fn go_is_told_to_write_no_revision_where_a_repository_must_not_be_made() {
+    let Some(project) = held(ALLOWED) else { return };
+    let flags = |project: &Project| output(project, "printenv GOFLAGS || echo none");
+    assert!(flags(&project).contains("\n-buildvcs=false\n"), "{}", flags(&project));
+    let settings = project.beside("home").join(".config/go");
+    fs::create_dir_all(&settings).unwrap();
+    fs::write(settings.join("env"), "GOPROXY=off\nGOFLAGS=-mod=mod -trimpath\n").unwrap();
+    assert!(flags(&project).contains("\n-mod=mod -trimpath -buildvcs=false\n"), "{}", flags(&project));
+    fs::write(settings.join("env"), "GOFLAGS=-buildvcs=true\n").unwrap();
+    assert!(flags(&project).contains("\nnone\n"), "your own flag counts");
+    fs::remove_file(settings.join("env")).unwrap();
+    fs::create_dir(project.path(".git")).unwrap();
+    assert!(flags(&project).contains("\nnone\n"), "a repository that is there has a revision");
+}

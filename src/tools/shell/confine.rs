@@ -325,6 +325,10 @@ impl Settings {
         }
         environment.retain(|(name, _)| !own.iter().any(|(own, _)| name == own) && name != "TMP" && name != "TEMP");
         environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
+        // Where `.git` must not be made an empty directory is in its place, and Go takes that for a repository that is broken.
+        if confinement.roots.iter().any(|root| root.join(".git").symlink_metadata().is_err()) {
+            without_revision(environment, self.home.as_deref());
+        }
         if let Some(config) = &self.holding.git_config {
             GlobalConfig::apply(config.directory().as_deref(), environment);
         }
@@ -407,6 +411,22 @@ impl Settings {
         repositories.sort_by_key(|git| git.components().count());
         repositories.dedup();
         Opened::of(&repositories).and(holding.git.opened())
+    }
+}
+
+/// Has Go write no revision into programs, besides what the user's own flags say.
+fn without_revision(environment: &mut Vec<(OsString, OsString)>, home: Option<&Path>) {
+    const FLAGS: &str = "GOFLAGS";
+    const NO_REVISION: &str = "-buildvcs=false";
+    let given = environment.iter().find(|(name, _)| name == FLAGS).map(|(_, value)| value.to_string_lossy().into_owned());
+    let kept = || {
+        let text = std::fs::read_to_string(home?.join(".config/go/env")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("GOFLAGS=").map(str::to_owned))
+    };
+    let flags = given.or_else(kept).unwrap_or_default();
+    if !flags.contains("-buildvcs") {
+        environment.retain(|(name, _)| name != FLAGS);
+        environment.push((FLAGS.into(), format!("{flags} {NO_REVISION}").trim_start().into()));
     }
 }
 
