@@ -52,7 +52,7 @@ fn can_be_kept(offer: &Offer, scope: GrantScope) -> bool {
     let asks_still = offer.asks_still.contains(&scope);
     let in_file = scope == GrantScope::Session
         || offer.memory_only.is_none() && offer.places.iter().any(|place| place.scope == scope && place.refused.is_none());
-    !asks_still && in_file && !offer.rules_for(scope).is_empty()
+    !asks_still && in_file && offer.refuses(scope).is_none() && !offer.rules_for(scope).is_empty()
 }
 
 /// What the person looks at before they answer; diffs stand before it.

@@ -70,6 +70,8 @@ struct Host {
     rules: Arc<dyn Rules>,
     /// Changes of the person's files come one after the other, and are told in that order.
     rules_in_turn: Arc<tokio::sync::Mutex<()>>,
+    /// Cancelled once the last change of these files is done and its outcome is among the inputs.
+    rules_saved: CancellationToken,
     teller: Teller,
     /// The task that the tools were told of last.
     task: Option<TaskId>,
@@ -134,6 +136,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         journal: setup.journal,
         rules: setup.rules,
         rules_in_turn: Arc::default(),
+        rules_saved: no_change(),
         teller: Teller { workspace_id: setup.workspace_id, session_id: setup.session_id, events },
         task: None,
         redactor: setup.redactor,
@@ -208,6 +211,11 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
             () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
         let input = match input {
+            // What a command sees follows the files, and the next command is to see it.
+            Input::Kept(kept) if kept.changes_what_is_seen() => {
+                host.reload_policy(&mut updates).await;
+                Input::Kept(kept)
+            }
             Input::Command(Command::Resume) => {
                 host.reload_policy(&mut updates).await;
                 Input::Command(Command::Continue)
@@ -232,6 +240,13 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     if !host.machine.is_paused() {
         host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
     }
+}
+
+/// Nothing is waited for.
+fn no_change() -> CancellationToken {
+    let done = CancellationToken::new();
+    done.cancel();
+    done
 }
 
 impl Host {

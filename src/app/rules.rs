@@ -109,7 +109,7 @@ impl PersonsRules {
         let shown = self.for_people(&file);
         let empty = RulePlace { scope, file: shown, line: 0, diff: String::new(), note: None, refused: None };
         let refused = |why: String| RulePlace { refused: Some(why), ..empty.clone() };
-        if let Some(why) = self.refused {
+        if let Some(why) = self.refused.or_else(|| offer.refuses(scope)) {
             return refused(why.to_owned());
         }
         let old = match grants::read(&file) {
@@ -177,9 +177,7 @@ impl PersonsRules {
         }
         let text = grants::change(&file, |old| {
             let old = old.unwrap_or_default();
-            let kept = grants::list(old).map_err(ConfigError::one)?;
-            let lines: Vec<usize> = kept.iter().filter(|kept| rules.contains(&kept.rule)).map(|kept| kept.line).collect();
-            let (text, _) = grants::removed(old, &lines).map_err(ConfigError::one)?;
+            let (text, _) = grants::removed(old, |kept| rules.contains(&kept.rule)).map_err(ConfigError::one)?;
             self.layer(&text, scope).map_err(|error| ConfigError::one(error.to_string()))?;
             Ok((text.clone(), text))
         });

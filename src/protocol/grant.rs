@@ -19,13 +19,15 @@ pub enum GrantRule {
     ServerTool { name: String, fingerprint: String },
     /// Writing what these patterns reach.
     Write { paths: Vec<String> },
+    /// A directory outside the workspace that sandboxed commands of a project may read.
+    Readable { path: String },
 }
 
 impl GrantRule {
     /// The capability whose rules it joins.
     pub fn capability(&self) -> &'static str {
         match self {
-            Self::Command { .. } => "Shell.Exec",
+            Self::Command { .. } | Self::Readable { .. } => "Shell.Exec",
             Self::Tool { .. } => "Tool.Custom",
             Self::ServerTool { .. } => "Mcp.Invoke",
             Self::Write { .. } => "File.Write",
@@ -45,6 +47,7 @@ impl GrantRule {
                 ]
             }
             Self::Write { paths } => vec![format!("paths = {}", list(paths))],
+            Self::Readable { path } => vec![format!("readable_paths = {}", list(std::slice::from_ref(path)))],
         }
     }
 }
@@ -161,6 +164,12 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// Why it is not offered for a scope, whatever the files say.
+    pub fn refuses(&self, scope: GrantScope) -> Option<&'static str> {
+        let is_readable = self.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }));
+        (is_readable && scope != GrantScope::Project).then_some("a directory is readable for one run or for one project")
+    }
+
     pub fn rules_for(&self, scope: GrantScope) -> &[GrantRule] {
         match scope {
             GrantScope::Session | GrantScope::Project => &self.rules,

@@ -204,3 +204,87 @@ fn a_rule_in_the_persons_words_is_saved_only_within_what_is_offered() {
     terminal.wait_for("rule saved: mine-here:");
     assert_eq!(grants(&project)[0]["toml"], "paths = [\"${workspace}/src/a/*.txt\"]");
 }
+
+/// A home directory with a file that the sandbox hides, and a model that reads it once for each task.
+#[cfg(target_os = "linux")]
+fn hidden(tasks: usize) -> (Server, Project) {
+    let server = Server::new((0..tasks).flat_map(|task| {
+        let call = Answer::call(&format!("call_{task}"), "RunCommand", json!({"command": "cat ~/notes/plan.txt; false"}));
+        [call, Answer::text(&format!("Finished task {task}."))]
+    }));
+    let project = Project::outside_tmp_with(&server).without_questions();
+    let notes = project.beside("home").join("notes");
+    std::fs::create_dir(&notes).unwrap();
+    std::fs::write(notes.join("plan.txt"), "the plan").unwrap();
+    (server, project)
+}
+
+/// Waits for the question whether the command may see the directory; `None` where this system hides nothing.
+#[cfg(target_os = "linux")]
+fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
+    let screen = terminal.wait_that("an answer", |screen| screen.contains("Finished task") || screen.contains("again"));
+    if screen.contains("Finished task") {
+        eprintln!("skipped: nothing is hidden on this system\n{screen}");
+        return None;
+    }
+    Some(terminal.review("Run a command again"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() {
+    let (server, project) = hidden(5);
+    let notes = project.beside("home").join("notes");
+    let mut terminal = project.open(&[]);
+    terminal.prompt("read it");
+    if asks_for_directory(&mut terminal).is_none() {
+        return;
+    }
+    terminal.send("a");
+    terminal.wait_for("Always allow this");
+    let screen =
+        terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
+    assert!(screen.contains("readable_paths = [") && screen.contains("except credentials"), "{screen}");
+    for other in ["until I quit", "everywhere", "for some days", "edit the rule"] {
+        assert!(!screen.contains(other), "{other} is offered\n{screen}");
+    }
+    assert!(grants(&project).is_empty(), "nothing is saved before enter");
+    terminal.decide('2');
+    terminal.wait_for("Finished task 0.");
+    terminal.wait_for("rule saved: mine-here:");
+    let read = |request: usize| server.request(request).tool_results().last().unwrap().1.clone();
+    assert!(read(1).contains("the plan"), "{}", read(1));
+    let saved = grants(&project);
+    assert_eq!(saved[0]["toml"], format!("readable_paths = [\"{}\"]", notes.display()));
+
+    // The next command sees it without another question, and so does another aye.
+    terminal.prompt("read it again");
+    terminal.wait_for("Finished task 1.");
+    assert!(read(3).contains("the plan") && !read(3).contains("kept from"), "{}", read(3));
+    assert!(terminal.quit().success());
+    let mut terminal = project.open(&[]);
+    terminal.prompt("read it once more");
+    terminal.wait_for("Finished task 2.");
+    assert!(read(5).contains("the plan"), "{}", read(5));
+    assert!(terminal.quit().success());
+
+    project.aye(&["policy", "grants", "revoke", saved[0]["rule"].as_str().unwrap()]).exits(0);
+    assert!(grants(&project).is_empty());
+    let mut terminal = project.open(&[]);
+    terminal.prompt("read it");
+    terminal.review("Run a command again");
+    terminal.send("a");
+    terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
+    terminal.decide('2');
+    terminal.wait_for("Finished task 3.");
+    terminal.prompt("/policy grants");
+    terminal.wait_for("readable_paths = [");
+    terminal.prompt("/policy undo");
+    terminal.wait_for("rule removed: mine-here:");
+    assert!(grants(&project).is_empty());
+    terminal.prompt("read it");
+    terminal.review("Run a command again");
+    terminal.decide('n');
+    terminal.wait_for("Finished task 4.");
+    assert!(!read(9).contains("the plan"), "{}", read(9));
+}

@@ -54,6 +54,11 @@ impl Project {
         Self::empty().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
+    /// `with`, for a project that is not below `/tmp`.
+    pub fn outside_tmp_with(server: &Server) -> Self {
+        Self::outside_tmp().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
+    }
+
     /// A project whose OpenAI-compatible server is the scripted one.
     pub fn with_chat(server: &Server) -> Self {
         Self::empty().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))

@@ -116,12 +116,20 @@ impl Host {
         let background = CancellationToken::new();
         let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
         let printed = Printed::new();
+        // A directory that is saved for the project is saved before the command runs again, so that what follows sees it.
+        let saved = if plan.opens.is_empty() { None } else { Some(self.rules_saved.clone()) };
         self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone(), printed });
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
             let hidden = redactor.clone();
             let work = tokio::spawn(async move {
                 let actions = plan.actions.clone();
+                if let Some(saved) = saved {
+                    tokio::select! {
+                        () = saved.cancelled() => {}
+                        () = kill.cancelled() => {}
+                    }
+                }
                 let result =
                     router.run(plan, permit, RunContext { tool_call_id: None, output, kill, background, most_bytes }).await;
                 guides.add(result, &actions, &hidden)

@@ -3,6 +3,7 @@
 use super::Host;
 use crate::agent::turn::{Effect, Input, Kept};
 use crate::protocol::{EventKind, RuleTold};
+use tokio_util::sync::CancellationToken;
 
 /// So many commands are looked at to say what a rule reaches.
 const RECENT: usize = 200;
@@ -22,7 +23,11 @@ impl Host {
         kind
     }
 
-    pub(super) fn keep_rules(&self, effect: Effect) {
+    pub(super) fn keep_rules(&mut self, effect: Effect) {
+        let saved = matches!(effect, Effect::Remember { .. } | Effect::Forget(_)).then(|| {
+            self.rules_saved = CancellationToken::new();
+            self.rules_saved.clone().drop_guard()
+        });
         let (rules, inputs, in_turn) = (self.rules.clone(), self.inputs.clone(), self.rules_in_turn.clone());
         tokio::spawn(async move {
             let _turn = in_turn.lock().await;
@@ -41,6 +46,7 @@ impl Host {
                 _ => Kept::Listed(rules.list().await),
             };
             let _ = inputs.send(Input::Kept(kept)).await;
+            drop(saved);
         });
     }
 }

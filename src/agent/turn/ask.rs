@@ -4,13 +4,14 @@ use super::amend::no_amendment;
 use super::calls::Batch;
 use super::preview::{Looked, no_preview};
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending};
-use crate::policy::{Question, first_commands};
+use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
-    Action, Always, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Target,
+    Action, Always, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Outside, Target,
 };
 use jiff::Timestamp;
+use std::path::Path;
 use std::time::Duration;
 
 /// Begins the reason of a decision that nobody made.
@@ -52,7 +53,12 @@ impl Machine {
         approval.timeout_ms = self.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.policy.origins(&approval.rule, &approval.parts);
         approval.always = if !plan.opens.is_empty() {
-            Always { never: vec!["what a yes opens is open for one run".to_owned()], ..Always::default() }
+            self.always_open(&plan.opens, at)
+        } else if self.is_doubted(&plan, at) {
+            Always {
+                never: vec![format!("a rule allows it already; it is asked about because {}", question.reason)],
+                ..Always::default()
+            }
         } else if self.goes_in_circles(call).is_some() && self.allowed_by_rule(&plan, at) {
             Always {
                 never: vec!["a rule allows it already; it is asked about because it repeats".to_owned()],
@@ -70,6 +76,24 @@ impl Machine {
         });
         call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now, ticket }));
         batch.asks.push(approval);
+    }
+
+    /// What may be saved of what a command was kept from: directories that it may read, and nothing else.
+    fn always_open(&self, opens: &[Outside], at: Moment) -> Always {
+        let paths = opens.iter().map(|open| match open {
+            Outside::Read { path } => Some(Path::new(path)),
+            Outside::Write { .. } | Outside::Host { .. } | Outside::Network => None,
+        });
+        match paths.collect::<Option<Vec<_>>>() {
+            Some(paths) => self.policy.always_readable(&paths, at.now),
+            None => Always { never: vec!["access beyond the sandbox is allowed for one run".to_owned()], ..Always::default() },
+        }
+    }
+
+    /// Whether the policy allows the call, and only what is on the disk makes it ask.
+    fn is_doubted(&self, plan: &Plan, at: Moment) -> bool {
+        let allowed = matches!(self.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
+        allowed && !self.allowed_by_rule(plan, at)
     }
 
     /// When a question that is put now counts as denied.

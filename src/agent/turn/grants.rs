@@ -30,12 +30,27 @@ pub enum Kept {
     },
 }
 
+impl Kept {
+    /// Whether commands see other directories from now on.
+    pub fn changes_what_is_seen(&self) -> bool {
+        match self {
+            Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {
+                grant.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }))
+            }
+            Self::Saved(_, Err(_)) | Self::Removed(_, Err(_)) | Self::Listed(_) | Self::Recent { .. } => false,
+        }
+    }
+}
+
 impl Machine {
     /// Keeps what the person chose of an offer. What is asked about runs once, whatever becomes of this.
     pub(super) fn remember(&mut self, always: &Always, remember: Remember, directory: Option<PathBuf>) {
         let Some(offer) = always.offers.get(remember.offer) else {
             return self.notice("no rule was kept: there is no such offer; it was allowed this once");
         };
+        if let Some(why) = offer.refuses(remember.scope) {
+            return self.notice(format!("no rule was saved: {why}; it was allowed this once"));
+        }
         let rules = offer.rules_for(remember.scope).to_vec();
         let grant = Grant { rules, scope: remember.scope, names: Vec::new(), directory };
         match (remember.scope, &offer.memory_only) {

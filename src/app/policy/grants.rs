@@ -110,12 +110,14 @@ fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<E
         gone.extend(saved.iter().filter(reachable).filter(|named| all || named.kept.is_expired(now)));
     }
     for name in names {
-        let Some(named) = saved.iter().filter(reachable).find(|named| named.name == *name) else {
+        // Several directories may be on one line.
+        let before = gone.len();
+        gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
+        if gone.len() == before {
             return Err(Trouble::usage(format!(
                 "there is no saved rule `{name}` here; `aye policy grants list` shows them (of another project: with -C DIR)"
             )));
-        };
-        gone.push(named);
+        }
     }
     let mut files: Vec<&PathBuf> = gone.iter().map(|named| &named.file).collect();
     files.dedup();
@@ -125,11 +127,9 @@ fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<E
         let of_file: Vec<&&Named> = gone.iter().filter(|named| named.file == *file).collect();
         grants::change(file, |old| {
             let old = old.unwrap_or_default();
-            let kept = grants::list(old).map_err(ConfigError::one)?;
             // By what they say: a line number may have changed since they were listed.
-            let same = |kept: &&grants::Kept| of_file.iter().any(|named| named.kept.rule == kept.rule);
-            let lines: Vec<usize> = kept.iter().filter(same).map(|kept| kept.line).collect();
-            let (new, _) = grants::removed(old, &lines).map_err(ConfigError::one)?;
+            let same = |kept: &grants::Kept| of_file.iter().any(|named| named.kept.rule == kept.rule);
+            let (new, _) = grants::removed(old, same).map_err(ConfigError::one)?;
             Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::one(error.to_string()))?;
             Ok((new, ()))
         })?;

@@ -1,14 +1,17 @@
 //! A policy file as text: rules put in and taken out, with comments, order and blanks of the rest kept.
 
-use super::Kept;
+use super::{Kept, REASON};
 use crate::protocol::GrantRule;
 use jiff::Timestamp;
-use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
 const CAPABILITIES: &str = "capabilities";
 const RULES: &str = "rules";
+const READABLE: &str = "readable_paths";
+const SHELL: &str = "Shell.Exec";
+const NO_END: &str = "a directory that commands may read has no end date";
 /// Those that saved rules can join.
-const JOINED: [&str; 4] = ["Shell.Exec", "File.Write", "Tool.Custom", "Mcp.Invoke"];
+const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
 /// A text with rules put in, and the line of the first of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +65,8 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
     for rule in rules {
         let same = found(&document.to_string())?.into_iter().find(|(_, kept)| kept.rule == *rule);
         match same {
+            // Only a rule has an end.
+            Some((Place { list: READABLE, .. }, _)) if until.is_some() => return Err(NO_END.to_owned()),
             Some((place, kept)) if kept.expires_at != until => {
                 let table = rule_at(&mut document, &place).ok_or("the rule that is there cannot be changed")?;
                 table.insert("reason", toml_edit::value(reason));
@@ -80,36 +85,38 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
     Ok(Added { text: ends.give_back(&before, &text), line })
 }
 
-/// Takes out the rules on these lines and gives them back; a line without one is an error.
-pub fn removed(text: &str, lines: &[usize]) -> Result<(String, Vec<Kept>), String> {
+/// Removes the rules that are chosen, and returns the new text and these rules.
+pub fn removed(text: &str, is_chosen: impl Fn(&Kept) -> bool) -> Result<(String, Vec<Kept>), String> {
     let (ends, text) = Ends::take(text);
     let mut document = parse(&text)?;
     let (mut places, mut gone) = (Vec::new(), Vec::new());
     for (place, kept) in found(&text)? {
-        if lines.contains(&kept.line) {
+        if is_chosen(&kept) {
             places.push(place);
             gone.push(kept);
         }
     }
-    if let Some(line) = lines.iter().find(|line| !gone.iter().any(|kept| kept.line == **line)) {
-        return Err(format!("no saved rule stands on line {line}"));
-    }
     // From the end, so that what comes before keeps its place.
     places.sort_by_key(|place| std::cmp::Reverse(place.at));
     for place in &places {
-        match rules_of(&mut document, place.capability) {
+        match list_of(&mut document, place) {
             Some(Item::ArrayOfTables(tables)) => drop(tables.remove(place.at)),
+            Some(Item::Value(Value::Array(array))) if place.list == READABLE => remove_path(array, place.at),
             Some(Item::Value(Value::Array(array))) => drop(array.remove(place.at)),
             Some(Item::None | Item::Value(_) | Item::Table(_)) | None => return Err("the rule cannot be taken out".to_owned()),
         }
     }
+    if places.iter().any(|place| place.list == READABLE) {
+        drop_empty_list(&mut document);
+    }
     Ok((ends.give_back(&text, &document.to_string()), gone))
 }
 
-/// Which rule of which capability.
+/// Which entry of which list of a capability.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     capability: &'static str,
+    list: &'static str,
     at: usize,
 }
 
@@ -122,6 +129,17 @@ fn found(text: &str) -> Result<Vec<(Place, Kept)>, String> {
     let document = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let mut all = Vec::new();
     let Some(capabilities) = document.get(CAPABILITIES).and_then(Item::as_table_like) else { return Ok(all) };
+    if let Some(Item::Value(Value::Array(paths))) =
+        capabilities.get(SHELL).and_then(Item::as_table_like).and_then(|table| table.get(READABLE))
+    {
+        for (at, value) in paths.iter().enumerate() {
+            let Some(path) = value.as_str() else { continue };
+            let start = value.span().map_or(0, |span| span.start);
+            let rule = GrantRule::Readable { path: path.to_owned() };
+            let kept = Kept { line: line_at(text, start), rule, reason: comment_above(text, start), expires_at: None };
+            all.push((Place { capability: SHELL, list: READABLE, at }, kept));
+        }
+    }
     for capability in JOINED {
         let rules = capabilities.get(capability).and_then(Item::as_table_like).and_then(|table| table.get(RULES));
         let tables: Vec<(&dyn TableLike, Option<std::ops::Range<usize>>)> = match rules {
@@ -132,15 +150,25 @@ fn found(text: &str) -> Result<Vec<(Place, Kept)>, String> {
             Some(Item::None | Item::Value(_) | Item::Table(_)) | None => continue,
         };
         for (at, (table, span)) in tables.into_iter().enumerate() {
-            let start = span.map_or(0, |span| span.start);
-            let line = 1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count();
+            let line = line_at(text, span.map_or(0, |span| span.start));
             if let Some(kept) = kept(table, capability, line) {
-                all.push((Place { capability, at }, kept));
+                all.push((Place { capability, list: RULES, at }, kept));
             }
         }
     }
     all.sort_by_key(|(_, kept)| kept.line);
     Ok(all)
+}
+
+fn line_at(text: &str, start: usize) -> usize {
+    1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count()
+}
+
+/// The text of the comment on the line before an entry that begins its line.
+fn comment_above(text: &str, start: usize) -> String {
+    let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
+    let above = before.strip_suffix('\n').and_then(|before| before.lines().next_back());
+    above.and_then(|line| line.trim().strip_prefix('#')).unwrap_or_default().trim().to_owned()
 }
 
 /// The rule as it would have been saved; `None` for one that says more or something else.
@@ -153,7 +181,7 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
     let words = |key: &str| -> Option<Vec<String>> {
         table.get(key)?.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
     };
-    let rule = if capability == "Shell.Exec" {
+    let rule = if capability == SHELL {
         GrantRule::Command { words: words("command")?, exact: table.get("exact").and_then(Item::as_bool).unwrap_or(false) }
     } else if let "Tool.Custom" | "Mcp.Invoke" = capability {
         let [name] = <[String; 1]>::try_from(words("tools")?).ok()?;
@@ -173,12 +201,44 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
     Some(Kept { line, rule, reason: text("reason").unwrap_or_default().to_owned(), expires_at })
 }
 
-fn rules_of<'a>(document: &'a mut DocumentMut, capability: &str) -> Option<&'a mut Item> {
-    document.get_mut(CAPABILITIES)?.as_table_like_mut()?.get_mut(capability)?.as_table_like_mut()?.get_mut(RULES)
+fn list_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut Item> {
+    document.get_mut(CAPABILITIES)?.as_table_like_mut()?.get_mut(place.capability)?.as_table_like_mut()?.get_mut(place.list)
+}
+
+/// Removes a path and the comment that aye wrote above it. Comments of the user stay.
+fn remove_path(paths: &mut Array, at: usize) {
+    let own = format!("# {REASON}");
+    let gone = paths.remove(at);
+    let above = gone.decor().prefix().and_then(RawString::as_str).unwrap_or_default();
+    let lines: Vec<&str> = above.lines().filter(|line| !line.trim_start().starts_with(&own)).collect();
+    let comments = lines.join("\n").trim_end().to_owned();
+    if !comments.contains('#') {
+        return;
+    }
+    match paths.get_mut(at) {
+        Some(next) => {
+            let below = next.decor().prefix().and_then(RawString::as_str).unwrap_or_default().to_owned();
+            next.decor_mut().set_prefix(format!("{comments}\n{}", below.trim_start_matches('\n')));
+        }
+        None => paths.set_trailing(format!("{comments}\n")),
+    }
+}
+
+/// Removes the list of readable paths if it has no entry and no comment.
+fn drop_empty_list(document: &mut DocumentMut) {
+    let shell = document.get_mut(CAPABILITIES).and_then(Item::as_table_like_mut).and_then(|all| all.get_mut(SHELL));
+    let Some(shell) = shell.and_then(Item::as_table_like_mut) else { return };
+    let is_empty = |list: &Item| {
+        let array = list.as_array();
+        array.is_some_and(|array| array.is_empty() && !array.trailing().as_str().unwrap_or_default().contains('#'))
+    };
+    if shell.get(READABLE).is_some_and(is_empty) {
+        shell.remove(READABLE);
+    }
 }
 
 fn rule_at<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut dyn TableLike> {
-    match rules_of(document, place.capability)? {
+    match list_of(document, place)? {
         Item::ArrayOfTables(tables) => tables.get_mut(place.at).map(|table| table as &mut dyn TableLike),
         Item::Value(Value::Array(array)) => {
             array.get_mut(place.at).and_then(Value::as_inline_table_mut).map(|table| table as &mut dyn TableLike)
@@ -198,6 +258,9 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
     let capability = capabilities.entry(rule.capability()).or_insert_with(implicit);
     let inline = capability.is_inline_table();
     let capability = capability.as_table_like_mut().ok_or_else(no_table)?;
+    if let GrantRule::Readable { path } = rule {
+        return put_readable(capability, path, reason, until);
+    }
     let empty = || if inline { toml_edit::value(Array::new()) } else { Item::ArrayOfTables(ArrayOfTables::new()) };
     match capability.entry(RULES).or_insert_with(empty) {
         Item::ArrayOfTables(tables) => {
@@ -216,6 +279,23 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
     Ok(())
 }
 
+/// Adds a path on a line of its own, below a comment that says since when.
+fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
+    if until.is_some() {
+        return Err(NO_END.to_owned());
+    }
+    let paths = shell.entry(READABLE).or_insert_with(|| toml_edit::value(Array::new()));
+    let paths = paths.as_array_mut().ok_or_else(|| format!("`{READABLE}` is not a list"))?;
+    // Comments behind the last entry stay before the new one.
+    let before = paths.trailing().as_str().unwrap_or_default().trim_end().to_owned();
+    let mut value = Value::from(path);
+    value.decor_mut().set_prefix(format!("{before}\n    # {reason}\n    "));
+    paths.push_formatted(value);
+    paths.set_trailing_comma(true);
+    paths.set_trailing("\n");
+    Ok(())
+}
+
 fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     let list = |words: &[String]| toml_edit::value(words.iter().collect::<Array>());
     match rule {
@@ -230,6 +310,7 @@ fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option
             table.insert("fingerprint", toml_edit::value(fingerprint));
         }
         GrantRule::Write { paths } => drop(table.insert("paths", list(paths))),
+        GrantRule::Readable { .. } => return Err("a readable directory is not a rule".to_owned()),
     }
     table.insert("decision", toml_edit::value("allow"));
     table.insert("reason", toml_edit::value(reason));

@@ -73,7 +73,7 @@ fn every_way_to_write_a_list_of_rules_takes_one_more() {
         assert_eq!(kept.len(), 1, "{}", new.text);
         assert_eq!((kept[0].line, &kept[0].rule), (new.line, &command(&["cargo", "a \"b\" \\ ü\t"])), "{}", new.text);
         assert_eq!(new.text.matches("# kept").count(), text.matches("# kept").count());
-        let (back, gone) = removed(&new.text, &[new.line]).unwrap();
+        let (back, gone) = removed(&new.text, |kept| kept.line == new.line).unwrap();
         assert_eq!((gone.len(), list(&back).unwrap().len()), (1, 0), "{back}");
     }
 }
@@ -84,7 +84,7 @@ fn line_ends_and_the_mark_at_the_start_are_kept() {
     let new = add(text, &[command(&["a"])]);
     assert!(new.text.starts_with(text), "{:?}", new.text);
     assert_eq!(new.text.matches('\n').count(), new.text.matches("\r\n").count());
-    assert_eq!(removed(&new.text, &[new.line]).unwrap().0, text);
+    assert_eq!(removed(&new.text, |kept| kept.line == new.line).unwrap().0, text);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn every_line_that_was_there_keeps_its_own_end() {
     let rest = "\n# c";
     assert!(new.text.starts_with(text.strip_suffix(rest).unwrap()), "{:?}", new.text);
     assert!(new.text.ends_with("# c"), "{:?}", new.text);
-    assert_eq!(removed(&new.text, &[new.line]).unwrap().0, text);
+    assert_eq!(removed(&new.text, |kept| kept.line == new.line).unwrap().0, text);
 }
 
 #[test]
@@ -102,12 +102,11 @@ fn what_is_taken_out_takes_nothing_else_along() {
     let text = add(DEFAULT, &[command(&["a"]), command(&["b"]), write("x")]).text;
     let lines: Vec<_> = list(&text).unwrap().iter().filter(|kept| kept.since().is_some()).map(|kept| kept.line).collect();
     assert_eq!(lines.len(), 3);
-    let (middle, gone) = removed(&text, &lines[1..2]).unwrap();
+    let (middle, gone) = removed(&text, |kept| kept.line == lines[1]).unwrap();
     assert_eq!(gone.len(), 1);
     assert_eq!(list(&middle).unwrap().iter().filter(|kept| kept.since().is_some()).count(), 2);
-    let (none, _) = removed(&text, &lines).unwrap();
+    let (none, _) = removed(&text, |kept| lines.contains(&kept.line)).unwrap();
     assert_eq!(none, DEFAULT);
-    assert_eq!(removed(&text, &[1]).unwrap_err(), "no saved rule stands on line 1");
 }
 
 #[test]
@@ -118,6 +117,66 @@ fn a_rule_that_says_more_is_no_saved_one() {
     assert_eq!(list(text).unwrap(), []);
     assert!(added("x = ", &[command(&["a"])], DAY, None).is_err());
     assert!(added("capabilities = 1", &[command(&["a"])], DAY, None).is_err());
+}
+
+fn readable(path: &str) -> GrantRule {
+    GrantRule::Readable { path: path.to_owned() }
+}
+
+#[test]
+fn a_readable_directory_joins_the_list_and_is_taken_out_alone() {
+    let new = add("schema_version = 1\n", &[readable("/home/me/notes"), readable("/home/me/a \"b\"")]);
+    assert_eq!(
+        new.text,
+        "schema_version = 1\n\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\n    # allowed by you on 2026-11-21\n    \"/home/me/notes\",\n    \
+         # allowed by you on 2026-11-21\n    '/home/me/a \"b\"',\n]\n"
+    );
+    assert_eq!(new.line, 6);
+    let kept = list(&new.text).unwrap();
+    let said: Vec<_> = kept.iter().map(|kept| (kept.line, kept.rule.clone(), kept.since())).collect();
+    let day = Some("2026-11-21");
+    assert_eq!(said, [(6, readable("/home/me/notes"), day), (8, readable("/home/me/a \"b\""), day)]);
+    assert_eq!(add(&new.text, &[readable("/home/me/notes")]).text, new.text, "it is there once");
+    let (rest, gone) = removed(&new.text, |kept| kept.rule == readable("/home/me/notes")).unwrap();
+    assert_eq!((gone.len(), list(&rest).unwrap().len()), (1, 1), "{rest}");
+    let (none, _) = removed(&new.text, |_| true).unwrap();
+    assert!(!none.contains("readable_paths"), "{none}");
+    let end = Some("2026-11-22T10:00:00Z".parse().unwrap());
+    assert!(added("schema_version = 1\n", &[readable("/a")], DAY, end).is_err());
+    assert!(added(&new.text, &[readable("/home/me/notes")], DAY, end).is_err());
+}
+
+#[test]
+fn a_list_of_readable_directories_that_you_wrote_keeps_its_comments_and_order() {
+    for (text, written) in [
+        (
+            "schema_version = 1\n# top\n[capabilities.\"Shell.Exec\"] # head\nreadable_paths = [\"/a\", \"/b\"] # end\n# below\n",
+            2,
+        ),
+        (
+            "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\n  \"/a\", # first\n  # about b\n  \"/b\" # second\n]\n\
+             [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"x\"]\ndecision = \"allow\"\n",
+            3,
+        ),
+        ("schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]] # rule\ncommand = [\"x\"]\ndecision = \"allow\"\n", 1),
+        ("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\n  \"/a\", # first\n  # last\n]\n", 1),
+        ("schema_version = 1\n[capabilities]\n\"Shell.Exec\" = { readable_paths = [\"/a\"] }\n", 1),
+        ("schema_version = 1\ncapabilities.\"Shell.Exec\".readable_paths = []\n", 0),
+    ] {
+        let new = add(text, &[readable("/new")]);
+        let kept = list(&new.text).unwrap();
+        assert_eq!(kept.len(), written + 1, "{}", new.text);
+        assert_eq!(line(&new.text, new.line).trim(), "\"/new\",", "{}", new.text);
+        crate::policy::Bundle::parse_rules(&new.text, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{}", new.text));
+        for comment in text.match_indices('#').map(|(at, _)| text[at..].lines().next().unwrap().trim()) {
+            assert!(new.text.contains(comment), "{comment} in {}", new.text);
+        }
+        let (back, gone) = removed(&new.text, |kept| kept.rule == readable("/new")).unwrap();
+        assert_eq!((gone.len(), list(&back).unwrap().len()), (1, written), "{back}");
+        for comment in text.match_indices('#').map(|(at, _)| text[at..].lines().next().unwrap().trim()) {
+            assert!(back.contains(comment), "{comment} in {back}");
+        }
+    }
 }
 
 fn save(path: &Path, rule: &GrantRule) -> Result<usize, ConfigError> {

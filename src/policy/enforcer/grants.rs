@@ -60,6 +60,40 @@ impl Enforcer {
         always
     }
 
+    /// What may be saved of directories that the sandbox hid: that every command of this project may read them.
+    pub fn always_readable(&self, paths: &[&Path], now: Timestamp) -> Always {
+        let never = |path: &Path, why: &str| Always { never: vec![format!("`{}` {why}", path.display())], ..Always::default() };
+        let context = &self.context;
+        let mut rules = Vec::new();
+        for path in paths {
+            let holds = |place: &PathBuf| place.starts_with(path);
+            let is_wide = holds(&context.home) || context.roots.iter().chain(&context.own).any(holds);
+            let text = path.to_str().filter(|text| !hides(text));
+            let (Some(text), false, true) = (text, is_wide, self.may_be_shown(path)) else {
+                return never(path, "cannot be saved as readable");
+            };
+            rules.push(GrantRule::Readable { path: text.to_owned() });
+        }
+        let rules = unique(rules.into_iter());
+        let Ok(bundle) = Bundle::parse_rules(&text(&rules), "the rule") else { return Always::default() };
+        let mut trial = self.clone();
+        trial.source.push(Layer::new(Scope::Mine, bundle));
+        trial.settle();
+        let readable = trial.held_by(&[], now).readable;
+        if let Some(path) = paths.iter().find(|path| !readable.iter().any(|place| place == *path)) {
+            return never(path, "would stay hidden: your policy does not let a project add it");
+        }
+        let offer = Offer {
+            rules,
+            everywhere: Vec::new(),
+            written: false,
+            memory_only: None,
+            asks_still: Vec::new(),
+            places: Vec::new(),
+        };
+        Always { offers: vec![offer], ..Always::default() }
+    }
+
     /// A managed rule with the name of its bundle, which is what whoever manages it goes by.
     fn with_bundle_names(&self, why: &str) -> String {
         let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
@@ -311,7 +345,15 @@ impl Draft {
 /// The rules as a file of their own.
 pub(super) fn text(rules: &[GrantRule]) -> String {
     let mut text = "schema_version = 1\n".to_owned();
-    for rule in rules {
+    let readable = |rule: &GrantRule| match rule {
+        GrantRule::Readable { path } => Some(path.clone()),
+        _ => None,
+    };
+    let paths: Vec<String> = rules.iter().filter_map(readable).collect();
+    if !paths.is_empty() {
+        let _ = writeln!(text, "[capabilities.\"Shell.Exec\"]\nreadable_paths = {}", toml::Value::from(paths));
+    }
+    for rule in rules.iter().filter(|rule| readable(rule).is_none()) {
         let _ =
             write!(text, "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n", rule.capability(), rule.keys().join("\n"));
     }
@@ -322,7 +364,11 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
 pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
     match rule {
         GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
-        GrantRule::Command { .. } | GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::Write { .. } => true,
+        GrantRule::Command { .. }
+        | GrantRule::Tool { .. }
+        | GrantRule::ServerTool { .. }
+        | GrantRule::Write { .. }
+        | GrantRule::Readable { .. } => true,
     }
 }
 

@@ -71,6 +71,7 @@ fn words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     let words: &[String] = match rule {
         GrantRule::Command { words, .. } => words,
         GrantRule::Write { paths } => paths,
+        GrantRule::Readable { path } => std::slice::from_ref(path),
         GrantRule::Tool { .. } | GrantRule::ServerTool { .. } => &[],
     };
     words.iter().map(String::as_str)

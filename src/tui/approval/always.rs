@@ -153,15 +153,21 @@ impl Keeping {
     }
 
     fn choices(&self) -> Vec<Choice> {
-        let mut choices = vec![choice(
-            '1',
-            Confirm::LetterThenEnter,
-            Act::Keep(GrantScope::Session),
-            "until I quit · memory only".to_owned(),
-            "until I quit",
-        )];
+        let is_offered = |scope| self.offer().is_none_or(|offer| offer.refuses(scope).is_none());
+        let mut choices = Vec::new();
+        if is_offered(GrantScope::Session) {
+            choices.push(choice(
+                '1',
+                Confirm::LetterThenEnter,
+                Act::Keep(GrantScope::Session),
+                "until I quit · memory only".to_owned(),
+                "until I quit",
+            ));
+        }
         choices.push(self.file_choice('2', GrantScope::Project, "in this project", "this project"));
-        choices.push(self.file_choice('3', GrantScope::Everywhere, "everywhere, for me", "everywhere"));
+        if is_offered(GrantScope::Everywhere) {
+            choices.push(self.file_choice('3', GrantScope::Everywhere, "everywhere, for me", "everywhere"));
+        }
         if self.always.offers.len() > 1 {
             let (words, short) = match self.always.offers.get(self.offer + 1) {
                 None => ("back to the narrowest rule".to_owned(), "narrow"),
@@ -193,7 +199,9 @@ impl Keeping {
                 Some((1, end)) => format!("for another time … · now: for 1 day, until {}", day(end)),
                 Some((days, end)) => format!("for another time … · now: for {days} days, until {}", day(end)),
             };
-            choices.push(choice('x', Confirm::Letter, Act::End, words, "until"));
+            if !self.always.ends.is_empty() {
+                choices.push(choice('x', Confirm::Letter, Act::End, words, "until"));
+            }
             let words = if self.body == Shown::Rule { "show what changes in the files" } else { "show the rule" };
             choices.push(choice('d', Confirm::Letter, Act::Diff, words.to_owned(), "diff"));
         }
@@ -203,7 +211,10 @@ impl Keeping {
     /// A tool is kept as it is.
     fn is_writable(&self) -> bool {
         self.offer().is_some_and(|offer| {
-            offer.rules.iter().all(|rule| !matches!(rule, GrantRule::Tool { .. } | GrantRule::ServerTool { .. }))
+            let is_fixed = |rule: &GrantRule| {
+                matches!(rule, GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::Readable { .. })
+            };
+            !offer.rules.iter().any(is_fixed)
         })
     }
 
@@ -258,6 +269,11 @@ impl Keeping {
         let mut rows = self.toml(&offer.rules);
         if let Some(why) = &self.refused {
             rows.splice(0..0, [format!("not taken: {}", text::reveal_line(why)), String::new()]);
+        }
+        if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. })) {
+            rows.push(String::new());
+            rows.push("Every command of this project can then read it, and what is in it, except credentials.".to_owned());
+            return Body::words(rows.join("\n"));
         }
         if offer.everywhere != offer.rules {
             rows.push(String::new());

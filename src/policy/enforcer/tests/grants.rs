@@ -383,3 +383,79 @@ fn what_a_rule_would_have_let_through_is_what_asks_without_it() {
     );
     assert_eq!(enforcer.lets_through(&rule(&["make"]), &lines, &cwd, now()), Vec::<String>::new());
 }
+
+#[test]
+fn a_hidden_directory_may_be_saved_for_a_project_unless_it_is_too_much_or_guarded() {
+    let offered = |enforcer: &Enforcer, paths: &[&str]| -> Vec<String> {
+        let paths: Vec<&Path> = paths.iter().map(Path::new).collect();
+        let always = enforcer.always_readable(&paths, now());
+        assert_eq!(always.offers.is_empty(), !always.never.is_empty(), "{always:?}");
+        said(&always)
+    };
+    let two = "readable_paths = [\"/home/user/notes\"]; readable_paths = [\"/srv/x\"]";
+    assert_eq!(offered(&built_in(), &["/home/user/notes", "/srv/x"]), [two]);
+    for refused in [
+        "/home/user",
+        "/home",
+        "/",
+        "/home/user/.config/aye",
+        "/home/user/.config/aye/projects",
+        "/home/user/.config",
+        "/home/user/.ssh",
+        "/home/user/.ssh/keys",
+        "/home/other/notes",
+        HERE,
+        "/home/user/project/src",
+        "/srv/a*b",
+        "/srv/a\u{202e}b",
+    ] {
+        assert_eq!(offered(&built_in(), &[refused]), [""; 0], "{refused}");
+        assert_eq!(offered(&built_in(), &["/srv/x", refused]), [""; 0], "{refused}");
+    }
+    let shell = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\n";
+    let with = |scope, text: &str| {
+        let own = Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"));
+        Enforcer::new(vec![own, Layer::new(scope, parsed(text))], context())
+    };
+    assert_eq!(offered(&with(Scope::Managed, &format!("{shell}readable_paths = []\n")), &["/srv/x"]), [""; 0]);
+    let blocks = "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"/srv\"]\n";
+    assert_eq!(offered(&with(Scope::Project, blocks), &["/srv/x"]), [""; 0]);
+    // A file given for this run is in place of what is saved.
+    let file = Enforcer::new(vec![Layer::new(Scope::File, parsed(shell))], context());
+    assert_eq!(offered(&file, &["/srv/x"]), [""; 0]);
+}
+
+#[test]
+fn a_saved_directory_is_readable_in_the_project_and_is_offered_for_no_other_scope() {
+    let mut enforcer = built_in();
+    let always = enforcer.always_readable(&[Path::new("/srv/x")], now());
+    let offer = &always.offers[0];
+    let scopes = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere];
+    assert_eq!(scopes.map(|scope| offer.refuses(scope).is_none()), [false, true, false]);
+    let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\"/srv/x\"]\n";
+    let bundle = Bundle::parse_rules(text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
+    enforcer.put(Some(Layer::new(Scope::Mine, bundle)), GrantScope::Project);
+    let readable = |enforcer: &Enforcer| enforcer.held_by(&[], now()).readable;
+    assert_eq!(readable(&enforcer), [PathBuf::from("/srv/x")]);
+    assert!(enforcer.may_be_followed(Path::new("/srv/x/a")) && !enforcer.may_be_followed(Path::new("/srv/y")));
+    enforcer.put(None, GrantScope::Project);
+    assert!(readable(&enforcer).is_empty());
+    // What is kept until aye quits cannot make anything readable.
+    enforcer.keep(&offer.rules, None).expect("it is a rule");
+    assert!(readable(&enforcer).is_empty());
+}
+
+#[test]
+fn a_command_is_led_by_a_link_to_what_is_read_without_an_approval_and_nowhere_else() {
+    let read = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\", \"/srv/read\"]\n\
+        blocked_paths = [\"**/.env\"]\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\"/srv/seen\"]\n";
+    let enforcer = enforcer(parsed(read));
+    let followed = |path: &str| enforcer.may_be_followed(Path::new(path));
+    for path in ["/home/user/project/a", "/srv/read/a", "/srv/seen/a"] {
+        assert!(followed(path), "{path}");
+    }
+    for path in ["/home/user/project/.env", "/srv/seen/.env", "/etc/passwd", "/home/user/.ssh/id_rsa", "/home/user/.config/aye/x"]
+    {
+        assert!(!followed(path), "{path}");
+    }
+}
