@@ -4,29 +4,34 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuthSub {
-    /// Keep the key of a provider: asked for on the terminal, or read from stdin
+    /// Save the API key of a provider
+    ///
+    /// aye reads the key from the terminal without showing it. It saves the key in the keyring of the system, or in
+    /// credentials.toml if there is no keyring.
     Login {
-        /// `anthropic`, `openai`, `gemini`, …, or one of your configuration
+        /// Provider: anthropic, openai, gemini, …, or one from config.toml
         provider: Option<String>,
         /// Read the key from stdin
         #[arg(long)]
         key_stdin: bool,
     },
-    /// Forget the key of a provider
+    /// Delete the saved API key of a provider
     Logout {
-        /// Whose key
+        /// Provider whose key is deleted
         #[arg(required_unless_present = "all")]
         provider: Option<String>,
-        /// The keys of all
+        /// Delete the saved keys of all providers
         #[arg(long, conflicts_with = "provider")]
         all: bool,
     },
-    /// Say of each provider where its key comes from; nothing is asked on the network
+    /// Show where the API key of each provider comes from
+    ///
+    /// No request is sent, except with --check. The exit code is then 5 if a provider rejects its key.
     Status {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Ask each provider that has a key whether it takes it
+        /// Send a request to each provider to check its key
         #[arg(long)]
         check: bool,
     },
@@ -39,7 +44,7 @@ pub enum AuthAction {
     Status { json: bool, check: bool },
 }
 
-/// Whose key is forgotten.
+/// Which saved keys are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogOut {
     Of(String),
@@ -58,7 +63,7 @@ impl AuthSub {
 }
 
 impl AuthAction {
-    /// Whether it changes the keys, which a command that aye runs may not.
+    /// Returns whether the action changes saved keys, which a command that aye runs may not do.
     pub(super) fn changes_keys(&self) -> bool {
         match self {
             Self::LogIn { .. } | Self::LogOut(_) => true,

@@ -1,4 +1,4 @@
-//! What may stand on the command line, as clap reads it.
+//! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
 
 use super::auth::AuthSub;
 use super::looks_like_an_id;
@@ -7,23 +7,26 @@ use super::policy::PolicySub;
 use super::rewind::RewindArgs;
 use super::sessions::SessionsSub;
 use crate::protocol::{Effort, Mode};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
-#[command(name = "aye", version = crate::app::version::version(), about = "A coding agent for the terminal", max_term_width = 100)]
+#[command(name = "aye", version = crate::app::version::version(), max_term_width = 100)]
 #[command(args_override_self = true)]
+/// Run a coding agent in the terminal
+///
+/// Without a subcommand, aye opens a session in the full-screen UI.
 pub(super) struct Line {
     #[command(flatten)]
     pub session: SessionArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Run one task without the screen: `aye -p PROMPT` is `aye exec PROMPT`
+    /// Run one task and exit, as `aye exec` does
     #[arg(short = 'p', long = "print")]
     pub print: bool,
-    /// What to do; more words belong in quotes
+    /// Prompt for the model; quote a prompt of several words
     pub prompt: Option<String>,
     #[command(subcommand)]
     pub subcommand: Option<Sub>,
@@ -33,61 +36,75 @@ pub(super) struct Line {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub(super) struct CommonArgs {
-    /// Work in this directory
+    /// Work in this directory [default: the current directory]
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
-    /// The model to use
+    /// Use this model [default: from config.toml or the API keys]
+    ///
+    /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API key.
     #[arg(short = 'm', long, value_name = "PROVIDER/NAME", global = true, value_parser = model)]
     pub model: Option<String>,
-    /// How much runs without a question
+    /// Set the approval mode: what runs without asking [default: ask]
     #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
     pub mode: Option<Mode>,
-    /// A policy file in place of your own
+    /// Use this policy file instead of your own policy.toml
     #[arg(long, value_name = "FILE", global = true)]
     pub policy: Option<PathBuf>,
-    /// One more directory that belongs to the workspace; may be repeated
+    /// Add a directory to the workspace; repeatable
     #[arg(long = "add-dir", value_name = "DIR", global = true, action = ArgAction::Append)]
     pub add_dirs: Vec<PathBuf>,
-    /// Trust this directory for this run
+    /// Trust the files of this project for this run
+    ///
+    /// These are the files in `.aye/`, `.mcp.json` and AGENTS.md. Without trust, `aye exec` and `aye tool` ignore them.
     #[arg(long, global = true)]
     pub trust: bool,
-    /// Set a key of the configuration for this run; may be repeated
+    /// Override a configuration key for this run; repeatable
+    ///
+    /// `aye config schema` lists the keys.
     #[arg(long = "set", value_name = "KEY=VALUE", global = true, action = ArgAction::Append, value_parser = assignment)]
     pub set: Vec<(String, String)>,
-    /// Stop after so many requests to the model
+    /// Stop a task after this many model requests [default: 1000]
     #[arg(long = "max-steps", value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_steps: Option<u32>,
-    /// Ask nothing of the model that would cost the session more than so many dollars
+    /// Stop before the session costs more than this many US dollars
     #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
     pub max_budget_usd: Option<String>,
-    /// How hard the model is to think, where it can be told so
+    /// Set the reasoning effort, for models that support it
     #[arg(long, value_name = "EFFORT", global = true, value_parser = efforts())]
     pub effort: Option<Effort>,
-    /// Write no colours
+    /// Disable colours
     #[arg(long = "no-color", global = true)]
     pub no_color: bool,
-    /// Draw signs with ASCII only
+    /// Draw with ASCII characters only
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// Lines in place of the screen: for screen readers, dumb terminals and pipes
+    /// Print lines instead of the full-screen UI
+    ///
+    /// For screen readers, dumb terminals and pipes.
     #[arg(long, global = true)]
     pub plain: bool,
-    /// Log more; may be repeated. The log is in the data directory
+    /// Log more detail; repeatable, up to -vvv
+    ///
+    /// The log is in the data directory, which `aye config path` prints. AYE_LOG overrides this option.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct SessionArgs {
-    /// Go on with the latest session of this project
+    /// Continue the latest session of this project
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub latest: bool,
-    /// Go on with a session; without an ID you choose from a list
+    /// Resume a session; without ID, choose from a list
+    ///
+    /// ID may be the first 6 or more digits. Without a terminal and without ID, the latest session is resumed.
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = PICK, value_parser = resume)]
     pub resume: Option<Resume>,
-    /// Go on in a copy of a session; without an ID of the latest one of this project
+    /// Fork a session and continue in the copy [default: the latest]
+    ///
+    /// Without ID, the latest session of this project is forked.
     #[arg(
         long,
         value_name = "ID",
@@ -98,7 +115,9 @@ pub(super) struct SessionArgs {
         conflicts_with_all = ["resume", "latest", "take_over"]
     )]
     pub fork: Option<Fork>,
-    /// Where another process has that session open, have it save and end first
+    /// Take over a session that is open in another process
+    ///
+    /// The other process saves the session and exits first. Needs --continue or --resume.
     #[arg(long = "take-over")]
     pub take_over: bool,
 }
@@ -120,113 +139,130 @@ pub(super) enum Fork {
 
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
-    /// One event per line on stdout; the same as `--output-format stream-json`
+    /// Print JSON events, like `--output-format stream-json`
     #[arg(long, conflicts_with = "output_format")]
     pub json: bool,
-    /// What stands on stdout
+    /// Set the format of stdout [default: text]
     #[arg(long = "output-format", value_name = "FORMAT")]
     pub output_format: Option<FormatArg>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormatArg {
+    /// The response of the model as text
     Text,
+    /// One JSON object at the end: the event that ended the task
     Json,
+    /// Every event as one line of JSON, as it happens
     StreamJson,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Sub {
-    /// Run one task without the screen, then exit
+    /// Run one task without the full-screen UI, then exit
+    ///
+    /// Input that is piped to the command is attached to the prompt, or is the prompt if none is given. Nobody is asked: an
+    /// action that needs approval is denied, and the exit code is then 3.
     Exec {
         #[command(flatten)]
         session: SessionArgs,
         #[command(flatten)]
         output: OutputArgs,
-        /// Accepted for those who are used to it
+        /// Accept `-p`, which changes nothing here
         #[arg(short = 'p', long = "print", hide = true)]
         print: bool,
-        /// What to do, or `-` to read it from stdin
+        /// Prompt for the model, or `-` to read it from stdin
         prompt: Option<String>,
     },
-    /// Run one session for another program, by JSON-RPC 2.0, one message a line
+    /// Serve one session to another program over JSON-RPC 2.0
+    ///
+    /// Each message is one line, on stdin and stdout or on a Unix socket.
     #[command(group = ArgGroup::new("door").required(true))]
     Serve {
-        /// On stdin and stdout
+        /// Use stdin and stdout
         #[arg(long, group = "door")]
         stdio: bool,
-        /// On a local socket that only you can use
+        /// Listen on a Unix socket that only you can use
         #[arg(long, value_name = "PATH", group = "door")]
         socket: Option<PathBuf>,
     },
-    /// See it work, offline: a recorded model on a sample project
+    /// Try aye offline: a recorded model on a sample project
     Demo {
-        /// Answer every question of the demo with yes
+        /// Approve everything the demo asks
         #[arg(long)]
         yes: bool,
     },
-    /// The tools, one by one
+    /// List, describe and call tools
     Tool {
         #[command(subcommand)]
         tool: ToolSub,
     },
-    /// What may happen
+    /// Inspect, test and edit the policy
     Policy {
         #[command(subcommand)]
         policy: PolicySub,
     },
-    /// What was said
+    /// List, search, export and manage sessions
     Sessions {
         #[command(subcommand)]
         sessions: SessionsSub,
     },
-    /// Go back to before a prompt: files, what was said, or both; and forth again
+    /// Rewind files, conversation or both to before a prompt, or redo
     Rewind(RewindArgs),
-    /// Keys of providers
+    /// Manage API keys
     Auth {
         #[command(subcommand)]
         auth: AuthSub,
     },
-    /// Servers of tools: which there are, adding one, signing in, trying it out
+    /// Manage MCP servers: list, add, sign in, test
     Mcp {
         #[command(subcommand)]
         mcp: McpSub,
     },
-    /// The models that can be asked, with their limits and prices
+    /// List models with context windows and prices
     Models {
-        /// Ask the providers and the servers of this machine too
+        /// Query the providers and the local model servers too
         #[arg(long)]
         ask: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Only those whose name has this in it
+        /// Text that the name of a listed model must contain
         filter: Option<String>,
     },
-    /// What is set, and where
+    /// Show settings and file locations
     Config {
         #[command(subcommand)]
         config: ConfigSub,
     },
-    /// Look at what aye needs here, and say what is missing and how to get it
+    /// Check the installation and suggest fixes
+    ///
+    /// The exit code is 1 if something is missing.
     Doctor {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Run sessions for an editor, by the Agent Client Protocol on stdin and stdout
+    /// Run sessions for an editor over the Agent Client Protocol
+    ///
+    /// The editor starts this command and talks to it on stdin and stdout.
     Acp,
-    /// The questions of the first start again: the model, and how much runs without a question
+    /// Run first-time setup again: model and policy
     Setup {
-        /// Ask nothing: `--policy` names a preset (ask, strict, relaxed, readonly), `-m` the model
+        /// Ask nothing: take the preset and the model from options
+        ///
+        /// `--policy` names a preset here: ask (the default), strict, relaxed or readonly. `-m` names the model.
         #[arg(long)]
         yes: bool,
     },
-    /// Print what a shell needs to complete the words of aye
-    Completions { shell: Shell },
-    /// Print the manual page: `aye man | man -l -`
+    /// Generate shell completions
+    Completions {
+        /// Shell to generate the completions for
+        shell: Shell,
+    },
+    /// Print the manual page
     Man {
-        /// Write the pages of all subcommands into this directory instead
+        /// Write the pages of all commands to this directory instead
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -236,31 +272,33 @@ pub(super) enum Sub {
 pub(super) enum ToolSub {
     /// List the tools
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print a tool's definition
+    /// Print the definition of a tool
     Schema {
+        /// Name of the tool, as `aye tool list` shows it
         #[arg(required_unless_present = "manifest")]
         name: Option<String>,
-        /// What the manifest of a custom tool may say, as JSON Schema
+        /// Print the JSON Schema of custom tool manifests instead
         #[arg(long, conflicts_with = "name")]
         manifest: bool,
     },
-    /// Call a tool as a model would
+    /// Call a tool as a model would, under the policy
     Call {
+        /// Name of the tool, as `aye tool list` shows it
         name: String,
-        /// The arguments: JSON, `@FILE`, or `-` for stdin
+        /// Set the arguments: JSON, `@FILE`, or `-` for stdin
         #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}")]
         args: String,
-        /// Say what it would do and do nothing
+        /// Show what the call would do, without doing it
         #[arg(long)]
         plan: bool,
         /// Print the whole result as JSON
         #[arg(long)]
         json: bool,
-        /// Answer the policy's question with yes; a deny stays a deny
+        /// Approve what the policy would ask about (a deny stays a deny)
         #[arg(long)]
         yes: bool,
     },
@@ -268,9 +306,9 @@ pub(super) enum ToolSub {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigSub {
-    /// Print where the files are
+    /// Print the paths of the settings, policy, keymap and data
     Path,
-    /// Print every key with its value and where that comes from
+    /// Print every key with its value and where it was set
     Show,
     /// Print every key with its type, default and meaning
     Schema,
@@ -278,34 +316,50 @@ pub(super) enum ConfigSub {
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
     const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
-    PossibleValuesParser::new(MODES.map(Mode::as_str))
+    let value = |mode: Mode| {
+        PossibleValue::new(mode.as_str()).help(match mode {
+            Mode::Plan => "Read only: no tool writes, and commands only read",
+            Mode::Ask => "Ask whenever the policy says so",
+            Mode::AutoEdit => "Edit files in the workspace without asking",
+            Mode::Auto => "Ask about actions of high risk only",
+        })
+    };
+    PossibleValuesParser::new(MODES.map(value))
         .map(|given| MODES.into_iter().find(|mode| mode.as_str() == given).unwrap_or_default())
 }
 
 fn efforts() -> impl TypedValueParser<Value = Effort> {
-    PossibleValuesParser::new(Effort::ALL.map(Effort::as_str)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
+    let value = |effort: Effort| {
+        PossibleValue::new(effort.as_str()).help(match effort {
+            Effort::Off => "No reasoning, if the model allows it",
+            Effort::Low => "Short reasoning: fast and cheap",
+            Effort::Medium => "A balance of speed and depth",
+            Effort::High => "Long reasoning: slow and thorough",
+        })
+    };
+    PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
 }
 
-/// As the configuration takes it.
+/// Reads an amount of US dollars in the form that the configuration takes.
 fn dollars(given: &str) -> Result<String, String> {
     let text = given.strip_prefix('$').unwrap_or(given);
     match text.parse::<f64>() {
         Ok(dollars) if (0.0..=1e9).contains(&dollars) => Ok(format!("{dollars}")),
-        _ => Err("expected a number of dollars, for example `5` or `0.50`".to_owned()),
+        _ => Err("must be a number of dollars, for example `5` or `0.50`".to_owned()),
     }
 }
 
 fn model(given: &str) -> Result<String, String> {
     match given.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(given.to_owned()),
-        _ => Err("expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`".to_owned()),
+        _ => Err("must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`".to_owned()),
     }
 }
 
 fn assignment(given: &str) -> Result<(String, String), String> {
     match given.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
-        _ => Err("expected KEY=VALUE, for example `llm.max_retries=5`; `aye config schema` lists the keys".to_owned()),
+        _ => Err("must be KEY=VALUE, for example `llm.max_retries=5`\nhint: run `aye config schema` to list the keys".to_owned()),
     }
 }
 
@@ -321,5 +375,5 @@ pub(super) fn session_id(given: &str) -> Result<String, String> {
     if looks_like_an_id(given) {
         return Ok(given.to_ascii_lowercase());
     }
-    Err("expected at least 6 hex digits of a session id; `aye sessions list` shows them".to_owned())
+    Err("must be at least 6 hex digits of a session ID\nhint: run `aye sessions list` to list the IDs".to_owned())
 }

@@ -1,4 +1,4 @@
-//! What was asked for, after everything that can be checked without looking at the machine was checked.
+//! The checked command line: what to do, and with which options.
 
 use super::auth::AuthAction;
 use super::definition::{CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, SessionArgs, Sub, ToolSub};
@@ -18,7 +18,7 @@ pub struct Invocation {
     pub action: Action,
 }
 
-/// The flags that every subcommand takes.
+/// The global options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
     pub directory: Option<PathBuf>,
@@ -139,7 +139,7 @@ impl Line {
             Some(_) | None => &self.session,
         };
         if session.take_over && session.choice() == SessionChoice::New {
-            return Err("`--take-over` is for a session that goes on: expected `-c` or `--resume` with it".to_owned());
+            return Err("`--take-over` needs a session to continue\nhint: add `-c` or `--resume`".to_owned());
         }
         let common = Common { take_over: session.take_over, ..self.common.into() };
         let action = match self.subcommand {
@@ -147,14 +147,14 @@ impl Line {
             Some(subcommand) => {
                 if let Some(prompt) = self.prompt {
                     return Err(format!(
-                        "the prompt `{prompt}` stands before a subcommand; put a prompt of several words in quotes, or after `--`"
+                        "unexpected prompt `{prompt}` before a subcommand\nhint: put a prompt of several words in quotes, or after `--`"
                     ));
                 }
                 if self.print && !matches!(subcommand, Sub::Exec { .. }) {
-                    return Err("`-p` runs a task, it cannot stand before another subcommand; a prompt that reads like one stands after `--`".to_owned());
+                    return Err("`-p` cannot be combined with another subcommand\nhint: put `--` before a prompt that looks like a subcommand".to_owned());
                 }
                 if self.session.choice() != SessionChoice::New || self.session.take_over || self.output.format().is_some() {
-                    return Err("flags of sessions and output stand after the subcommand that takes them".to_owned());
+                    return Err("session and output options go after the subcommand".to_owned());
                 }
                 subcommand.check(written)?
             }
@@ -175,7 +175,7 @@ fn main_action(
         return exec(prompt, session, output.format());
     }
     if output.format().is_some() {
-        return Err("`--json` and `--output-format` need `-p` or `aye exec`".to_owned());
+        return Err("`--json` and `--output-format` need `-p` or `aye exec`\nhint: run `aye exec` with these options".to_owned());
     }
     Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }
@@ -189,7 +189,11 @@ fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: Written,
 fn exec(prompt: Option<String>, session: SessionChoice, format: Option<OutputFormat>) -> Result<Action, String> {
     let prompt = match (prompt, &session) {
         (Some(dash), _) if dash == "-" => ExecPrompt::Stdin,
-        (Some(text), _) if text.trim().is_empty() => return Err("the prompt is empty; say what to do".to_owned()),
+        (Some(text), _) if text.trim().is_empty() => {
+            return Err(
+                "the prompt is empty\nhint: run `aye exec PROMPT`, or `aye exec -` to read the prompt from stdin".to_owned()
+            );
+        }
         (Some(text), _) => ExecPrompt::Text(text),
         (None, SessionChoice::New) => ExecPrompt::Piped,
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
@@ -329,9 +333,9 @@ impl Invocation {
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
         ];
         match checks.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => {
-                Err(format!("`{flag}` is refused inside a command that aye runs (AYE=1): only a person may allow more"))
-            }
+            Some((flag, _)) => Err(format!(
+                "`{flag}` was refused: a command that aye runs (AYE=1) cannot extend its own permissions\nhint: run it yourself, outside aye"
+            )),
             None => Ok(()),
         }
     }

@@ -1,63 +1,80 @@
 //! `aye mcp …` as clap reads it, and what it asks for.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum McpSub {
-    /// List the servers: where each comes from, and whether the policy lists any of its tools
+    /// List MCP servers and show whether the policy allows their tools
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Add a server to your settings: `aye mcp add NAME URL`, or `aye mcp add NAME -- COMMAND ARGS…`
+    /// Add an MCP server to your settings
+    #[command(override_usage = "aye mcp add [OPTIONS] NAME URL\n       aye mcp add [OPTIONS] NAME -- COMMAND...")]
     Add {
-        /// Letters, digits, `-`, `_` and `.`
+        /// Name for the server: letters, digits, `-`, `_` and `.`
         name: String,
-        /// Where it listens: https, or http on this machine
+        /// Address of the server: https, or http on this machine
         #[arg(required_unless_present = "command", conflicts_with = "command")]
         url: Option<String>,
-        /// A header for every request; `${VAR}` in it is read from the environment. May be repeated
+        /// Send this header with every request; repeatable
+        ///
+        /// `${VAR}` is replaced by the environment variable VAR.
         #[arg(long = "header", value_name = "NAME: VALUE", conflicts_with = "command")]
         headers: Vec<String>,
-        /// A variable for the program; `${VAR}` in it is read from the environment. May be repeated
+        /// Set an environment variable for the program; repeatable
+        ///
+        /// `${VAR}` is replaced by the environment variable VAR.
         #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url")]
         env: Vec<String>,
-        /// Let the program reach the network, whatever commands may: what `npx` fetches needs it
+        /// Allow the program network access, which `npx` needs
+        ///
+        /// This holds even if sandboxed commands have no network.
         #[arg(long, conflicts_with = "url")]
         network: bool,
-        /// The environment variable that holds its bearer token
+        /// Read the bearer token from this environment variable
         #[arg(long, value_name = "VAR", conflicts_with = "command")]
         bearer_token_env: Option<String>,
-        /// How it speaks: http (streamable) or sse; unset: as it turns out
-        #[arg(long = "type", value_name = "TYPE", value_parser = ["auto", "http", "sse"], conflicts_with = "command")]
+        /// Set the transport of the server [default: auto]
+        #[arg(long = "type", value_name = "TYPE", value_parser = transports(), conflicts_with = "command")]
         kind: Option<String>,
-        /// The program and its arguments
+        /// Program to start, with its arguments, after `--`
         #[arg(last = true)]
         command: Vec<String>,
     },
-    /// Take a server out of your settings, and forget its tokens
-    Remove { name: String },
-    /// Sign in to a server, in the browser
-    Login {
+    /// Remove an MCP server from your settings and delete its tokens
+    Remove {
+        /// Name of the server, as `aye mcp list` shows it
         name: String,
-        /// Open no browser: print the address only
+    },
+    /// Sign in to an MCP server in the browser
+    Login {
+        /// Name of the server, as `aye mcp list` shows it
+        name: String,
+        /// Print the sign-in address instead of opening a browser
         #[arg(long)]
         no_browser: bool,
     },
-    /// Forget the tokens of a server
-    Logout { name: String },
-    /// Connect to a server, and show its tools and what the policy says of each
-    Test {
+    /// Delete the tokens of an MCP server
+    Logout {
+        /// Name of the server, as `aye mcp list` shows it
         name: String,
-        /// As JSON
+    },
+    /// Connect to an MCP server and show its tools and their verdicts
+    Test {
+        /// Name of the server, as `aye mcp list` shows it
+        name: String,
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Offer the tools of aye to another agent, under your policy: an MCP server on stdin and stdout
+    /// Serve the tools of aye to another agent, as an MCP server
+    ///
+    /// Every call is subject to your policy. The server uses stdin and stdout.
     Serve {
-        /// Who is asked where the policy asks: nobody, so that it is denied, or the person at the client. Only a client that you
-        /// trust not to answer by itself should be asked
+        /// Choose who approves calls that the policy asks about
         #[arg(long, value_name = "WHO", value_enum, default_value = "never")]
         ask: AskArg,
     },
@@ -65,15 +82,25 @@ pub(super) enum McpSub {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum AskArg {
+    /// Nobody: such calls are denied
     Never,
+    /// The user of the client; only for clients that do not approve on their own
     Client,
 }
 
-/// Who answers the questions of a policy where the tools are offered to another agent.
+fn transports() -> PossibleValuesParser {
+    PossibleValuesParser::new([
+        PossibleValue::new("auto").help("Streamable HTTP, or SSE if the server refuses it"),
+        PossibleValue::new("http").help("Streamable HTTP"),
+        PossibleValue::new("sse").help("HTTP with server-sent events, the older transport"),
+    ])
+}
+
+/// Who approves calls while aye serves its tools to another agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
     Nobody,
-    /// The person at the client, as the client says.
+    /// The user of the client.
     Client,
 }
 
@@ -123,17 +150,17 @@ impl McpSub {
     }
 }
 
-/// What stands there may be a secret: it is not repeated.
+/// Splits each value at `between`. An error does not repeat the value, which may be a secret.
 fn pairs(given: &[String], between: char, flag: &str, expected: &str) -> Result<Vec<(String, String)>, String> {
     let pair = |text: &String| match text.split_once(between) {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(format!("{flag}: expected {expected}")),
+        _ => Err(format!("invalid value for {flag}: must be {expected}")),
     };
     given.iter().map(pair).collect()
 }
 
 impl McpAction {
-    /// Whether it changes servers or tokens, which a command that aye runs may not.
+    /// Returns whether the action changes servers or tokens, which a command that aye runs may not do.
     pub(super) fn changes_servers(&self) -> bool {
         match self {
             Self::Add { .. } | Self::Remove { .. } | Self::LogIn { .. } | Self::LogOut { .. } => true,

@@ -1,11 +1,14 @@
-//! From the words on the command line to one checked invocation.
+//! Parses the command line into one checked invocation.
 
 mod auth;
 mod definition;
+mod examples;
+mod help;
 mod invocation;
 mod mcp;
 mod pages;
 mod policy;
+mod refusal;
 mod rewind;
 mod sessions;
 mod words;
@@ -17,7 +20,7 @@ pub use pages::{completions, manual, write_manual};
 pub use policy::{GrantsAction, InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};
 pub use sessions::{ExportForm, PruneRun, SessionsAction, WithArtifacts};
 
-use clap::Parser;
+use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use definition::Line;
 use invocation::Written;
@@ -58,13 +61,19 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
         let at = words.iter().rposition(|known| known == word)?;
         words.get(at.checked_sub(1)?)?.to_str()
     };
-    let line = Line::try_parse_from(&words).map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
-        Some(word) if explains(&error) => usage(format!("put the command behind `--`: aye policy explain -- {word} …")),
+    let usage = |message: String| Stop::Usage(refusal::own(&message, &words));
+    let line = read(&words).map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
+        Some(word) if explains(&error) => {
+            usage(format!("unexpected argument `{word}`\nhint: put the command after `--`: aye policy explain -- {word} …"))
+        }
         Some(word) => match before(word).and_then(|first| Some((first, self::words::elsewhere(first)?))) {
-            Some((first, instead)) if !is_literal => usage(format!("`{first}` is not a command of aye\nhint: {instead}")),
-            _ => usage(format!("`{word}` is one word too many; a prompt of several words belongs in quotes")),
+            Some((first, instead)) if !is_literal => usage(format!("`{first}` is not an aye command\nhint: {instead}")),
+            _ => usage(format!("unexpected argument `{word}`\nhint: put a prompt of several words in quotes")),
         },
-        None if error.use_stderr() => Stop::Usage(error.render().to_string()),
+        None if error.use_stderr() => {
+            let of_help = refusal::unknown_help(&words).filter(|_| asks_for_help && error.kind() == ErrorKind::InvalidSubcommand);
+            of_help.map_or_else(|| Stop::Usage(refusal::of_clap(&error, &words)), usage)
+        }
         None => Stop::Told(error),
     })?;
     let written = if is_literal { Written::Literally } else { Written::Plainly };
@@ -75,7 +84,13 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
     Ok(invocation)
 }
 
-/// The word that clap could place nowhere, where it is not a flag.
+fn read(words: &[OsString]) -> Result<Line, clap::Error> {
+    let mut command = help::command();
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Line::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Returns the word that clap did not expect, unless it is an option.
 fn second_word(error: &clap::Error) -> Option<&str> {
     match (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), _) if !word.starts_with('-') => Some(word),
@@ -85,7 +100,7 @@ fn second_word(error: &clap::Error) -> Option<&str> {
     }
 }
 
-/// Whether the words are for `aye policy explain`, where a command stands behind `--`.
+/// Returns whether the words are for `aye policy explain`, which takes a command after `--`.
 fn explains(error: &clap::Error) -> bool {
     usage_has(error, "policy explain")
 }
@@ -95,10 +110,6 @@ fn usage_has(error: &clap::Error, words: &str) -> bool {
         Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(words),
         _ => false,
     }
-}
-
-fn usage(message: String) -> Stop {
-    Stop::Usage(format!("error: {message}\n\nFor more information, try '--help'.\n"))
 }
 
 /// An id, or the start of one.

@@ -5,75 +5,77 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicySub {
-    /// Say what would come of a command or a call, by which rule and why; nothing runs
+    /// Explain the verdict for a command or tool call, without running it
     ///
-    /// The exit code is 0 whatever the verdict, and 2 where the policy or the call cannot be read.
+    /// The exit code is 0 for every verdict, and 2 if the policy or the call is invalid.
     #[command(
         override_usage = "aye policy explain [OPTIONS] -- COMMAND...\n       aye policy explain [OPTIONS] --tool NAME --args JSON"
     )]
     Explain(ExplainArgs),
-    /// Show the policy in force, entry by entry, each with the file and the line it comes from
+    /// Show the policy in force, with the file and line of each entry
     Show {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// As TOML, with the origin of each entry as a comment
+        /// Print TOML, with the origin of each entry as a comment
         #[arg(long, conflicts_with = "json")]
         toml: bool,
     },
-    /// Run the [[tests]] of a policy, for use in CI
+    /// Run the `[[tests]]` of a policy, for example in CI
     ///
-    /// Without FILE: all layers in force, each with its own tests. With FILE: that file alone, as `--policy FILE` would put it
-    /// in force; a project's `.aye/policy.toml` on top of the layers in force. Exit code 1 where a test fails, 2 where a file
-    /// cannot be read.
+    /// Without FILES, each layer in force runs its own tests. A given file is tested on its own, as `--policy FILE` would apply
+    /// it. A project's `.aye/policy.toml` is tested on top of the layers in force. The exit code is 1 if a test fails, and 2 if a
+    /// file cannot be read.
     Test {
-        /// Policies to test
+        /// Policy files to test [default: all layers in force]
         files: Vec<PathBuf>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Check that a policy can be read, and warn of what it hardly means
+    /// Validate a policy and warn about likely mistakes
     ///
-    /// Without FILE: every layer in force. Exit code 2 where there is a mistake; warnings do not change it.
+    /// The exit code is 2 if there is an error. Warnings do not change it.
     Validate {
-        /// The policy to check
+        /// Policy file to validate [default: all layers in force]
         file: Option<PathBuf>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write a policy to start from
+    /// Write a starter policy
     Init(InitArgs),
-    /// The rules you saved by "always allow"
+    /// List and revoke the rules saved by "always allow"
     Grants {
         #[command(subcommand)]
         grants: GrantsSub,
     },
-    /// Who or which rule decided what, when
+    /// Show past decisions: when, what, and which rule or user decided
     Log {
-        /// As JSON, one decision a line
+        /// Print one JSON object per decision
         #[arg(long)]
         json: bool,
-        /// Of this session only: its id or the start of it
+        /// Show one session only, by its ID or the first digits of it
         #[arg(long, value_name = "ID", value_parser = super::definition::session_id)]
         session: Option<String>,
-        /// Only what was refused
+        /// Show denials only
         #[arg(long)]
         denied: bool,
-        /// The latest N
+        /// Show the latest N decisions
         #[arg(short = 'n', value_name = "N", default_value_t = 50)]
         most: usize,
     },
     /// Print the JSON Schema of a policy, for editors
     Schema,
-    /// Judge actions, one JSON object a line on stdin, and do none of them
+    /// Evaluate tool calls from stdin without running them
+    ///
+    /// Each line is a JSON object with `tool` and `arguments`. Each verdict is one line of JSON.
     Check {
-        /// Read and write JSON lines
+        /// Read and write JSON lines (required)
         #[arg(long, required = true)]
         jsonl: bool,
     },
-    /// Print the text on stdin as a model would be given it, without secrets
+    /// Redact secrets in text from stdin, as aye does for the model
     Redact {
         /// Read and write JSON lines: `{"id": 1, "text": "…"}`
         #[arg(long)]
@@ -83,21 +85,21 @@ pub(super) enum PolicySub {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum GrantsSub {
-    /// List them, with the file and the line of each
+    /// List saved rules with the file and line of each
     List {
-        /// As JSON, one rule a line
+        /// Print one JSON object per rule
         #[arg(long)]
         json: bool,
     },
-    /// Take rules back, by what `list` calls them
+    /// Revoke saved rules, by the names `list` shows
     Revoke {
-        /// `mine-here:14`, `user:31`
+        /// Names of the rules, such as `mine-here:14` or `user:31`
         #[arg(value_name = "RULE", required_unless_present_any = ["all", "expired"])]
         rules: Vec<String>,
-        /// All that hold in this project
+        /// Revoke all rules that apply in this project
         #[arg(long, conflicts_with = "rules")]
         all: bool,
-        /// Those whose time is over
+        /// Revoke the rules that have expired
         #[arg(long)]
         expired: bool,
     },
@@ -111,49 +113,53 @@ pub enum GrantsAction {
 
 #[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Where the command would run
+    /// Set the directory that the command would run in
     #[arg(long, value_name = "DIR", conflicts_with = "tool")]
     cwd: Option<String>,
-    /// A call of this tool instead of a command
+    /// Explain a call of this tool instead of a command
     #[arg(long, value_name = "NAME", conflicts_with = "command", requires = "args")]
     tool: Option<String>,
-    /// The arguments of the call: JSON, `@FILE`, or `-` for stdin
+    /// Set the arguments of the call: JSON, `@FILE`, or `-` for stdin
     #[arg(long, value_name = "JSON|@FILE|-", requires = "tool")]
     args: Option<String>,
-    /// The command: one word is a line as a shell would read it, several are a program and its arguments
+    /// Command, after `--`: one word is a shell line
+    ///
+    /// Several words are a program and its arguments.
     #[arg(last = true, required_unless_present = "tool")]
     command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
-    /// How much goes without a question
+    /// Choose what the policy allows without asking
     #[arg(long, value_enum, default_value_t, conflicts_with = "project")]
     preset: Preset,
-    /// A policy for everybody who works on this project: `.aye/policy.toml`, which can only tighten
+    /// Write the policy of this project, `.aye/policy.toml`
+    ///
+    /// It applies to everyone who works on the project, and can only tighten their own policies.
     #[arg(long)]
     project: bool,
-    /// Write in place of the file that is there, which is kept as a backup
+    /// Replace an existing file and save a backup of it
     #[arg(long)]
     force: bool,
-    /// Print it and write nothing
+    /// Print the policy instead of writing it
     #[arg(long, conflicts_with = "force")]
     stdout: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
-    /// What holds without a policy: reading is allowed, the rest asks
+    /// Allow reading and ask about the rest, as without a policy
     #[default]
     Ask,
-    /// Named programs only, no network, secrets out of reach
+    /// Allow named programs only, no network and no access to secrets
     Strict,
-    /// Edits in the workspace and everyday builds go without a question
+    /// Allow edits in the workspace and common builds without asking
     Relaxed,
-    /// Nothing is written and only what reads may run
+    /// Allow no writes, and only commands that read
     Readonly,
 }
 
@@ -171,7 +177,7 @@ pub enum PolicyAction {
     Redact { jsonl: bool },
 }
 
-/// What is to be explained.
+/// The command or call to explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// One word: the line. Several: a program and its arguments.
@@ -196,9 +202,9 @@ pub enum Template {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitPlace {
     Stdout,
-    /// The file must not be there yet.
+    /// Into a file that must not exist yet.
     NewFile,
-    /// What is there is kept as a backup.
+    /// Over an existing file, which is saved as a backup.
     Replace,
 }
 
@@ -237,7 +243,7 @@ impl PolicySub {
 }
 
 impl PolicyAction {
-    /// Whether it changes what is allowed, which a command that aye runs may not.
+    /// Returns whether the action changes what is allowed, which a command that aye runs may not do.
     pub(super) fn changes_the_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,

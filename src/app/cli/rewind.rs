@@ -7,31 +7,31 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(super) struct RewindArgs {
-    /// The session; the latest of this project without one
+    /// Session ID [default: the latest session of this project]
     #[arg(value_parser = session_id)]
     pub session: Option<String>,
-    /// Back to before this prompt; the last one without it
+    /// Rewind to before this prompt: its number or task [default: the last]
     #[arg(long, value_name = "N|TASK", conflicts_with = "redo")]
     pub to: Option<String>,
-    /// Only files: what was said stays, and the model is told
+    /// Rewind files only; the model is told
     #[arg(long, conflicts_with_all = ["conversation", "redo"])]
     pub files: bool,
-    /// Only what was said: files stay
+    /// Rewind the conversation only; files stay as they are
     #[arg(long, conflicts_with = "redo")]
     pub conversation: bool,
-    /// Take the last rewind back; it can be until the next prompt
+    /// Undo the last rewind; possible until the next prompt
     #[arg(long)]
     pub redo: bool,
-    /// Say what would happen and do nothing
+    /// Show what would happen, without doing it
     #[arg(long, conflicts_with = "yes")]
     pub plan: bool,
-    /// Put files back too that were changed by hand since
+    /// Restore files that were edited outside aye as well
     #[arg(long)]
     pub overwrite: bool,
-    /// Do it without a question
+    /// Rewind without asking
     #[arg(long)]
     pub yes: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

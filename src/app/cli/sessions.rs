@@ -10,92 +10,105 @@ use std::path::PathBuf;
 pub(super) enum SessionsSub {
     /// List the sessions of this project
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Those of all projects
+        /// List the sessions of all projects
         #[arg(long)]
         all: bool,
-        /// Those that were put away, in the place of the others
+        /// Show archived sessions instead
         #[arg(long)]
         archived: bool,
     },
-    /// Print what was said
+    /// Print the conversation of a session
     Show {
+        /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: String,
-        /// As events, one JSON object a line
+        /// Print events, one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Look for a text in what was said: `aye sessions search TEXT`, or `/REGEX/`
+    /// Search sessions for text or a regular expression
+    ///
+    /// The search covers titles, prompts, responses, tool arguments and results. The exit code is 1 if nothing matches.
     Search {
-        /// Upper and lower case are the same
+        /// Text, or `/REGEX/`; case is ignored
         text: String,
-        /// In all projects
+        /// Search the sessions of all projects
         #[arg(long)]
         all: bool,
-        /// One JSON object a line
+        /// Print one JSON object per match
         #[arg(long)]
         json: bool,
     },
-    /// Write a session as a file: JSON that `aye sessions import` takes, Markdown, or a page
+    /// Export a session as JSON, Markdown or HTML
     Export {
+        /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: String,
+        /// Choose the format of the file
         #[arg(long, value_enum, default_value = "json")]
         format: FormArg,
-        /// Where to; stdout without it
+        /// Write to this file [default: stdout]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// With what is kept beside the session: long outputs, images (JSON)
+        /// Include artifacts: long outputs and images (JSON only)
         #[arg(long)]
         with_artifacts: bool,
     },
-    /// Take in a session that was exported, for this project
+    /// Import an exported session into this project
     Import {
-        /// The file, or `-` for stdin
+        /// File to read, or `-` for stdin
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Make a session that begins with all that was said in this one
+    /// Fork a session: start a new one with the same history
     Fork {
+        /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: String,
     },
-    /// Give a session another title
+    /// Rename a session
     Rename {
+        /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: String,
+        /// New title
         title: String,
     },
-    /// Put a session away: it is not among those to go on with, and is kept as long as the others
+    /// Archive a session: hide it from the resume list
     Archive {
+        /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: String,
     },
-    /// Take a session out again that was put away
+    /// Unarchive a session
     Unarchive {
+        /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: String,
     },
-    /// Forget a session
+    /// Delete a session and its artifacts
     Delete {
+        /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: String,
     },
-    /// Give up what is beyond the ages and sizes of `[retention]`
+    /// Delete data beyond the `[retention]` limits
     Prune {
-        /// Say what would be given up, and give up nothing
+        /// Show what would be deleted, without deleting it
         #[arg(long)]
         dry_run: bool,
-        /// Sessions of this project that nobody used for so many days, whatever is configured
+        /// Delete sessions of this project not used for this many days
+        ///
+        /// This replaces the limits for sessions in `[retention]`.
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
-        /// With `--older-than`: those of all projects
+        /// With `--older-than`, delete sessions of all projects
         #[arg(long)]
         all: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -103,8 +116,11 @@ pub(super) enum SessionsSub {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormArg {
+    /// JSON that `aye sessions import` reads
     Json,
+    /// Markdown, to read or share
     Md,
+    /// A single HTML page, to read or share
     Html,
 }
 
@@ -143,11 +159,11 @@ impl SessionsSub {
             Self::List { json, all, archived } => SessionsAction::List { json, scope: scope(all), archived },
             Self::Show { id, json } => SessionsAction::Show { id, json },
             Self::Search { text, .. } if text.trim().is_empty() => {
-                return Err("there is nothing to look for: expected `aye sessions search TEXT`".to_owned());
+                return Err("nothing to search for: the text is empty\nhint: run `aye sessions search TEXT`".to_owned());
             }
             Self::Search { text, all, json } => SessionsAction::Search { text, json, scope: scope(all) },
             Self::Export { format: FormArg::Md | FormArg::Html, with_artifacts: true, .. } => {
-                return Err("`--with-artifacts` is for `--format json`; the other formats name artifacts".to_owned());
+                return Err("`--with-artifacts` cannot be used: it requires `--format json`".to_owned());
             }
             Self::Export { id, format, output, with_artifacts } => SessionsAction::Export {
                 id,
@@ -162,7 +178,7 @@ impl SessionsSub {
             Self::Import { file } => SessionsAction::Import { file },
             Self::Fork { id } => SessionsAction::Fork { id },
             Self::Rename { title, .. } if title.trim().is_empty() => {
-                return Err("the title is empty: expected `aye sessions rename ID TITLE`".to_owned());
+                return Err("cannot rename the session: the title is empty\nhint: run `aye sessions rename ID TITLE`".to_owned());
             }
             Self::Rename { id, title } => SessionsAction::Rename { id, title },
             Self::Archive { id } => SessionsAction::Archive { id, archived: true },

@@ -173,7 +173,7 @@ fn a_session_is_taken_over_only_where_one_goes_on() {
     for line in ["--take-over", "--take-over hi", "exec --take-over hi", "--take-over exec -c"] {
         usage_error(line, Nesting::Outermost);
     }
-    assert!(usage_error("exec -c --take-over", Nesting::InsideAye).contains("only a person"));
+    assert!(usage_error("exec -c --take-over", Nesting::InsideAye).contains("AYE=1"));
 }
 
 #[test]
@@ -217,17 +217,22 @@ fn common_flags_stand_before_and_after_every_subcommand() {
 fn what_cannot_be_meant_is_refused() {
     for (line, said) in [
         ("--frobnicate", "unexpected argument"),
-        ("fix the parser", "`the` is one word too many; a prompt of several words belongs in quotes"),
+        ("fix the parser", "unexpected argument `the`\nhint: put a prompt of several words in quotes"),
         ("fix demo", "quotes"),
         ("login", "`aye auth login`"),
         ("-p resume", "`aye -p -- resume`"),
         ("exec review", "`aye exec -- review`"),
-        ("exec exec", "a command of aye"),
+        ("exec exec", "an aye command"),
         ("resume 7f3a01", "`aye --resume`"),
         ("login openai", "`aye auth login`"),
         ("help frobnicate", "unrecognized subcommand"),
         ("exec ~", "the prompt is empty"),
         ("exec a b", "in quotes"),
+        ("help polcy", "did you mean `aye help policy`?"),
+        ("help policy explian", "did you mean `aye help policy explain`?"),
+        ("help login", "`aye auth login`"),
+        ("exec --frobnicate", "hint: run `aye exec --help` for usage"),
+        ("policy grants revoke", "hint: usage: aye policy grants revoke"),
         ("--json hi", "need `-p`"),
         ("exec --json --output-format text hi", "cannot be used with"),
         ("exec --output-format xml hi", "stream-json"),

@@ -1,10 +1,10 @@
-//! Single words that are commands, of aye or of other agents, and are not sent to a model.
+//! Prompts of a single word that is a command of aye or of another agent. They are not sent to a model.
 
 use super::definition::Line;
 use clap::CommandFactory;
 use strsim::osa_distance;
 
-/// Commands that users of other agents know, and what does the same here.
+/// Commands of other agents, and what to use in aye.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["login", "log-in", "signin", "sign-in", "setup-token"], "`aye auth login` saves an API key"),
     (&["logout", "log-out", "signout", "sign-out"], "`aye auth logout` removes an API key"),
@@ -20,24 +20,24 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["stats", "usage", "cost"], "`aye sessions list` shows what each session cost"),
     (
         &["update", "upgrade", "self-update", "install", "uninstall"],
-        "aye does not update itself; install it again as you installed it",
+        "aye does not update itself; reinstall it the way you installed it",
     ),
     (&["version"], "`aye --version` prints the version"),
-    (&["init"], "start `aye` and enter `/init` to write an AGENTS.md"),
+    (&["init"], "start `aye` and run `/init` to write an AGENTS.md"),
     (
         &["run", "execute", "chat", "ask", "print", "prompt", "start", "new"],
         "`aye` starts a session, `aye exec PROMPT` runs one task",
     ),
-    (&["review"], "start `aye` and enter `/review`, or run `aye exec \"review the uncommitted changes\"`"),
-    (&["apply"], "aye applies a change when you approve it; `aye rewind` undoes changes"),
+    (&["review"], "start `aye` and run `/review`, or run `aye exec \"review the uncommitted changes\"`"),
+    (&["apply"], "aye applies changes when you approve them; `aye rewind` undoes them"),
     (&["undo", "redo", "restore", "checkpoint"], "`aye rewind` undoes and redoes changes"),
-    (&["mcp-server"], "`aye mcp serve` is the MCP server"),
-    (&["app-server", "server", "daemon", "attach", "web"], "`aye serve --stdio` runs a session for another program"),
-    (&["completion"], "`aye completions SHELL` prints the completions of a shell"),
+    (&["mcp-server"], "`aye mcp serve` runs aye as an MCP server"),
+    (&["app-server", "server", "daemon", "attach", "web"], "`aye serve --stdio` serves a session to another program"),
+    (&["completion"], "`aye completions SHELL` generates shell completions"),
     (&["sandbox", "permissions", "rules", "trust"], "`aye policy show` shows what is allowed"),
     (
         &["configure", "settings", "features", "onboard"],
-        "`aye config show` shows the settings, `aye setup` changes the first ones",
+        "`aye config show` shows the settings, `aye setup` runs first-time setup again",
     ),
     (
         &["plugin", "plugins", "extension", "extensions", "skill", "skills", "hooks"],
@@ -47,16 +47,16 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["agent", "agents", "cloud", "github", "pr", "schedule", "recipe"],
         "aye has no such command; `aye --help` lists its commands",
     ),
-    (&["logs", "log"], "`aye config path` prints where the log is"),
+    (&["logs", "log"], "`aye config path` prints the data directory, which has the logs"),
 ];
 
-/// Up to this length only two exchanged letters count as a typo: other short words are too near.
+/// Longest name for which only two exchanged characters are a typo. Other short words are too similar.
 const SHORT_NAME: usize = 3;
-/// From this length on a name may have two typos.
+/// Shortest name that may have two typos.
 const LONG_NAME: usize = 7;
 
-/// Why this prompt is not sent, where it is one word that is a command; and what to write instead. `start`: what begins a line
-/// that sends it (`aye exec`).
+/// Returns an error with hints if the prompt is a single word that is a command. `start`: the command that would send it, such as
+/// `aye exec`.
 pub(super) fn refuse(prompt: &str, start: &str) -> Option<String> {
     let given = prompt.trim();
     let word = given.to_ascii_lowercase();
@@ -65,31 +65,35 @@ pub(super) fn refuse(prompt: &str, start: &str) -> Option<String> {
     }
     let (what, instead) = meant(&word)?;
     Some(format!(
-        "`{given}` {what}, and was not sent as a prompt\nhint: {instead}\nhint: to send the word as a prompt: `{start} -- {given}`"
+        "`{given}` was not sent as a prompt: it {what}\nhint: {instead}\nhint: run `{start} -- {given}` to send it as a prompt"
     ))
 }
 
-/// What a word means as a command, and what to use.
+/// Returns what kind of command a word is, and what to use.
 fn meant(word: &str) -> Option<(&'static str, String)> {
     let line = Line::command();
     let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
     let run = |name: &str| format!("run `aye {name}`");
     if names().chain(["help"]).any(|name| name == word) {
-        return Some(("is a command of aye", run(word)));
+        return Some(("is an aye command", run(word)));
     }
     if let Some(use_instead) = elsewhere(word) {
-        return Some(("is not a command of aye", use_instead.to_owned()));
+        return Some(("is a command of other agents", use_instead.to_owned()));
     }
-    let near = names().chain(["help"]).filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name));
-    if let Some(name) = near {
-        return Some(("is not a command of aye", format!("did you mean `aye {name}`?")));
+    if let Some(name) = near(word, names().chain(["help"])) {
+        return Some(("looks like an aye command", format!("did you mean `aye {name}`?")));
     }
     let known = ELSEWHERE.iter().flat_map(|(names, _)| names.iter());
     let near = known.copied().find(|name| name.len() > SHORT_NAME + 1 && is_typo(word, name))?;
-    Some(("is not a command of aye", elsewhere(near)?.to_owned()))
+    Some(("looks like a command of other agents", elsewhere(near)?.to_owned()))
 }
 
-/// What does here what this command does elsewhere.
+/// Returns the name that `word` is a typo of.
+pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names.filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name))
+}
+
+/// Returns what to use in aye for a command of another agent.
 pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, instead)| *instead)
 }
@@ -122,8 +126,8 @@ mod tests {
             ("login", "`aye auth login`"),
             ("Logout", "`aye auth logout`"),
             ("resume", "`aye --resume`"),
-            ("update", "install it again"),
-            ("upgrade", "install it again"),
+            ("update", "reinstall"),
+            ("upgrade", "reinstall"),
             ("version", "`aye --version`"),
             ("init", "`/init`"),
             ("run", "`aye exec PROMPT`"),
