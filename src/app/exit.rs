@@ -1,4 +1,4 @@
-//! The numbers a script sees when aye ends.
+//! Exit codes, which scripts rely on.
 
 use crate::headless::Outcome;
 use std::process::ExitCode;
@@ -23,6 +23,32 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// In the order of their codes.
+    pub const ALL: [Self; 8] = [
+        Self::Completed,
+        Self::Failed,
+        Self::Usage,
+        Self::Denied,
+        Self::Limit,
+        Self::Authentication,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// Returns what the code means, as a sentence for the manual.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Completed => "The command succeeded.",
+            Self::Failed => "The command, the task or the model provider failed.",
+            Self::Usage => "The command line, the configuration or a policy file is invalid.",
+            Self::Denied => "The task completed, but the policy denied an action or nobody could approve it.",
+            Self::Limit => "A limit on steps, tokens or cost was reached.",
+            Self::Authentication => "An API key or a sign-in is missing or was rejected.",
+            Self::Interrupted => "aye was interrupted (SIGINT).",
+            Self::Terminated => "aye was terminated (SIGTERM).",
+        }
+    }
+
     pub fn code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -76,5 +102,6 @@ mod tests {
             assert_eq!(Exit::from(outcome).code(), code, "{outcome:?}");
         }
         assert_eq!((Exit::Usage.code(), Exit::Terminated.code()), (2, 143));
+        assert!(Exit::ALL.map(Exit::code).is_sorted(), "the manual lists them in order");
     }
 }

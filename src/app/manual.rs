@@ -7,13 +7,16 @@ use std::path::Path;
 
 pub fn run(directory: Option<&Path>) -> Result<Exit, Trouble> {
     let Some(directory) = directory else {
-        let page = cli::manual().map_err(|error| Trouble::failed(format!("the manual cannot be made: {error}")))?;
+        let page = cli::manual().map_err(|error| Trouble::failed(format!("cannot generate the manual page: {error}")))?;
         super::say(&page);
         return Ok(Exit::Completed);
     };
     cli::write_manual(directory).map_err(|error| {
-        Trouble::usage(format!("cannot write the manual into `{}`: {error}; name a directory that is there", directory.display()))
+        Trouble::usage(format!(
+            "cannot write the manual to `{}`: {error}\nhint: choose an existing directory",
+            directory.display()
+        ))
     })?;
-    super::say(&format!("the pages are in {}; `man -M` and MANPATH find them in a directory `man1`\n", directory.display()));
+    super::say(&format!("wrote the manual pages to {}\n", directory.display()));
     Ok(Exit::Completed)
 }

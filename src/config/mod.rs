@@ -32,7 +32,7 @@ pub use instructions::{InstructionFile, of_person as instructions_of_person, on_
 pub use kept_theme::with_theme;
 pub use keys::schema;
 pub use project_layer::ProjectLayer;
-pub use provider::{Api, KeyPlace, ModelChoice, NoModel};
+pub use provider::{Api, KeyPlace, ModelChoice, NoModel, provider_variables};
 pub use retention::Retention;
 pub use screen::Notifications;
 pub use settings::{Settings, TextTools, ToolLists};

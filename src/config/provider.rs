@@ -141,6 +141,20 @@ const BUILT_IN: &[BuiltIn] = &[
     built_in("local", Api::OpenAiChat, LOCAL, "", &[], "default"),
 ];
 
+/// Returns the environment variables of the built-in providers that hold API keys, and those that hold addresses.
+pub fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
+    let (mut keys, mut addresses) = (Vec::new(), Vec::new());
+    for known in BUILT_IN {
+        keys.extend(known.key_variables);
+        addresses.extend(Some(known.url_variable).filter(|name| !name.is_empty()));
+    }
+    for names in [&mut keys, &mut addresses] {
+        names.sort_unstable();
+        names.dedup();
+    }
+    (keys, addresses)
+}
+
 impl Settings {
     /// The model to ask: the flag, else the configured default, else what there is a key for, in the environment before what
     /// `aye auth` keeps. The keyring is not asked.
