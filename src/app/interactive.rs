@@ -62,7 +62,7 @@ pub fn run(common: &Common, mut request: Request) -> Result<Exit, Trouble> {
             Left::Setup(session) => {
                 // What is wrong there is said, and the session goes on all the same.
                 if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
-                    super::warn(&trouble.message);
+                    super::fail(&trouble.message);
                 }
                 request = Request::new(None, session.map_or(SessionChoice::New, |id| SessionChoice::Id(id.to_string())));
             }

@@ -102,7 +102,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     match act(&invocation.common, invocation.action) {
         Ok(exit) => exit.into(),
         Err(trouble) => {
-            warn(&trouble.message);
+            fail(&trouble.message);
             trouble.exit.into()
         }
     }
@@ -186,7 +186,16 @@ fn start_log(place: &Place, verbosity: u8) -> logging::Log {
 /// A line for the person, on stderr, with nothing in it that a terminal would obey.
 fn warn(message: &str) {
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
-    let message = format!("aye{}", crate::text::clean(&message));
+    to_stderr(&format!("aye{message}"));
+}
+
+/// Prints why a command failed on stderr, as `error: …`.
+fn fail(message: &str) {
+    to_stderr(&format!("error: {message}"));
+}
+
+fn to_stderr(message: &str) {
+    let message = crate::text::clean(message).into_owned();
     let width = std::io::stderr().is_terminal().then(crate::tui::columns).flatten();
     let message = width.map_or_else(|| message.clone(), |width| in_rows(&message, width.into()));
     let _ = writeln!(std::io::stderr(), "{message}");
