@@ -262,6 +262,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         may_delete: Arc::new(|_| false),
         may_open: Arc::new(|_| false),
         may_show: Arc::new(|_| false),
+        may_follow: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
         text: TextTools::default(),
