@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{Environment, Helper, Shell};
-use tools::{Commands, Holding, Router, Seen, Settings, TextTools};
+use tools::{Commands, Holding, LoadedTools, Router, Seen, Settings, TextTools};
 
 const RUNS: usize = 15;
 const GREP_LIMIT: f64 = 1.15;
@@ -270,6 +270,9 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,
+        on_demand: false,
+        loaded: LoadedTools::default(),
+        finder: None,
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),

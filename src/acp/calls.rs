@@ -23,7 +23,7 @@ pub fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
         "ReadFile" | "Stat" | "TextInspect" | "HashFile" | "DiskUsage" | "CliRead" | "CliEnv" | "CliGetPlatform" => {
             ToolKind::Read
         }
-        "ListDirectory" | "Glob" | "Grep" => ToolKind::Search,
+        "ListDirectory" | "Glob" | "Grep" | "FindTools" => ToolKind::Search,
         "Move" => ToolKind::Move,
         "Delete" => ToolKind::Delete,
         _ => match capability {

@@ -27,7 +27,7 @@ mod unsaved;
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::pictures::Pictures;
 use super::secrets::LastNet;
-use super::turn::{Effect, Input, Machine, names};
+use super::turn::{Effect, Input, Machine};
 use crate::policy::redact::Redactor;
 use crate::ports::{Durability, Journal, Model, ModelStream, Models, Record, Rules, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, Failure, Mode, StepId, TaskId, ToolUses};
@@ -117,7 +117,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     let in_force = EventKind::PolicyInForce {
         layers: setup.policy.layers(),
         name: setup.policy_name,
-        tools: names(&setup.options.tools),
+        tools: setup.options.tool_names.clone(),
         message: None,
     };
     let (mut updates, reload, modes) = match setup.policy_updates {

@@ -28,18 +28,18 @@ pub fn system_prompt(surroundings: &Surroundings) -> String {
     let Surroundings { workspace, system, date, git, shell, programs, missing, instructions } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();
     // Writing to a string cannot fail.
-    let _ = writeln!(prompt, "\n## Where you are\n\n- Workspace: {workspace}\n- System: {system}\n- Date: {date}");
+    let _ = writeln!(prompt, "\n## Environment\n\n- Workspace: {workspace}\n- System: {system}\n- Date: {date}");
     if let Some(git) = git {
         let _ = writeln!(prompt, "- Git: {git}");
     }
     if let Some(shell) = shell {
-        let _ = writeln!(prompt, "- Shell of commands: {shell}, not bash");
+        let _ = writeln!(prompt, "- Command shell: {shell}, not bash");
     }
     if !programs.is_empty() {
         let _ = writeln!(prompt, "- Programs: {}", programs.join(", "));
     }
     for (program, file) in missing {
-        let _ = writeln!(prompt, "- Not installed: {program}, which {file} asks for");
+        let _ = writeln!(prompt, "- Not installed: {program}, which {file} needs");
     }
     for (source, text) in instructions {
         let _ = writeln!(prompt, "\n## Instructions from {source}\n\n{}", text.trim_end());
@@ -63,8 +63,8 @@ mod tests {
             missing: vec![("npm", "package-lock.json")],
             instructions: vec![("AGENTS.md".to_owned(), "Be kind.\n\n".to_owned())],
         };
-        let told = "\n## Where you are\n\n- Workspace: /home/me/shop\n- System: linux\n- Date: 2026-11-21\n- Shell of commands: zsh, not bash\n- Programs: git, cargo\n\
-                    - Not installed: npm, which package-lock.json asks for\n\n## Instructions from AGENTS.md\n\nBe kind.\n";
+        let told = "\n## Environment\n\n- Workspace: /home/me/shop\n- System: linux\n- Date: 2026-11-21\n- Command shell: zsh, not bash\n- Programs: git, cargo\n\
+                    - Not installed: npm, which package-lock.json needs\n\n## Instructions from AGENTS.md\n\nBe kind.\n";
         assert!(system_prompt(&surroundings).ends_with(told), "{}", system_prompt(&surroundings));
     }
 }

@@ -79,10 +79,23 @@ pub enum Judged {
     Asks(Plan, Question),
 }
 
+/// The tools as the policy has them, all offered.
+fn router(place: &Place, policy: &Enforcer, holding: tools::Holding, servers: Option<&Servers>) -> Router {
+    let settings = tools::Settings {
+        checkpoints: Some(Arc::new(place.snapshots())),
+        artifacts: Some(Arc::new(place.artifacts(None))),
+        ..session::tool_settings(place, policy, holding)
+    };
+    Router::new(match servers {
+        Some(servers) => servers.offer(place, policy, settings),
+        None => settings,
+    })
+}
+
 impl Bench {
     pub fn new(ground: Ground, servers: Option<&Servers>) -> Self {
         let Ground { place, policy, standing } = ground;
-        let router = Arc::new(session::router(&place, &policy, standing.holding(&policy), servers));
+        let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
         // Those of sessions wait for them; what else a dead process began is finished now.
         router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
         let log =

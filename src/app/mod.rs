@@ -30,6 +30,7 @@ mod mcp;
 mod misnamed;
 mod models;
 mod models_list;
+mod offered;
 mod opening;
 mod past;
 mod pick;

@@ -1,11 +1,12 @@
 //! Follows the policy's files while a session runs. The last good policy stays in force.
 
 use super::layers::Policy;
+use super::offered;
 use super::place::Place;
 use super::policy::NOTHING_RUNS;
 use super::project::Brought;
 use super::servers::{self, Offered, Servers};
-use super::session::{self, Kept, Session};
+use super::session::{Kept, Session};
 use super::standing::Standing;
 use super::toolset::own_directory;
 use super::trouble::Trouble;
@@ -125,7 +126,7 @@ impl Reload {
             }
         };
         let servers = self.kept.servers().cloned();
-        let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), servers.as_ref().map(Servers::wanted));
+        let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), Some(self.kept.loaded_tools().wanted()));
         let mut window = servers.as_ref().map(Servers::window);
         // What changed between the start and now is not missed.
         let mut asked = Asked::Change;
@@ -144,8 +145,8 @@ impl Reload {
                 // Who does not wait for it is gone.
                 let _ = waits.send(());
             }
-            if let (Some(servers), Some(up_to)) = (&servers, up_to) {
-                servers.is_offered(up_to);
+            if let Some(up_to) = up_to {
+                self.kept.loaded_tools().is_offered(up_to);
             }
             let changed = async {
                 match &mut watch {
@@ -170,7 +171,7 @@ impl Reload {
                 () = self.kept.new_key() => Asked::ModeOrKey,
                 () = next(&mut other_tools) => Asked::OtherTools,
                 () = unread.changed() => Asked::OtherTools,
-                // What was found is offered by the same tools anew.
+                // A tool was loaded: the next request offers it.
                 () = next(&mut wanted) => Asked::ModeOrKey,
                 // Another model: what fits its window is told to it.
                 () = next(&mut window) => Asked::ModeOrKey,
@@ -287,7 +288,8 @@ impl Reload {
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let change = PolicyChange {
-            tools: session::offered(&router, &enforcer).into(),
+            tools: offered::offered(&router, &enforcer).into(),
+            tool_names: offered::available(&router, &enforcer),
             sandbox,
             sandbox_status,
             name: policy.name.clone(),

@@ -13,9 +13,9 @@ use super::standing::Standing;
 use crate::agent::{self, Approver};
 use crate::mcp::{self, Entry, Spec};
 use crate::policy::Enforcer;
-use crate::ports::{Record, RemoteServers};
-use crate::protocol::{Action, ServerState, ServerStatus};
-use crate::tools::{self, Conflict, Found, Pins, Remote, Router, ServerLauncher};
+use crate::ports::RemoteServers;
+use crate::protocol::{ServerState, ServerStatus};
+use crate::tools::{self, Conflict, Pins, Remote, Router, ServerLauncher};
 pub use approval::{Approved, CHANGED, SERVERS, changed, programs_in};
 use counted::Counted;
 use std::collections::{BTreeMap, HashMap};
@@ -49,7 +49,6 @@ pub struct Servers {
     passed: Arc<[Spec]>,
     approval: Arc<Approved>,
     launcher: Arc<ServerLauncher>,
-    found: Found,
     pins: Pins,
     timeouts: Arc<Mutex<HashMap<String, Duration>>>,
     /// What counts for a server that connects.
@@ -93,7 +92,6 @@ pub fn connect(
         passed: Vec::new().into(),
         approval,
         launcher,
-        found: Found::default(),
         pins: Pins::at(directory.join("pins")),
         timeouts: Arc::new(Mutex::new(timeouts)),
         in_force,
@@ -102,7 +100,7 @@ pub fn connect(
     Connected { servers, remote: agent::Remote { servers: port, asked }, problems }
 }
 
-/// The same for a session, with what was used in it before. `passed`: those that the front end brings for this session; what the
+/// The same for a session. `passed`: those that the front end brings for this session; what the
 /// settings name counts before them.
 pub fn of_session(
     passed: Vec<Spec>,
@@ -122,7 +120,6 @@ pub fn of_session(
     let Connected { mut servers, remote, problems } = connected;
     servers.passed = passed.into();
     session.notices.extend(problems);
-    servers.know(&session.records);
     session.kept.connected(servers);
     Some(remote)
 }
@@ -173,7 +170,6 @@ impl Servers {
                 listed.map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
             }),
             pins: Some(self.pins.clone()),
-            found: self.found.clone(),
             most_bytes: Some(usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)),
             timeout: Arc::new(move |server, _| {
                 timeouts.lock().unwrap_or_else(PoisonError::into_inner).get(server).copied().unwrap_or(CALL_TIMEOUT)
@@ -216,19 +212,6 @@ impl Servers {
         self.port.told_to(window_tokens);
     }
 
-    /// What was used before in the session is offered again.
-    pub fn know(&self, records: &[Record]) {
-        let used = records.iter().filter_map(|record| match record {
-            Record::Intent { actions, .. } => Some(actions),
-            _ => None,
-        });
-        let named = used.flatten().filter_map(|action| match action {
-            Action::Invoke { server, tool, .. } => Some((server.clone(), tool.clone())),
-            _ => None,
-        });
-        self.found.know(named);
-    }
-
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.port.changed()
     }
@@ -236,14 +219,6 @@ impl Servers {
     /// Changes when a model is asked whose window is another.
     pub fn window(&self) -> watch::Receiver<u64> {
         self.port.window()
-    }
-
-    pub fn wanted(&self) -> watch::Receiver<u64> {
-        self.found.wanted()
-    }
-
-    pub fn is_offered(&self, up_to: u64) {
-        self.found.is_offered(up_to);
     }
 
     /// Asks those whose tools nobody knows. Comes back at once.

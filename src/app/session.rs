@@ -5,6 +5,7 @@ use super::git::Repository;
 use super::layers::Policy;
 use super::misnamed::misnamed;
 use super::models::ModelsHere;
+use super::offered::{available, offered};
 use super::place::Place;
 use super::rules::PersonsRules;
 use super::servers::Servers;
@@ -15,7 +16,7 @@ use super::unfinished::found;
 use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
 use crate::policy::{self, Enforcer};
-use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail, ToolRouter};
+use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
@@ -23,7 +24,7 @@ use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Changes, Commands, Holding, InEditor, Recovered, Router, Seen};
+use crate::tools::{self, Changes, Commands, Holding, InEditor, LoadedTools, Recovered, Router, Seen};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,6 +78,8 @@ pub struct Kept {
     servers: Option<Servers>,
     /// What an editor has open.
     editor: Option<InEditor>,
+    /// The tools that the model loaded.
+    loaded: LoadedTools,
 }
 
 impl Kept {
@@ -92,7 +95,13 @@ impl Kept {
             new_key: Arc::default(),
             servers: None,
             editor: None,
+            loaded: LoadedTools::default(),
         }
+    }
+
+    /// The tools that the model loaded in this session.
+    pub fn loaded_tools(&self) -> &LoadedTools {
+        &self.loaded
     }
 
     /// The MCP servers of the session, where any are configured.
@@ -129,6 +138,8 @@ impl Kept {
             artifacts: Some(self.artifacts.clone()),
             changes: Some(self.changes.clone()),
             editor: self.editor.clone(),
+            on_demand: place.settings.tools.on_demand,
+            loaded: self.loaded.clone(),
             ..tool_settings(place, policy, holding)
         };
         match &self.servers {
@@ -294,6 +305,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     if let Some(servers) = session.kept.servers() {
         servers.ask_model_of(model.facts().context_window);
     }
+    session.kept.loaded.replay(&session.records);
     let settings = session.kept.tool_settings(place, &policy, holding);
     let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
     let router = Arc::new(Router::new(settings));
@@ -316,6 +328,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,
+        tool_names: available(&router, &policy),
         sandbox,
         laxest: laxest(place),
         compact_at_percent: place.settings.context.compact_at_percent,
@@ -438,6 +451,9 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         named: policy.named_commands().cloned().collect(),
         custom: place.tools.custom.clone(),
         remote: None,
+        on_demand: false,
+        loaded: LoadedTools::default(),
+        finder: None,
         grants: Arc::new(move |capability| grants.grants(capability)),
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,
@@ -455,26 +471,6 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         may_connect: Arc::new(move |url, address| addresses.may_connect(url, address)),
         fetcher: Fetcher::default(),
     }
-}
-
-pub fn router(place: &Place, policy: &Enforcer, holding: Holding, servers: Option<&Servers>) -> Router {
-    let settings = tools::Settings {
-        checkpoints: Some(Arc::new(place.snapshots())),
-        artifacts: Some(Arc::new(place.artifacts(None))),
-        ..tool_settings(place, policy, holding)
-    };
-    Router::new(match servers {
-        Some(servers) => servers.offer(place, policy, settings),
-        None => settings,
-    })
-}
-
-/// What the model is offered: the tools whose capability is granted and that no layer disables.
-pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
-    let granted = |tool: &ToolDefinition| router.capability(&tool.tool_name).is_some_and(|capability| policy.grants(capability));
-    let named = |tool: &ToolDefinition| router.full_name(&tool.tool_name).map_or_else(|| tool.tool_name.clone(), str::to_owned);
-    let offered = |tool: &ToolDefinition| policy.offers(&named(tool)).is_ok();
-    router.definitions().into_iter().filter(granted).filter(offered).collect()
 }
 
 fn backoff(settings: &Settings) -> Backoff {

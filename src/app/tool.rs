@@ -4,6 +4,7 @@ use super::bench::{Bench, Ground, Judged, Starts, denied};
 use super::cli::{Answers, Common};
 use super::exit::Exit;
 use super::mcp::specs;
+use super::offered;
 use super::place::Place;
 use super::project::Brought;
 use super::servers::{self, Connected, FIRST_WAIT, Servers};
@@ -92,7 +93,7 @@ fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), 
 pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
     let table = table(place, common, Starts::Nothing, None)?;
     let bench = &table.bench;
-    let tools = session::offered(&bench.router, &bench.policy);
+    let tools = offered::offered(&bench.router, &bench.policy);
     if json {
         super::say_json(&tools);
         return Ok(Exit::Completed);

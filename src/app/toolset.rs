@@ -25,11 +25,9 @@ pub struct Toolset {
     print: blake3::Hasher,
 }
 
-/// The only tools that are to be had. Where tools of MCP servers are among them, so is what finds those that are not told.
+/// The only tools that are available, with the one that loads those of them that are loaded on demand.
 fn enabled(mut names: Vec<String>) -> ToolNames {
-    if names.iter().any(|name| name.contains('/')) {
-        names.push(tools::FIND_TOOLS.to_owned());
-    }
+    names.push(tools::FIND_TOOLS.to_owned());
     ToolNames::Enabled(names)
 }
 

@@ -170,6 +170,12 @@ pub(super) const KEYS: &[Key] = &[
     key(&["tools", "disabled"], Kind::TextList, "[]", "tools that are not to be had: names, aliases, patterns such as \"Cli*\""),
     key(&["tools", "enabled"], Kind::TextList, "", "the only tools that are to be had; unset: all"),
     key(
+        &["tools", "on_demand"],
+        Kind::Flag,
+        "true",
+        "false offers the model all tools from the start, also those that it otherwise loads with FindTools",
+    ),
+    key(
         &["tools", "conflict"],
         Kind::Choice(&CONFLICTS),
         "\"local-first\"",

@@ -48,6 +48,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["retention"], "retention is about the sessions of all projects"),
     (&["mcp", "servers"], "servers of a project belong in `.mcp.json`"),
     (&["mcp"], "a project cannot set how tools of servers are offered"),
+    (&["tools", "on_demand"], "a project cannot set how tools are offered"),
     (&["tools", "shell"], "a project cannot choose the program that runs commands"),
     (&["tools", "conflict"], "a project cannot choose which of two tools a name means"),
 ];

@@ -56,6 +56,8 @@ pub struct Tools {
     pub text: TextTools,
     /// Which tool a bare name means that one here and one of a server have.
     pub conflict: String,
+    /// Whether built-in tools that few tasks need are loaded on demand.
+    pub on_demand: bool,
     /// The share of the model's window from which on tools of servers are found by words.
     pub defer_over_percent: u64,
 }
@@ -135,6 +137,7 @@ impl Settings {
                 Some(Value::Text(conflict)) => conflict.clone(),
                 _ => String::new(),
             },
+            on_demand: flag(&values, &["tools", "on_demand"]),
             defer_over_percent: number(&values, &["mcp", "defer_over"]),
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));

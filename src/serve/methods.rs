@@ -127,7 +127,7 @@ pub struct SessionReady {
     pub session_status: SessionStatus,
     /// `bundle_version` of the policy; its name where it has none.
     pub policy_bundle_version: String,
-    /// Names of the tools that the policy offers the model.
+    /// Names of the tools that the policy offers the model, also of those that it loads on demand.
     pub available_tools: Vec<String>,
 }
 

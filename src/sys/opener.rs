@@ -50,15 +50,13 @@ pub enum Opened {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    #[error(
-        "there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set); tell the person the path, so that they open it"
-    )]
+    #[error("there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set); tell the user the path")]
     NoDisplay,
-    #[error("there is no `{0}` on the PATH; install it (the package is mostly called xdg-utils), or tell the person the path")]
+    #[error("`{0}` is not on the PATH; install it (usually the package xdg-utils), or tell the user the path")]
     NoOpener(&'static str),
-    #[error("`{program}` could not be started: {message}; tell the person the path, so that they open it")]
+    #[error("`{program}` could not be started: {message}; tell the user the path")]
     NotStarted { program: String, message: String },
-    #[error("`{program}` ended with {code}{meaning}; tell the person the path, so that they open it")]
+    #[error("`{program}` ended with {code}{meaning}; tell the user the path")]
     Failed { program: String, code: String, meaning: &'static str },
 }
 

@@ -64,6 +64,25 @@ fn simplify(value: &mut Value) {
     }
 }
 
+/// Takes out of a schema what a model needs in no request: the error of a call that breaks a bound names it.
+pub(super) fn without_bounds(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.contains_key("type") {
+                for name in ["minimum", "maximum"] {
+                    object.remove(name);
+                }
+                if object.get("additionalProperties") == Some(&Value::Bool(false)) && object.contains_key("properties") {
+                    object.remove("additionalProperties");
+                }
+            }
+            object.values_mut().for_each(without_bounds);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_bounds),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// The arguments as `T`, or a sentence that names the one that is wrong.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     let mut value = Value::Object(arguments);
@@ -72,6 +91,6 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Val
         let path = error.path().to_string();
         let reason = error.into_inner().to_string();
         let at = if path == "." || path.is_empty() { String::new() } else { format!("`{path}`: ") };
-        invalid(format!("{at}{reason}; mend that and call again"))
+        invalid(format!("{at}{reason}; fix that and call again"))
     })
 }

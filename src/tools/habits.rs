@@ -144,7 +144,7 @@ fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
         },
         ("array" | "object", Value::String(text)) => {
             let read = serde_json::from_str(text);
-            Some(read.map_err(|error| invalid(format!("`{at}` is text that is not JSON ({error}); send it as an {kind}")))?)
+            Some(read.map_err(|error| invalid(format!("`{at}` is a string that is not JSON ({error}); send it as an {kind}")))?)
         }
         _ => None,
     };
@@ -211,7 +211,7 @@ fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, V
         return Ok(());
     }
     let names: Vec<_> = item.keys().map(|name| format!("`{name}`")).collect();
-    Err(invalid(format!("{} stands beside `{list}`; put it into the one of `{list}` that it is for", names.join(" and "))))
+    Err(invalid(format!("{} next to `{list}`: put it into the item of `{list}` that it belongs to", names.join(" and "))))
 }
 
 fn own_name<'a>(name: &'a str, known: &'a Map<String, Value>) -> Option<&'a str> {

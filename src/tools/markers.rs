@@ -20,8 +20,8 @@ pub(super) fn restorer(before: &Before, settings: &Settings) -> Restorer {
 pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: &Target) -> Result<String, ToolError> {
     restorer.restore(text).map_err(|error| {
         invalid(format!(
-            "{argument}: {error} (`{}`); nothing was written. a marker stands for a secret you were not shown: edit around it, keep it \
-             to the letter where it stands, or ask the person to make this change",
+            "{argument}: {error} (`{}`); nothing was written. A marker replaces a secret: edit around it, keep it unchanged in its \
+             place, or ask the user to make this change",
             target.given
         ))
     })
@@ -55,7 +55,7 @@ pub(super) fn hidden_would_open(
 
 fn would_open(marker: &str, target: &Target) -> ToolError {
     invalid(format!(
-        "`{}` is not changed: what `{marker}` hides would stand open in it; keep the name and the quotes that it has, or ask the person \
+        "`{}` is not changed: the secret behind `{marker}` would no longer be redacted; keep its name and quotes, or ask the user \
          to make this change",
         target.given
     ))
@@ -66,7 +66,7 @@ pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Va
     let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
     let Some(marker) = looked_at.find_map(|(_, value)| first_marker(value)) else { return Ok(()) };
     Err(invalid(format!(
-        "`{marker}` stands for something hidden from you, and {tool_name} cannot be given it; do it without, or ask the person to"
+        "`{marker}` replaces a secret, and {tool_name} cannot restore it; leave it out, or ask the user to do this"
     )))
 }
 

@@ -1,6 +1,6 @@
 //! The tools without a session around them, for `fuzz/` and for `benches/mcp.rs`.
 
-use super::{Commands, Conflict, Found, Holding, Remote, Router, Seen, Settings, TextTools, actions_for};
+use super::{Commands, Conflict, Holding, LoadedTools, Remote, Router, Seen, Settings, TextTools, actions_for};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use crate::ports::{RemoteServers, RunContext, ToolRouter};
@@ -35,6 +35,9 @@ fn settings(workspace: &Path) -> Settings {
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,
+        on_demand: false,
+        loaded: LoadedTools::default(),
+        finder: None,
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         checkpoints: None,
@@ -80,7 +83,6 @@ impl Bench {
                 conflict: Conflict::LocalFirst,
                 may_invoke: Arc::new(|_, _| Ok(())),
                 pins: None,
-                found: Found::default(),
                 most_bytes: None,
                 timeout: Arc::new(|_, _| TIMEOUT),
             }),

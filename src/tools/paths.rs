@@ -32,7 +32,7 @@ impl<'a> Paths<'a> {
         let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
         let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
         let Some(artifacts) = &self.settings.artifacts else {
-            return Err(unknown(format!("no artifacts are kept here; for a file of that name give `./{given}`")));
+            return Err(unknown(format!("there are no artifacts here; for a file of that name use `./{given}`")));
         };
         let kept = artifacts.find(given).map_err(|error| {
             let a_name = !digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -169,7 +169,7 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
             format!("`{given}` does not exist any more; look for it with Glob or ListDirectory"),
         ),
         io::ErrorKind::PermissionDenied => {
-            ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied; ask the person for access"))
+            ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied; ask the user for access"))
         }
         io::ErrorKind::NotADirectory => moved(given),
         _ if path::met_a_link(error) => moved(given),

@@ -2,6 +2,7 @@
 
 use super::custom::CustomTool;
 use super::http::http_request;
+use super::on_demand::FindTools;
 use super::open::{open_path, reveal_in_os};
 use super::read::{disk_usage, hash_file, read_file, stat, upload_artifact};
 use super::remote::RemoteTools;
@@ -53,19 +54,42 @@ static TOOLS: &[&dyn AnyTool] = &[
 /// The tools that are here: the built-in ones, then those that the policy makes of commands, then those of manifests.
 pub(super) fn local(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
-    let text = |tool: &&dyn AnyTool| settings.text.enabled || !TextTools::binds(tool.name(), tool.name());
     let own = |tool: &&Arc<CustomTool>| {
         built_in(&tool.name).is_none() && !settings.named.iter().any(|named| named.name.eq_ignore_ascii_case(&tool.name))
     };
     let custom = settings.custom.iter().filter(own).map(|tool| &**tool as &dyn AnyTool);
-    TOOLS.iter().copied().filter(text).chain(named.map(|tool| tool as &dyn AnyTool)).chain(custom)
+    built_in_here(settings).map(|tool| tool as &dyn AnyTool).chain(named.map(|tool| tool as &dyn AnyTool)).chain(custom)
 }
 
-/// All that a model is told of: those, and the tools of servers.
-pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
+/// The built-in tools that settings leave.
+pub(super) fn built_in_here(settings: &Settings) -> impl Iterator<Item = &'static dyn AnyTool> {
+    let text = |tool: &&dyn AnyTool| settings.text.enabled || !TextTools::binds(tool.name(), tool.name());
+    TOOLS.iter().copied().filter(text)
+}
+
+/// All tools that a call can name: the local ones whose name no server's tool takes, then the tools of servers.
+fn all(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let remote = settings.remote.as_deref();
     let clear = move |tool: &&dyn AnyTool| remote.is_none_or(|remote| !remote.takes(tool.name()));
-    local(settings).filter(clear).chain(remote.into_iter().flat_map(RemoteTools::offered))
+    local(settings).filter(clear).chain(remote.into_iter().flat_map(RemoteTools::listed))
+}
+
+/// The tools in the next request. Those that were loaded come last, so that the list before them stays the same.
+pub(super) fn offered(settings: &Settings) -> Vec<&dyn AnyTool> {
+    let Some(finder) = settings.finder.as_deref() else { return all(settings).collect() };
+    let mut offered: Vec<&dyn AnyTool> = all(settings).filter(|tool| !finder.loads(*tool)).collect();
+    offered.push(finder);
+    offered.extend(finder.loaded());
+    offered
+}
+
+/// The tools that a front end may show: those in the next request, and the built-in ones that wait to be loaded.
+pub(super) fn available(settings: &Settings) -> Vec<&dyn AnyTool> {
+    let Some(finder) = settings.finder.as_deref() else { return all(settings).collect() };
+    let shown = |tool: &&dyn AnyTool| built_in(tool.name()).is_some() || !finder.waits(*tool);
+    let mut shown: Vec<&dyn AnyTool> = all(settings).filter(shown).collect();
+    shown.push(finder);
+    shown
 }
 
 /// By its name or one of its aliases, in any case; or by a name of a server's tool.
@@ -75,11 +99,14 @@ pub(super) fn find<'a>(name: &str, settings: &'a Settings) -> Option<&'a dyn Any
 
 /// The same, or what is said of a name that none has, or several.
 pub(super) fn resolve<'a>(name: &str, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
+    if let Some(finder) = settings.finder.as_deref().filter(|_| FindTools::is_called(name)) {
+        return Ok(finder);
+    }
     let own = built_in(name).or_else(|| local(settings).find(|tool| tool.name().eq_ignore_ascii_case(name)));
     let remote = settings.remote.as_ref().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
     // What the policy does not grant is no way out.
     let granted = |tool: &&dyn AnyTool| (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok();
-    remote.or(own).ok_or_else(|| unknown(name, offered(settings).filter(granted).map(AnyTool::offered_name)))
+    remote.or(own).ok_or_else(|| unknown(name, available(settings).into_iter().filter(granted).map(AnyTool::offered_name)))
 }
 
 /// Nobody gives a name of these another meaning. `grep` is an alias with bounds of its own, so that case counts first.
@@ -110,12 +137,12 @@ pub(super) fn all_names() -> Vec<&'static str> {
 
 /// Tools of other agents that have no counterpart, and what to do in their place.
 const ELSEWHERE: &[(&[&str], &str)] = &[
-    (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one answer"),
-    (&["todowrite", "todoread", "updateplan", "writetodos"], "keep the plan in your answers and go on"),
+    (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one response"),
+    (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),
     (&["notebookedit", "notebookread"], "ReadFile shows a notebook, with `raw` as JSON, which EditFile changes"),
-    (&["codebasesearch", "semanticsearch"], "look for words with Grep and for names with Glob"),
-    (&["websearch", "googlewebsearch"], "HttpRequest fetches an address that you know"),
-    (&["task", "agent", "spawnagent"], "do it yourself, with the tools there are"),
+    (&["codebasesearch", "semanticsearch"], "search contents with Grep and names with Glob"),
+    (&["websearch", "googlewebsearch"], "HttpRequest fetches a URL that you know"),
+    (&["task", "agent", "spawnagent"], "do it yourself, with your tools"),
 ];
 
 /// Of servers there may be thousands.
@@ -136,7 +163,7 @@ pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> T
             format!("the tools are {}{more}", names[..names.len().min(MOST_NAMED)].join(", "))
         }
     };
-    ToolError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`; {meant}"))
+    ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`; {meant}"))
 }
 
 /// Returns the canonical name of the built-in tool with this name or alias.

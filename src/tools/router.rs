@@ -2,13 +2,14 @@
 
 use super::amend::{amended, offered};
 use super::changes;
+use super::definition::{concise, definition};
 use super::follow::follow;
 use super::hints::Served;
 use super::late::{Late, hidden, told_later};
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
-use super::registry::{find, offered as tools_offered, resolve};
+use super::registry::{available, find, offered as tools_offered, resolve};
 use super::runs_code::marked_by_actions;
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{Permit, PreviewPermit};
@@ -21,6 +22,7 @@ use crate::protocol::{
     ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::custom::is_chain;
+use crate::tools::on_demand::{FindTools, with_hint};
 use crate::tools::remote::RemoteTools;
 use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::amended::offered as command_offered;
@@ -47,7 +49,8 @@ pub struct Router {
 const SETTLED: usize = 16;
 
 impl Router {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(mut settings: Settings) -> Self {
+        settings.finder = FindTools::new(&settings).map(Arc::new);
         Self { settings: Arc::new(settings), settled: Mutex::new(Vec::new()) }
     }
 
@@ -58,6 +61,11 @@ impl Router {
             tool.offered_name() != tool.name() || tool.name().eq_ignore_ascii_case(name) && !tool.alias_names().contains(&name);
         let called = if own { tool.offered_name() } else { name };
         Ok(definition(tool, called))
+    }
+
+    /// The names of all tools that a front end may show, also of those that the model has to load first.
+    pub fn available(&self) -> Vec<String> {
+        available(&self.settings).into_iter().map(|tool| tool.offered_name().to_owned()).collect()
     }
 
     /// What other agents are told of the tool of this name; none where it is not for them.
@@ -121,7 +129,7 @@ impl Router {
 
 impl ToolRouter for Router {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        tools_offered(&self.settings).map(|tool| definition(tool, tool.offered_name())).collect()
+        tools_offered(&self.settings).into_iter().map(concise).collect()
     }
 
     fn capability(&self, tool_name: &str) -> Option<&'static str> {
@@ -153,7 +161,7 @@ impl ToolRouter for Router {
         async move {
             let redactor = Arc::clone(&settings.redactor);
             let amended = tokio::task::spawn_blocking(move || amended(plan, &amendment, &settings)).await;
-            let amended = amended.unwrap_or_else(|_| Err(invalid("it could not be changed: the tool crashed")));
+            let amended = amended.unwrap_or_else(|_| Err(invalid("the call could not be changed: the tool crashed")));
             amended.map_err(|error| hide_in_error(&redactor, error))
         }
         .boxed()
@@ -392,10 +400,6 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
     proposal.is_some_and(|proposal| proposal.diff.len() > KEPT_FROM_BYTES)
 }
 
-fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
-    ToolDefinition { tool_name: called.to_owned(), description: tool.description().to_owned(), input_schema: tool.schema(called) }
-}
-
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     let tool = resolve(&call.tool_name, settings)?;
     let arguments = object(&call.arguments)?;
@@ -405,7 +409,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         // Why it fails may tell what is at a place that nobody may look at: the place is judged first.
         Err(error) => match hidden(tool, &call.tool_name, arguments, settings) {
             Some(actions) => return Ok(told_later(call, tool.name(), actions, error)),
-            None => return Err(error),
+            None => return Err(with_hint(error, tool, settings)),
         },
     };
     let doubts = match draft.work.downcast_ref::<Typed>() {

@@ -138,7 +138,7 @@ fn line_of(words: &[Value]) -> Result<String, ToolError> {
     Ok(match words.as_slice() {
         ["apply_patch", patch] => {
             let shown: String = patch.lines().take(1).collect();
-            return Err(invalid(format!("`apply_patch` is no program here; call the tool ApplyPatch with `patch`: {shown} …")));
+            return Err(invalid(format!("`apply_patch` is not a program; call the tool ApplyPatch with `patch`: {shown} …")));
         }
         [shell, "-c" | "-lc", line] if SHELLS.contains(shell) => (*line).to_owned(),
         words => line(words),

@@ -17,6 +17,7 @@ use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::changes::Changes;
 use crate::tools::custom::CustomTool;
 use crate::tools::in_editor::InEditor;
+use crate::tools::on_demand::{FindTools, LoadedTools};
 use crate::tools::remote::RemoteTools;
 use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
@@ -82,6 +83,12 @@ pub struct Settings {
     pub custom: Vec<Arc<CustomTool>>,
     /// Tools of MCP servers; none where no server is configured.
     pub remote: Option<Arc<RemoteTools>>,
+    /// Whether built-in tools that few tasks need are loaded on demand.
+    pub on_demand: bool,
+    /// The tools that the session loaded; another policy keeps them.
+    pub loaded: LoadedTools,
+    /// The tool that loads others, set by `Router::new`; none where all are offered.
+    pub finder: Option<Arc<FindTools>>,
     /// Whether the policy grants a capability to any call.
     pub grants: Grants,
     /// Whether a tool of this name may be used at all, or why not.
@@ -177,7 +184,7 @@ impl<Work> Draft<Option<Work>> {
 
 /// What running such a call comes to, if the policy changed its mind meanwhile.
 pub(super) fn never_allowed() -> ToolError {
-    ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done, try again")
+    ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done. Try again")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -277,7 +284,7 @@ pub(super) trait Tool: Send + Sync + 'static {
 }
 
 pub(super) fn not_amended() -> ToolError {
-    invalid("it is done as it was proposed, or not at all")
+    invalid("this call can only be approved as it was proposed, or denied")
 }
 
 pub(super) type Payload = Box<dyn Any + Send>;

@@ -66,7 +66,7 @@ fn a_hunk_is_written_anew_in_the_panel() {
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), BEFORE.replace("    one", "    // mine\n    uno").replace("two", "dos"));
     let (_, told) = &server.request(1).tool_results()[0];
-    assert!(told.contains("edited; in its place stands\n    // mine\n    uno();"), "{told}");
+    assert!(told.contains("edited; replaced by\n    // mine\n    uno();"), "{told}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
     let mut again = project.open_sized(&["--continue"], 120, 36);
     again.wait_for(card);
     let (_, told) = &server.request(1).tool_results()[0];
-    assert!(told.contains("The person edited this command before it ran. What ran is: touch first-second"), "{told}");
+    assert!(told.contains("The user edited this command before it ran: touch first-second"), "{told}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_call_its_result_and_the_end_over_gemini() {
     assert_eq!(first.path, "/v1beta/models/gemini-3-scripted:streamGenerateContent");
     assert_eq!(first.header("x-goog-api-key"), Some("AIza-scripted"));
     assert!(first.body["systemInstruction"]["parts"][0]["text"].is_string());
-    assert!(first.body["tools"][0]["functionDeclarations"].as_array().is_some_and(|tools| tools.len() > 10));
+    assert!(first.body["tools"][0]["functionDeclarations"].as_array().is_some_and(|tools| tools.len() == 9));
     let results = second.tool_results();
     assert!(results.len() == 1 && results[0].0 == "k1" && results[0].1.contains("hello from the file"), "{results:?}");
     let call = &second.body["contents"][1]["parts"][1];

@@ -76,6 +76,7 @@ mod status_row;
 mod terminals;
 mod tool_input;
 mod tools_cli;
+mod tools_on_demand;
 mod trees;
 mod trust;
 mod typeahead;

@@ -35,7 +35,7 @@ fn each_kind_of_file_is_read_in_its_way() {
     assert_eq!(text(json!({"path": "latin"})), "café\n");
     assert_eq!(text(json!({"path": "wide", "offset": 2})), "two");
     assert!(text(json!({"path": "zip"})).starts_with("Binary file, 6 bytes\n[zip, "));
-    assert!(text(json!({"path": "long"})).ends_with("go on with `offset` 1 and `column` 1048577]"));
+    assert!(text(json!({"path": "long"})).ends_with("continue with `offset` 1 and `column` 1048577]"));
     assert_eq!(text(json!({"path": "long", "column": 2_097_150})), "xxx");
     let image = read(&project, json!({"path": "picture"})).exits(0).json();
     assert_eq!(image["outputText"], format!("Image, 1x1 png, {} bytes", pixel().len()));

@@ -62,7 +62,7 @@ fn what_every_model_is_told_of_all_tools_stays_short_and_in_order() {
     let tools = listed.json();
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["toolName"].as_str().unwrap()).collect();
     assert_eq!(names, TOOLS, "reads, writes, commands, network");
-    assert!(listed.stdout.len() <= 27_000, "{} bytes", listed.stdout.len());
+    assert!(listed.stdout.len() <= 18_000, "{} bytes", listed.stdout.len());
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub use editor::Editor;
 pub use process::{Events, Output, Running, processes_running, wait_until};
 pub use project::Project;
 pub use rpc::Rpc;
-pub use server::{Answer, Gate, Server};
+pub use server::{Answer, Gate, Request, Server};
 pub use terminal::Terminal;
 
 use std::time::Duration;

@@ -199,6 +199,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         backoff: Backoff::default(),
         system: "be good".into(),
         tools: Vec::new().into(),
+        tool_names: Vec::new(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
         approval_timeout: None,

@@ -38,7 +38,7 @@ mod tests;
 pub use budget::Allowance;
 pub use exchange::{Effect, Input, Moment, Planned, Resource};
 pub use grants::{Grant, Kept};
-pub use policy::{PolicyChange, SandboxStatus, names};
+pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 pub use sampling::Sampled;
 
@@ -86,6 +86,8 @@ pub struct Options {
     pub backoff: Backoff,
     pub system: Arc<str>,
     pub tools: Arc<[ToolDefinition]>,
+    /// The names of these tools and of the ones that the model can load.
+    pub tool_names: Vec<String>,
     /// What holds a command, in words, for the approval.
     pub sandbox: String,
     /// The laxest mode that may be chosen while the session runs.

@@ -29,6 +29,8 @@ pub struct PolicyChange {
     pub enforcer: Enforcer,
     /// What the model is offered under it.
     pub tools: Arc<[ToolDefinition]>,
+    /// The names of these tools and of the ones that the model can load.
+    pub tool_names: Vec<String>,
     /// What holds a command, in words.
     pub sandbox: String,
     /// The same for the status row.
@@ -39,18 +41,13 @@ pub struct PolicyChange {
     pub message: Option<String>,
 }
 
-/// What the tools are called.
-pub fn names(tools: &[ToolDefinition]) -> Vec<String> {
-    tools.iter().map(|tool| tool.tool_name.clone()).collect()
-}
-
 impl Machine {
     /// Judges by another policy from now on. What the person allowed until they quit stays, and what runs runs on.
     pub(super) fn policy_changed(&mut self, change: PolicyChange, at: Moment) {
         self.policy.replace(change.enforcer);
-        let before = names(&self.options.tools);
         self.options.tools = change.tools;
-        let tools = names(&self.options.tools);
+        let tools = change.tool_names;
+        let before = std::mem::replace(&mut self.options.tool_names, tools.clone());
         self.count_what_is_fixed();
         self.options.sandbox = change.sandbox;
         self.note_policy_anew();

@@ -74,6 +74,7 @@ fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, appr
         backoff: Backoff::default(),
         system: "be good".into(),
         tools: Vec::new().into(),
+        tool_names: Vec::new(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
         approval_timeout,
@@ -149,7 +150,7 @@ fn folded(line: &str) -> String {
 
 /// What a message is that nobody said.
 fn kind_of(message: &Message) -> &'static str {
-    let kinds = [("[Earlier", "Truncated-"), ("[Summary", "Summary-"), ("[This is not from the person", "Question-")];
+    let kinds = [("[Earlier", "Truncated-"), ("[Summary", "Summary-"), ("[This is not from the user", "Question-")];
     let text = message.text();
     kinds.iter().find(|(start, _)| text.starts_with(start)).map_or("", |(_, kind)| kind)
 }
@@ -378,6 +379,7 @@ impl Sim {
                     format!("schema_version = 1\n{}", rest.replace("; ", "\n"))
                 }),
                 tools: Vec::new().into(),
+                tool_names: Vec::new(),
                 sandbox: "NONE".to_owned(),
                 sandbox_status: bare(),
                 name: "test".to_owned(),

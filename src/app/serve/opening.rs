@@ -182,7 +182,7 @@ impl Opener {
             session_id: session.id().clone(),
             workspace_id,
             policy_bundle_version: version_of(&rules),
-            available_tools: setup.options.tools.iter().map(|tool| tool.tool_name.clone()).collect(),
+            available_tools: setup.options.tool_names.clone(),
             workspace: held_place.workspace.clone(),
             step_cursor,
             last_task,

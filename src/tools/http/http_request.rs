@@ -31,18 +31,16 @@ pub(in crate::tools) struct HttpRequest;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The address, with `http://` or `https://`.
     url: String,
-    /// GET when absent.
+    /// GET by default.
     method: Option<String>,
-    /// Names of headers and their values.
     headers: Option<BTreeMap<String, String>>,
-    /// What is sent; not with GET, HEAD or OPTIONS.
+    /// Not with GET, HEAD or OPTIONS.
     body: Option<String>,
-    /// Seconds until it is given up; 30 when absent.
+    /// Seconds: 30 by default, at most 300.
     #[schemars(range(min = 1, max = 300))]
     timeout: Option<u64>,
-    /// How a page of HTML is returned: `raw` (when absent) as it was sent, `text`, or `markdown` with its links, to be read.
+    /// Of an HTML page; `raw` by default.
     format: Option<Format>,
     /// By the names that are for reading pages: markdown where no `format` is given.
     #[serde(skip)]
@@ -204,7 +202,7 @@ pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
         FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
         FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),
         FetchError::Setup(_) => {
-            (ErrorCode::ToolExecutionFailed, "; the person has to look at the certificates of this system".to_owned())
+            (ErrorCode::ToolExecutionFailed, "; ask the user to check the certificates of this system".to_owned())
         }
         FetchError::NoAddress { .. } => (ErrorCode::ToolExecutionFailed, "; check how the host is written".to_owned()),
         FetchError::Unreachable { .. } => (

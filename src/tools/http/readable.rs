@@ -51,7 +51,7 @@ pub(super) fn readable(html: &str, base: &str, form: Form) -> String {
     page.end_all();
     let mut text = page.out.trim().to_owned();
     if !rest.is_empty() {
-        let _ = write!(text, "\n[the page goes on for {} bytes that were not made readable; ask for it as `raw`]", rest.len());
+        let _ = write!(text, "\n[{} more bytes of the page were not converted; request it with `format` raw]", rest.len());
     }
     text
 }
@@ -474,6 +474,6 @@ mod tests {
         let long = format!("<p {}>end", "a=b ".repeat(1000));
         assert_eq!(readable(&long, BASE, Form::Text), "end");
         let far = readable(&"<blockquote>x".repeat(1_000_000), BASE, Form::Text);
-        assert!(far.ends_with("were not made readable; ask for it as `raw`]"), "{}", &far[far.len() - 100..]);
+        assert!(far.ends_with("were not converted; request it with `format` raw]"), "{}", &far[far.len() - 100..]);
     }
 }

@@ -130,7 +130,7 @@ impl InEditor {
         let files = if writes_files(tool) { changed(actions) } else { Vec::new() };
         let saved = tokio::select! {
             saved = self.all_saved(files, settings.max_file_size_bytes) => saved?,
-            () = kill.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the person; nothing was changed")),
+            () = kill.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed")),
         };
         self.state().known.begins(Some(id.clone()), saved);
         Ok(())
@@ -192,7 +192,7 @@ pub(super) async fn unsaved(target: &Target, settings: &Settings, context: &RunC
 pub(super) fn noted(told: String, given: &str) -> String {
     let gap = if told.ends_with('\n') { "" } else { "\n" };
     format!(
-        "{told}{gap}[`{given}` as it stands in the person's editor, not saved yet; the file on the disk is another, and cannot be \
+        "{told}{gap}[`{given}` from the user's editor, not saved yet; the file on the disk differs, and cannot be \
          changed before it is saved]"
     )
 }
@@ -217,7 +217,7 @@ fn changed(actions: &[Action]) -> Vec<Target> {
 
 fn refused(target: &Target) -> ToolError {
     let message = format!(
-        "the editor has unsaved changes in `{}`; nothing was changed. ask the person to save or discard them, then try again",
+        "the editor has unsaved changes in `{}`; nothing was changed. Ask the user to save or discard them, then try again",
         target.given
     );
     ToolError::new(ErrorCode::Conflict, message)

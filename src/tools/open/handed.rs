@@ -63,7 +63,7 @@ pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Resu
     let target = Paths::on_disk(settings).target("path", path, Meant::File)?;
     match target.place {
         Place::Missing if path.contains("://") => {
-            let message = format!("`{path}` is a URL, and only files and directories are opened; give the person the address");
+            let message = format!("`{path}` is a URL, and only files and directories can be opened; tell the user the address");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         Place::Missing => return Err(not_found(&target, settings)),
@@ -106,7 +106,7 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
         let opened = tokio::select! {
             opened = desktop.carry_out(&opening) => opened,
             () = context.kill.cancelled() => {
-                let message = "stopped by the person; it may have been opened all the same";
+                let message = "stopped by the user; the file may have been opened before that";
                 return Err(ToolError::new(ErrorCode::Cancelled, message).into());
             }
         };

@@ -15,7 +15,7 @@ pub(in crate::tools) struct OpenPath;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file or directory; no URL.
+    /// Not a URL.
     path: String,
 }
 

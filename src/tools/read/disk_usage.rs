@@ -25,9 +25,8 @@ pub(in crate::tools) struct DiskUsage;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The directory or file; the workspace when absent.
     path: Option<String>,
-    /// How many levels below are told one by one; 1 when absent, 0 for the sum alone. All levels are counted.
+    /// Levels that are listed: 1 by default, 0 for the sum alone, at most 20.
     #[schemars(range(max = 20))]
     depth: Option<u64>,
 }

@@ -31,9 +31,8 @@ pub(in crate::tools) struct HashFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     path: String,
-    /// `sha256`, `md5`, `sha1`, `sha512` or `blake3`; `sha256` when absent.
+    /// `sha256` (default), `md5`, `sha1`, `sha512` or `blake3`.
     algorithm: Option<String>,
 }
 
@@ -177,8 +176,8 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     }
     if look.finds_secret() {
         let message = format!(
-            "`{}` holds something that is hidden from you, and its hash would let it be guessed; read it with ReadFile, or ask the \
-             person for the hash",
+            "`{}` has a redacted secret, and its hash would help to guess it; read it with ReadFile, or ask the \
+             user for the hash",
             target.given
         );
         return Err(ToolError::new(ErrorCode::PermissionDenied, message));

@@ -37,23 +37,22 @@ pub(in crate::tools) struct ReadFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     path: String,
-    /// The first line to read, from 1.
+    /// First line, from 1.
     #[schemars(range(min = 1))]
     offset: Option<u64>,
-    /// How many lines to read.
+    /// Number of lines.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// The last line to read, instead of `limit`.
+    /// Last line, instead of `limit`.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Where in the first line to begin, in characters from 1; for a line longer than one read gives.
+    /// Start in a very long line, from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// The encoding, where the detected one is wrong: `utf-8`, `latin1`, `shift_jis`.
+    /// Such as `latin1`; detected by default.
     encoding: Option<String>,
-    /// A notebook as its JSON.
+    /// A notebook as JSON.
     raw: Option<bool>,
     #[serde(skip)]
     manner: Manner,
@@ -151,7 +150,7 @@ fn range(arguments: &Arguments) -> Result<Range, ToolError> {
         first => first.unwrap_or(1),
     };
     let count = match (arguments.limit, arguments.end_line) {
-        (Some(_), Some(_)) => return Err(invalid(format!("`limit` stands beside `{last_line}`; give one of them"))),
+        (Some(_), Some(_)) => return Err(invalid(format!("`limit` and `{last_line}` are both given; leave one out"))),
         (Some(0), None) => return Err(invalid("`limit` is 0; give the number of lines, at least 1")),
         (None, Some(0)) => return zero(last_line),
         (None, Some(last)) if last < first => {
@@ -269,7 +268,7 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
     };
     let mut taken = taken.map_err(|error| open_error(target, &error))?;
     if changes_all || charset::hides(&taken.text, encoding, redactor) {
-        let message = "read so it would show what is hidden from you; read it without `encoding`, or ask the person";
+        let message = "in this encoding the text would show a redacted secret; read it without `encoding`, or ask the user";
         return Err(invalid(format!("`{}`: {message}", target.given)));
     }
     if taken.in_key {

@@ -23,7 +23,6 @@ pub(in crate::tools) struct Stat;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, link or directory.
     path: String,
 }
 

@@ -39,11 +39,10 @@ pub(in crate::tools) struct UploadArtifact;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     path: String,
-    /// What it is listed as; the name of the file when absent.
+    /// The file name by default.
     name: Option<String>,
-    /// Its media type, such as `text/markdown`; found out when absent.
+    /// Such as `text/markdown`; detected by default.
     content_type: Option<String>,
 }
 
@@ -89,7 +88,7 @@ impl Tool for UploadArtifact {
 
 fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<Told, Failed> {
     let Some(artifacts) = &settings.artifacts else {
-        let message = "nothing is kept here, for there is no session; say where the file is instead";
+        let message = "there is no session to store an artifact in; tell the user where the file is instead";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     };
     let bytes = read(&work.target, settings)?;
@@ -101,12 +100,12 @@ fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Resu
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let kept = keep(artifacts.as_ref(), kind, name.trim(), content_type, &shown, kill)?;
     let kept = kept.map_err(|error| {
-        let message = format!("`{}` could not be kept: {}; the file is as it was", work.target.given, error.message);
+        let message = format!("`{}` could not be stored: {}; the file is unchanged", work.target.given, error.message);
         ToolError::new(ErrorCode::ToolExecutionFailed, message)
     })?;
-    let without = if hidden { "; what is hidden from you is hidden in it too" } else { "" };
+    let without = if hidden { "; secrets in it are redacted" } else { "" };
     let text = format!(
-        "{} is handed over as {} ({}, {}){without}; the user finds it in the list of artifacts",
+        "{} is stored as {} ({}, {}){without}; the user sees it in the list of artifacts",
         work.target.given,
         kept.uri,
         kept.content_type,
@@ -119,7 +118,7 @@ fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
     match target.place {
         Place::Missing => return Err(not_found(target, settings)),
         Place::Directory => {
-            return Err(invalid(format!("`{}` is a directory, and a file is handed over; pack it first", target.given)));
+            return Err(invalid(format!("`{}` is a directory, not a file; make an archive of it first", target.given)));
         }
         Place::Special => return Err(special(target)),
         Place::File { .. } => {}
@@ -128,8 +127,7 @@ fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
     let file = open_file(&target.real).map_err(|error| open_error(target, &error))?;
     file.take(ARTIFACT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| open_error(target, &error))?;
     if bytes.len() as u64 > ARTIFACT_BYTES {
-        let message =
-            format!("`{}` has more than the {} that are kept; hand over a part of it", target.given, size(ARTIFACT_BYTES));
+        let message = format!("`{}` is larger than {}; upload a part of it", target.given, size(ARTIFACT_BYTES));
         return Err(ToolError::new(ErrorCode::FileTooLarge, message));
     }
     Ok(bytes)

@@ -95,7 +95,7 @@ impl Parts<'_> {
             return format!("{}{of}{named}", told.text);
         }
         let what = format!("{kind}{of}, {}", size(bytes.len() as u64));
-        let Some(artifacts) = artifacts else { return format!("[{what}; nothing is kept here]") };
+        let Some(artifacts) = artifacts else { return format!("[{what}; not stored]") };
         let new = new(ArtifactKind::File, &format!("{kind} of {}", self.name), &plain_type(media_type));
         let kept = artifacts.begin(new).and_then(|mut writer| {
             writer.write(bytes)?;
@@ -103,7 +103,7 @@ impl Parts<'_> {
         });
         match kept {
             Ok(artifact) => {
-                let line = format!("[{what}; it is kept as {}]", artifact.uri);
+                let line = format!("[{what}; stored as {}]", artifact.uri);
                 self.told.artifacts.push(artifact);
                 line
             }
@@ -132,7 +132,7 @@ impl Parts<'_> {
 }
 
 /// On one line.
-pub(super) fn short(text: &str, most_chars: usize) -> String {
+pub(in crate::tools) fn short(text: &str, most_chars: usize) -> String {
     let line = clean(text).replace(['\n', '\t'], " ");
     let mut short: String = line.chars().take(most_chars).collect();
     if short.len() < line.len() {

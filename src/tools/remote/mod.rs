@@ -1,27 +1,23 @@
-//! The tools of MCP servers among the others: under which names, which of them the policy lists, and how many are told at once.
+//! The tools of MCP servers among the others: under which names, which of them the policy lists, and whether they are loaded on demand.
 
 mod answer;
 mod bound;
-mod find_tools;
-mod found;
 mod pins;
 mod schema;
 mod server_tool;
 #[cfg(test)]
 mod tests;
 
-pub use find_tools::NAME as FIND_TOOLS;
-pub use found::Found;
+pub(super) use answer::short;
 pub use pins::Pins;
+pub(super) use server_tool::{ServerTool, full_name};
 
 use super::naming::{Conflict, Meaning, NameError, Names};
 use super::registry::local;
 use super::tool::{AnyTool, Settings, invalid};
 use crate::ports::{RemoteServers, RemoteTool};
 use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
-use answer::short;
-use find_tools::FindTools;
-use server_tool::{ServerTool, Wires, full_name};
+use server_tool::Wires;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,8 +40,7 @@ pub struct Remote {
     pub may_invoke: MayInvoke,
     /// What was let through before; none where nothing is remembered.
     pub pins: Option<Pins>,
-    pub found: Found,
-    /// Definitions that come to more bytes are not told, but found by words; none where all are told.
+    /// Definitions that come to more bytes are loaded on demand; none where all are offered.
     pub most_bytes: Option<usize>,
     pub timeout: Timeout,
 }
@@ -60,9 +55,8 @@ pub struct RemoteTools {
     unlisted: Vec<Arc<ServerTool>>,
     names: Names,
     unlisted_names: Names,
-    /// Where they are too many to be told.
-    finder: Option<FindTools>,
-    found: Found,
+    /// Their definitions are too large to be offered all at once.
+    on_demand: bool,
     problems: Vec<String>,
 }
 
@@ -81,7 +75,7 @@ fn pair(tool: &RemoteTool) -> (&str, &str) {
 
 impl RemoteTools {
     fn new(own: &[String], remote: Remote) -> Self {
-        let Remote { servers, conflict, may_invoke, pins, found, most_bytes, timeout } = remote;
+        let Remote { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
         let reached: HashMap<String, String> =
             servers.statuses().into_iter().map(|status| (status.name, status.reached_by)).collect();
         let wires = Arc::new(Wires { servers: Arc::clone(&servers), pins, timeout });
@@ -111,16 +105,18 @@ impl RemoteTools {
         listed.extend(yes.iter().map(|tool| made(tool, None)));
         let unlisted = no.iter().map(|(tool, why)| made(tool, Some(why.clone()))).collect();
         let weight: usize = listed.iter().map(|tool| tool.weight()).sum();
-        let finder =
-            most_bytes.filter(|most| weight > *most && !listed.is_empty()).map(|_| FindTools::new(listed.clone(), found.clone()));
-        Self { servers, conflict, listed, unlisted, names, unlisted_names, finder, found, problems: problems(left_out) }
+        let on_demand = most_bytes.is_some_and(|most| weight > most);
+        Self { servers, conflict, listed, unlisted, names, unlisted_names, on_demand, problems: problems(left_out) }
     }
 
-    /// What the model is told of: all of them, or the way to find one and those that were found.
-    pub(super) fn offered(&self) -> impl Iterator<Item = &dyn AnyTool> {
-        let told = |tool: &&Arc<ServerTool>| self.finder.is_none() || self.found.has(&tool.tool().server, &tool.tool().name);
-        let finder = self.finder.iter().map(|finder| finder as &dyn AnyTool);
-        finder.chain(self.listed.iter().filter(told).map(|tool| &**tool as &dyn AnyTool))
+    /// The tools that the policy lists.
+    pub(super) fn listed(&self) -> impl Iterator<Item = &dyn AnyTool> {
+        self.listed.iter().map(|tool| &**tool as &dyn AnyTool)
+    }
+
+    /// Those that are loaded on demand: all of them or none.
+    pub(super) fn on_demand(&self) -> &[Arc<ServerTool>] {
+        if self.on_demand { &self.listed } else { &[] }
     }
 
     /// Whether the name of a tool here means one of a server too, so that it is not told.
@@ -130,9 +126,6 @@ impl RemoteTools {
 
     /// The tool of a server that this name means; nothing where it means one here, or none.
     pub(super) fn find(&self, called: &str, is_local: bool) -> Result<Option<&dyn AnyTool>, ToolError> {
-        if let Some(finder) = self.finder.as_ref().filter(|finder| finder.name().eq_ignore_ascii_case(called)) {
-            return Ok(Some(finder));
-        }
         let said = self.names.explicit(called);
         let meant = match said {
             Some(meant) => meant,
@@ -198,11 +191,11 @@ fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a 
 fn state(state: &ServerState, name: &str) -> String {
     match state {
         ServerState::Ready | ServerState::Asleep => "it offers no tool of that name".to_owned(),
-        ServerState::Starting => "it is being started; try again in a moment".to_owned(),
+        ServerState::Starting => "it is starting; try again in a moment".to_owned(),
         ServerState::NeedsLogin => {
-            format!("it wants to know who asks, which the person does with `aye mcp login {}`", short(name, NAME_CHARS))
+            format!("sign-in required; the user can run `aye mcp login {}`", short(name, NAME_CHARS))
         }
-        ServerState::Unreachable { why } => format!("it does not answer ({}); go on without it", short(why, NAME_CHARS)),
+        ServerState::Unreachable { why } => format!("it is down ({}); continue without it", short(why, NAME_CHARS)),
         ServerState::Off { why } => format!("it is off ({})", short(why, NAME_CHARS)),
     }
 }

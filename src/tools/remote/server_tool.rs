@@ -73,7 +73,7 @@ struct Work {
 }
 
 /// As policies call it.
-pub(super) fn full_name(server: &str, tool: &str) -> String {
+pub(in crate::tools) fn full_name(server: &str, tool: &str) -> String {
     format!("Mcp.{server}/{tool}")
 }
 
@@ -90,7 +90,7 @@ impl ServerTool {
         Self { offer: Arc::new(offer), wires, name, offered, description: OnceLock::new(), unlisted }
     }
 
-    pub(super) fn tool(&self) -> &RemoteTool {
+    pub(in crate::tools) fn tool(&self) -> &RemoteTool {
         &self.offer.tool
     }
 

@@ -27,25 +27,18 @@ pub(in crate::tools) struct Glob;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// As `src/**/*.rs` or `**/Cargo.toml`; may be absolute or from `~`.
     pattern: String,
-    /// The directory a relative pattern starts from; the workspace when absent.
     path: Option<String>,
     /// Also directories.
     directories: Option<bool>,
-    /// Case does not matter.
     ignore_case: Option<bool>,
-    /// Also hidden files; true when absent.
     hidden: Option<bool>,
-    /// Also what .gitignore names.
     no_ignore: Option<bool>,
-    /// `path` when absent; `modified`: the newest first.
+    /// `modified`: newest first.
     #[schemars(with = "Option<String>", extend("enum" = ["path", "modified"]))]
     sort: Option<Sort>,
-    /// Most shown; 1,000 when absent.
     #[schemars(range(min = 1, max = 1000))]
     max_results: Option<u32>,
-    /// The first path shown, from 1.
     #[schemars(range(min = 1, max = 10000))]
     offset: Option<u64>,
 }
@@ -141,7 +134,7 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let first = names.iter().position(wild).unwrap_or(names.len() - 1);
     let (base, rest) = (names[..first].join("/"), names[first..].join("/"));
     if whole.contains('\0') {
-        return Err(invalid("`pattern` holds a NUL character, which no name does"));
+        return Err(invalid("`pattern` has a NUL character, which no file name can have; leave it out"));
     }
     // Also as an alternative: `{..,src}/*`.
     if names[first..].iter().any(|name| name.split(['{', '}', ',']).any(|part| part == "..")) {

@@ -34,47 +34,36 @@ pub(in crate::tools) enum Mode {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// A regular expression.
     pub pattern: String,
-    /// The file or directory to search; the workspace when absent.
     pub path: Option<String>,
-    /// Only files whose path matches one: `*.rs`, `src/**/*.ts`; `!*.min.js` leaves out.
+    /// Such as `*.rs`; `!*.min.js` excludes.
     pub glob: Option<Vec<String>>,
-    /// Only files of these types, for example `rust` or `py`.
+    /// Such as `rust`.
     #[serde(rename = "type")]
     pub types: Option<Vec<String>>,
-    /// `content` (when absent): the lines; `files`: only their paths; `filesWithoutMatch`: those of the other files; `count`: matching lines of each file.
+    /// `content` by default.
     #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
     pub output: Option<Mode>,
-    /// Case does not matter.
     pub ignore_case: Option<bool>,
     /// `pattern` is plain text.
     pub literal: Option<bool>,
-    /// Only whole words.
     pub word: Option<bool>,
-    /// A match may span lines, as `fn a\(\s*b`.
+    /// Matches may span lines.
     pub multiline: Option<bool>,
-    /// With `multiline`: `.` is a line break, too.
+    /// `.` matches line breaks; with `multiline`.
     pub dot_all: Option<bool>,
-    /// Lines before and after each match.
+    /// Lines around each match.
     #[schemars(range(max = 20))]
     pub context: Option<u32>,
-    /// Lines before each match.
     #[schemars(range(max = 20))]
     pub before: Option<u32>,
-    /// Lines after each match.
     #[schemars(range(max = 20))]
     pub after: Option<u32>,
-    /// Line numbers; true when absent.
     pub line_numbers: Option<bool>,
-    /// Also hidden files; true when absent.
     pub hidden: Option<bool>,
-    /// Also what .gitignore names.
     pub no_ignore: Option<bool>,
-    /// Most shown; 200 when absent.
     #[schemars(range(min = 1, max = 200))]
     pub max_results: Option<u32>,
-    /// The first match or file shown, from 1.
     #[schemars(range(min = 1, max = 10000))]
     pub offset: Option<u64>,
 }
@@ -82,42 +71,34 @@ pub(in crate::tools) struct Arguments {
 /// `grep` as a small runner has it: fewer results unless it is told how many.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct Grep {
-    /// A regular expression.
     pattern: String,
-    /// The file or directory to search; `.` when absent.
     path: Option<String>,
-    /// Only files whose path matches, for example `*.py`.
+    /// Such as `*.py`.
     include: Option<Vec<String>>,
-    /// Case does not matter; false when absent.
     ignore_case: Option<bool>,
-    /// Most matches shown, at most 200; 100 when absent.
+    /// 100 by default, at most 200.
     #[schemars(range(min = 1, max = 200))]
     max_results: Option<u32>,
-    /// The first match or file shown, from 1.
     #[schemars(range(min = 1, max = 10000))]
     offset: Option<u64>,
     /// `pattern` is plain text.
     literal: Option<bool>,
-    /// Only whole words.
     word: Option<bool>,
-    /// A match may span lines.
+    /// Matches may span lines.
     multiline: Option<bool>,
-    /// Only files of these types, for example `py`.
+    /// Such as `py`.
     #[serde(rename = "type")]
     types: Option<Vec<String>>,
-    /// `content`, `files`, `filesWithoutMatch` or `count`.
+    /// `content` by default.
     #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
     output: Option<Mode>,
-    /// Lines before and after each match.
+    /// Lines around each match.
     #[schemars(range(max = 20))]
     context: Option<u32>,
-    /// Lines before each match.
     #[schemars(range(max = 20))]
     before: Option<u32>,
-    /// Lines after each match.
     #[schemars(range(max = 20))]
     after: Option<u32>,
-    /// Line numbers; true when absent.
     line_numbers: Option<bool>,
 }
 

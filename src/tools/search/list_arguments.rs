@@ -17,25 +17,19 @@ const FILES_ENTRIES: u32 = 200;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The directory; the workspace when absent.
     pub path: Option<String>,
-    /// Also all below it that is not ignored.
     pub recursive: Option<bool>,
-    /// Levels down; 1 is the directory itself. Stands for `recursive`.
+    /// Levels; 1 is the directory itself.
     #[schemars(range(min = 1))]
     pub depth: Option<u32>,
-    /// Only what matches by name or path: `*.py`, `**/*.ts`; `!*.min.js` leaves out.
+    /// Such as `*.py`, `!*.min.js`.
     pub glob: Option<Vec<String>>,
-    /// Also hidden entries; true when absent.
     pub hidden: Option<bool>,
-    /// With `recursive`: also what .gitignore names.
     pub no_ignore: Option<bool>,
-    /// Also sizes and kinds.
+    /// Sizes and kinds.
     pub details: Option<bool>,
-    /// Most shown; 1,000 when absent.
     #[schemars(range(min = 1, max = 1000))]
     pub max_results: Option<u32>,
-    /// The first entry shown, from 1.
     #[schemars(range(min = 1, max = 10000))]
     pub offset: Option<u64>,
 }
@@ -43,24 +37,22 @@ pub(in crate::tools) struct Arguments {
 /// `list_files` as a small runner has it: fewer entries, and hidden ones only on request.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct ListFiles {
-    /// The directory; `.` when absent. Also a pattern, for example `src/*.py` or `**/*.ts`.
+    /// A directory, or a pattern such as `src/*.py`.
     path: Option<String>,
-    /// Whether all below it is listed too; false when absent.
     recursive: Option<bool>,
-    /// Whether hidden entries are listed; false when absent.
+    /// False by default.
     include_hidden: Option<bool>,
-    /// Most entries shown, at most 1,000; 200 when absent.
+    /// 200 by default, at most 1,000.
     #[schemars(range(min = 1, max = 1000))]
     max_results: Option<u32>,
-    /// The first entry shown, from 1.
     #[schemars(range(min = 1, max = 10000))]
     offset: Option<u64>,
-    /// Only entries whose name or path matches, for example `*.py` or `**/*.ts`.
+    /// Such as `*.py`, `**/*.ts`.
     pattern: Option<Vec<String>>,
-    /// How many levels down.
+    /// Levels; 1 is the directory itself.
     #[schemars(range(min = 1))]
     depth: Option<u32>,
-    /// Also sizes and kinds.
+    /// Sizes and kinds.
     details: Option<bool>,
 }
 

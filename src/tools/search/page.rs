@@ -84,7 +84,7 @@ impl List {
         let from = if first > 1 { format!("{first} to ") } else { String::new() };
         let last = first - 1 + self.starts.len() as u64;
         let note = |missing: &str, last: &str, next: &str| {
-            format!("[{from}{last} of {of}{missing}; {advice}, or go on with `offset` {next}]")
+            format!("[{from}{last} of {of}{missing}; {advice}, or continue with `offset` {next}]")
         };
         let after_a_cut = note(", {missing} bytes of the others are left out", "{last}", "{next}");
         let own = match (self.full || self.page.leaves(total), last) {

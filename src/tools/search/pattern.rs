@@ -57,7 +57,7 @@ pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<Re
 
 fn why_not(pattern: &str, error: &Error) -> String {
     if let ErrorKind::NotAllowed(_) | ErrorKind::Banned(_) = error.kind() {
-        return "it has a line break, and lines are searched one by one; set `multiline`, or look for a part that stands in one line"
+        return "it has a line break, and lines are searched one by one; set `multiline`, or search for a part within one line"
             .to_owned();
     }
     let reference = || {

@@ -40,7 +40,7 @@ impl Tool for CliGetPlatform {
         async move {
             let holding = &settings.holding;
             let network = match holding.network {
-                NetworkAccess::Open => "as the person has it",
+                NetworkAccess::Open => "as the user has it",
                 NetworkAccess::Proxied => "none but what is opened for one command",
             };
             let writes = match holding.writes_in_workspace() {
@@ -49,7 +49,7 @@ impl Tool for CliGetPlatform {
                 Writes::Nothing => "nowhere: the workspace is read-only",
             };
             let held = match holding.tier {
-                SandboxTier::Bare => "sandbox: none; commands can do what the person can do".to_owned(),
+                SandboxTier::Bare => "sandbox: none; commands can do all that the user can".to_owned(),
                 tier => format!("sandbox: {}\ncommands write: {writes}\nnetwork: {network}", tier.as_str()),
             };
             let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);

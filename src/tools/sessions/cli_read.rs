@@ -24,17 +24,17 @@ pub(in crate::tools) struct CliRead;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// As CliSession or RunCommand named it, such as `s1`.
+    /// From CliSession or RunCommand, such as `s1`.
     id: String,
-    /// Most seconds to wait; 0 when absent.
+    /// Waits for new output or the end: 0 by default, at most 25.
     #[schemars(range(min = 0, max = 25))]
     wait_seconds: Option<u64>,
-    /// The whole screen of a session instead of what is new.
+    /// The whole screen instead of new output.
     screen: Option<bool>,
-    /// Gives the terminal so many rows first.
+    /// Resizes the terminal first.
     #[schemars(range(min = 2, max = 200))]
     rows: Option<u16>,
-    /// Gives the terminal so many columns first.
+    /// Resizes the terminal first.
     #[schemars(range(min = 20, max = 400))]
     columns: Option<u16>,
 }
@@ -116,7 +116,8 @@ impl Tool for CliRead {
 pub(in crate::tools) fn wait(given: Option<u64>, otherwise: u64) -> Result<Duration, ToolError> {
     let seconds = given.unwrap_or(otherwise);
     if seconds > MOST_WAIT_SECONDS {
-        let message = format!("`waitSeconds` is {seconds}; it is at most {MOST_WAIT_SECONDS}, and CliRead can be called again");
+        let message =
+            format!("`waitSeconds` is {seconds}, but must be at most {MOST_WAIT_SECONDS}; call CliRead again to wait longer");
         return Err(invalid(message));
     }
     Ok(Duration::from_secs(seconds))

@@ -32,16 +32,15 @@ pub(in crate::tools) struct CliSession;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The line to run; a shell that waits for lines when absent.
+    /// A shell by default.
     command: Option<String>,
-    /// `auto` (when absent), `bash` or `sh`.
+    /// `auto` (default), `bash` or `sh`.
     shell: Option<String>,
-    /// The directory it starts in; the workspace when absent.
     cwd: Option<String>,
-    /// Rows of the terminal; 24 when absent.
+    /// 24 by default.
     #[schemars(range(min = 2, max = 200))]
     rows: Option<u16>,
-    /// Columns of the terminal; 120 when absent.
+    /// 120 by default.
     #[schemars(range(min = 20, max = 400))]
     columns: Option<u16>,
 }

@@ -21,7 +21,7 @@ pub(in crate::tools) struct CliStop;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// As CliSession or RunCommand named it, such as `s1`.
+    /// From CliSession or RunCommand, such as `s1`.
     id: String,
 }
 

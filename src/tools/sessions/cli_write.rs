@@ -36,15 +36,14 @@ pub(in crate::tools) struct CliWrite;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// As CliSession named it, such as `s1`.
+    /// From CliSession, such as `s1`.
     id: String,
-    /// What to type.
     text: Option<String>,
-    /// Enter follows the text; true when absent.
+    /// Press Enter after the text; true by default.
     enter: Option<bool>,
-    /// Keys to press after the text, by name: `ctrl-c`, `up`, `escape`, `tab`.
+    /// Keys after the text: `ctrl-c`, `up`, `escape`, `tab`.
     keys: Option<Vec<String>>,
-    /// Seconds to wait for the answer; 2 when absent.
+    /// Waits for output: 2 by default, at most 25.
     #[schemars(range(min = 0, max = 25))]
     wait_seconds: Option<u64>,
 }
@@ -82,7 +81,7 @@ impl Input {
         for given in arguments.keys.iter().flatten() {
             let unknown = || {
                 invalid(format!(
-                    "`keys`: there is no key `{given}`; there are enter, ctrl-a to ctrl-z, up, down, left, right, home, end, pageup, pagedown, tab, escape, backspace, delete, f1 to f12"
+                    "`keys`: unknown key `{given}`; expected enter, ctrl-a to ctrl-z, up, down, left, right, home, end, pageup, pagedown, tab, escape, backspace, delete, f1 to f12"
                 ))
             };
             keys.push(Key::named(given).ok_or_else(unknown)?);
@@ -248,8 +247,7 @@ impl Tool for CliWrite {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Err(gone(&entry, &error).into()),
                 Err(_) => {
-                    let message =
-                        format!("{} does not read what is typed; a part of it was; CliRead shows what it does", entry.id());
+                    let message = format!("{} does not read its input; only a part was typed; check it with CliRead", entry.id());
                     return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
                 }
             }
@@ -329,13 +327,11 @@ fn writable(entry: &Entry) -> Result<(Reads, &Keys), ToolError> {
 }
 
 fn went_on(entry: &Entry) -> ToolError {
-    let message = format!("{} went on since this was checked; nothing was typed, look with CliRead and try again", entry.id());
+    let message =
+        format!("{} has new output since this was checked; nothing was typed. Look with CliRead and try again", entry.id());
     ToolError::new(ErrorCode::Conflict, message)
 }
 
 fn gone(entry: &Entry, error: &std::io::Error) -> ToolError {
-    ToolError::new(
-        ErrorCode::ToolExecutionFailed,
-        format!("{} cannot be typed into: {error}; CliRead shows how it stands", entry.id()),
-    )
+    ToolError::new(ErrorCode::ToolExecutionFailed, format!("{} cannot be typed into: {error}; check it with CliRead", entry.id()))
 }

@@ -37,14 +37,14 @@ pub(in crate::tools) fn amended(
 ) -> Result<(Plan, String), ToolError> {
     match amendment {
         Amendment::Command { line } => {
-            let told = format!("[The person edited this command before it ran. What ran is: {}]", on_one_line(line, settings));
+            let told = format!("[The user edited this command before it ran: {}]", on_one_line(line, settings));
             another(plan, &work, line, settings).map(|plan| (plan, told))
         }
         Amendment::First { line } => {
             if !work.line.starts_with(line.as_str()) {
-                return Err(invalid("that is no part of the command"));
+                return Err(invalid("that is not a part of the command"));
             }
-            let told = format!("[The person had only the first part of this command run: {}]", on_one_line(line, settings));
+            let told = format!("[The user let only the first part of this command run: {}]", on_one_line(line, settings));
             another(plan, &work, line, settings).map(|plan| (plan, told))
         }
         Amendment::Offline => Ok(offline(plan, work, settings)),
@@ -63,7 +63,7 @@ fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<P
         return Err(invalid(format!("the command of {} cannot be another one", plan.tool_name)));
     }
     let draft = redrafted(work, line, settings)?;
-    let Effect::Runs { timeout_seconds, files } = draft.effect else { return Err(invalid("it is no command any more")) };
+    let Effect::Runs { timeout_seconds, files } = draft.effect else { return Err(invalid("the edited line is not a command")) };
     let mut amends = plan.amends;
     offered(&draft.work, &mut amends.offer, LINES, settings);
     Ok(Plan {
@@ -88,5 +88,5 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     actions.retain(|action| !matches!(action, Action::Fetch { .. }));
     let (opens, sandbox) = (work.opens.clone(), work.narrow.words(settings));
     let plan = Plan { actions, opens, sandbox, payload: Box::new(work), ..plan };
-    (plan, "[The person had this run without the network.]".to_owned())
+    (plan, "[The user let this run without network access.]".to_owned())
 }

@@ -146,7 +146,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
         }
         Ok(Outcome::GoesOn(running)) => {
             tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
-            Ok(on_its_way(&entry, "put there by the person", &settings))
+            Ok(on_its_way(&entry, "moved there by the user", &settings))
         }
     }
 }
@@ -191,8 +191,8 @@ fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> Told {
     let id = entry.id();
     let told = told(entry, settings);
     let text = format!(
-        "It goes on in the background as {id}, {why}, without a time limit, until it is done or aye ends. CliRead {id} gives what \
-         it prints from now on, CliStop {id} ends it.\n{}",
+        "The command runs in the background as {id}, {why}, without a time limit, until it ends or aye does. CliRead {id} returns \
+         its output from now on, CliStop {id} ends it.\n{}",
         told.text
     );
     Told { text, ..told }

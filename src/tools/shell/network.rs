@@ -94,7 +94,7 @@ impl Gate for Opened {
             return refuse(format!("`{host}:{port}` is denied: {why}; no yes opens it"), &why, false);
         }
         if !self.servers.contains(&(host.clone(), port)) {
-            let reason = format!("`{host}:{port}` is not open to this command; the person may run it again with that opened");
+            let reason = format!("this command has no access to `{host}:{port}`; the user can allow it for one run");
             return refuse(reason, NOT_OPENED, true);
         }
         Ok(Server { url: to.as_str().to_owned(), host: to.url_host(), port })

@@ -23,16 +23,12 @@ pub(in crate::tools) struct RunCommand;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The line, for `bash -c`.
     command: String,
-    /// The directory it runs in; the workspace when absent.
     cwd: Option<String>,
-    /// Seconds until it is killed; 300 when absent.
+    /// Seconds, 300 by default, at most 600.
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
-    /// Its standard input; empty when absent.
     stdin: Option<String>,
-    /// It goes on while you work, as for a server; CliRead reads it.
     background: Option<bool>,
     /// What it prints there is not told.
     #[serde(skip)]
@@ -43,18 +39,14 @@ pub(in crate::tools) struct Arguments {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CliRun {
-    /// The line, for `bash -c`.
     command: String,
-    /// The directory it runs in; the workspace when absent.
     working_directory: Option<String>,
-    /// Seconds until it is killed; 30 when absent.
+    /// Seconds: 30 by default, at most 600.
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
-    /// Whether what it prints to stderr is told too; true when absent.
+    /// True by default.
     capture_stderr: Option<bool>,
-    /// Its standard input; empty when absent.
     stdin: Option<String>,
-    /// It goes on while you work, as for a server; CliRead reads it.
     background: Option<bool>,
 }
 
@@ -74,16 +66,12 @@ impl From<CliRun> for Arguments {
 /// Of `shell`.
 #[derive(Deserialize, JsonSchema)]
 struct Shell {
-    /// The line, for `bash -c`.
     command: String,
-    /// The directory it runs in; `.`, the workspace, when absent.
     working_directory: Option<String>,
-    /// Seconds until it is killed; 60 when absent.
+    /// Seconds: 60 by default, at most 600.
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
-    /// Its standard input; empty when absent.
     stdin: Option<String>,
-    /// It goes on while you work, as for a server; CliRead reads it.
     background: Option<bool>,
 }
 
@@ -146,7 +134,9 @@ impl Tool for RunCommand {
         let cwd = directory(arguments.cwd.as_deref(), settings)?;
         let background = arguments.background.unwrap_or(false);
         if background && arguments.timeout.is_some() {
-            return Err(invalid("a command in the background has no time limit; leave `timeout` out, and end it with CliStop"));
+            return Err(invalid(
+                "a command in the background has no time limit; leave out `timeout`, and end the command with CliStop",
+            ));
         }
         let line = with_input(command, arguments.stdin.as_deref());
         let pinned = Pinned::of(&line, &cwd, settings);

@@ -79,7 +79,7 @@ fn a_file_is_deleted_and_never_a_directory() {
     for path in ["d", "d/", "."] {
         let (code, message) = bench.error("DeleteFile", json!({"path": path}));
         assert_eq!(code, ErrorCode::InvalidRequest);
-        assert!(message.contains("call Delete with `recursive`"), "{message}");
+        assert!(message.contains("use Delete with `recursive`"), "{message}");
     }
     let (_, message) = bench.error("DeleteFile", json!({"path": "d", "recursive": true}));
     assert!(message.contains("`recursive` is not an argument"), "{message}");

@@ -138,7 +138,7 @@ fn the_model_is_told_which_hunks_were_applied_left_out_and_edited() {
     let told = bench.with_hunks(plan, vec![HunkChoice::Left, edited]);
     assert_eq!(bench.read("f.rs"), OLD.replace("two()", "three()").as_bytes());
     assert!(told.contains("hunk 1 of 2 (greet(), your line 2): left out; those lines are as they were"), "{told}");
-    assert!(told.contains("hunk 2 of 2 (main(), your line 11): edited; in its place stands\n    three();"), "{told}");
+    assert!(told.contains("hunk 2 of 2 (main(), your line 11): edited; replaced by\n    three();"), "{told}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_command_is_another_one_or_only_its_beginning() {
     let twice = bench.amended(plan("echo a"), Amendment::Command { line: "echo never".to_owned() }).unwrap();
     let twice = bench.amended(twice, Amendment::Command { line: "echo last\necho ']'".to_owned() }).unwrap();
     let told = twice.amends.told.unwrap();
-    assert!(told.ends_with(r#"What ran is: "echo last\necho ']'"]"#) && !told.contains("never"), "{told}");
+    assert!(told.ends_with(r#"before it ran: "echo last\necho ']'"]"#) && !told.contains("never"), "{told}");
     let first = bench.amended(plan("echo a && echo b"), Amendment::First { line: "echo a".to_owned() }).unwrap();
     assert!(matches!(&first.actions[0], Action::Exec { command, .. } if command == "echo a"));
     assert!(bench.amended(plan("echo a"), Amendment::First { line: "rm -rf x".to_owned() }).is_err());

@@ -65,7 +65,7 @@ fn a_byte_that_is_not_utf8_far_behind_makes_a_file_latin_1() {
 fn a_missing_final_newline_is_told_and_not_made_up() {
     for bench in both(b"one\ntwo") {
         let told = bench.output("append_file", json!({"path": "f", "content": "three"}));
-        assert!(told.contains("it had no final newline, so that the text goes on in its last line"), "{told}");
+        assert!(told.contains("it had no final newline, so the text continues its last line"), "{told}");
         assert!(told.contains("no final newline now"), "{told}");
         assert_eq!(bench.read("f"), b"one\ntwothree");
     }
@@ -146,5 +146,5 @@ fn a_marker_goes_back_where_the_file_is_known_whole_and_is_refused_where_not() {
     small.output("AppendFile", json!({"path": "f", "content": shown}));
     assert_eq!(small.read("f"), format!("token = {TOKEN}\ntoken = {TOKEN}\n").as_bytes());
     let (_, message) = large.error("AppendFile", json!({"path": "f", "content": shown}));
-    assert!(message.contains("too large to look for it"), "{message}");
+    assert!(message.contains("too large to restore it"), "{message}");
 }

@@ -192,5 +192,5 @@ fn what_cannot_be_handed_over_is_a_failed_call_with_the_reason() {
     let alone = Bench::new();
     alone.write("a.txt", "a");
     let (code, message) = alone.error("UploadArtifact", json!({"path": "a.txt"}));
-    assert!(code == ErrorCode::ToolExecutionFailed && message.contains("nothing is kept here"), "{message}");
+    assert!(code == ErrorCode::ToolExecutionFailed && message.contains("no session to store"), "{message}");
 }

@@ -98,7 +98,7 @@ fn the_hash_of_a_file_with_a_secret_is_not_told() {
     let bench = Bench::new();
     bench.write(".env", "PASSWORD=Xk29fjQ81ms0Zp\n");
     let (code, message) = bench.error("HashFile", json!({"path": ".env"}));
-    assert_eq!((code, message.contains("ask the person")), (ErrorCode::PermissionDenied, true), "{message}");
+    assert_eq!((code, message.contains("ask the user")), (ErrorCode::PermissionDenied, true), "{message}");
 }
 
 #[test]

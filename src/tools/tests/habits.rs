@@ -78,7 +78,7 @@ fn what_can_be_meant_in_two_ways_is_refused_with_what_to_do() {
         ("Grep", json!({"pattern": "let", "ignoreCase": true, "case_sensitive": true}), "leave one out"),
         ("shell", json!({"command": ["apply_patch", "*** Begin Patch\n*** End Patch"]}), "call the tool ApplyPatch"),
         ("read_many_files", json!({"paths": ["a.txt"]}), "call ReadFile once for each"),
-        ("TodoWrite", json!({"todos": []}), "keep the plan in your answers"),
+        ("TodoWrite", json!({"todos": []}), "write the plan in your responses"),
         ("NotebookEdit", json!({"notebook_path": "a.ipynb"}), "EditFile changes"),
         ("web_search", json!({"query": "x"}), "HttpRequest"),
         ("web_fetch", json!({"prompt": "read https://example.com"}), "`url`"),

@@ -54,7 +54,7 @@ fn an_edit_of_a_large_file_does_not_guess() {
     assert!(message.contains("more than 1000 times") || message.contains("times, at lines 5000, 49991, "), "{message}");
     assert!(message.contains("\nline 4999 of a file"), "{message}");
     let (_, message) = bench.error("EditFile", edit("line 5  of", "x"));
-    assert!(message.contains("searched to the letter only"), "{message}");
+    assert!(message.contains("searched for exact matches only"), "{message}");
     assert!(bench.error("EditFile", edit("line 5 ", "line 5 ")).1.contains("no change"));
     bench.output("EditFile", json!({"path": "f", "oldText": "line 49999", "newText": "x\ny", "replaceAll": true}));
     assert!(bench.read("f") == content("\n").replace("line 49999", "x\ny").as_bytes());

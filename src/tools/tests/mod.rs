@@ -43,6 +43,7 @@ use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
+use crate::tools::on_demand::LoadedTools;
 use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
@@ -129,6 +130,9 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,
+        on_demand: false,
+        loaded: LoadedTools::default(),
+        finder: None,
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         may_write: Arc::new(|_| true),
@@ -291,12 +295,12 @@ fn an_edit_is_taken_in_every_shape_that_means_one_thing() {
 #[test]
 fn what_an_edit_could_mean_in_two_ways_is_refused() {
     let cases = [
-        (json!({"path": "f", "oldText": "one", "newText": "x", "edits": [{"oldText": "a", "newText": "b"}]}), "beside `edits`"),
-        (json!({"path": "f", "replaceAll": true, "edits": [{"oldText": "a", "newText": "b"}]}), "`replaceAll` stands beside"),
+        (json!({"path": "f", "oldText": "one", "newText": "x", "edits": [{"oldText": "a", "newText": "b"}]}), "next to `edits`"),
+        (json!({"path": "f", "replaceAll": true, "edits": [{"oldText": "a", "newText": "b"}]}), "`replaceAll` next to"),
         (json!({"path": "f", "oldText": "one", "old_string": "one", "newText": "x"}), "`oldText` is given twice"),
         (json!({"path": "f", "oldText": "one"}), "missing field `newText`"),
-        (json!({"path": "f", "edits": "[{\"oldText\": \"one"}), "`edits` is text that is not JSON"),
-        (json!({"path": "f", "edits": "one"}), "`edits` is text that is not JSON"),
+        (json!({"path": "f", "edits": "[{\"oldText\": \"one"}), "`edits` is a string that is not JSON"),
+        (json!({"path": "f", "edits": "one"}), "`edits` is a string that is not JSON"),
     ];
     for (arguments, part) in cases {
         let bench = Bench::new();
@@ -336,11 +340,12 @@ fn a_schema_is_plain_and_names_no_alias() {
     let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
+    assert_eq!(edit.get("additionalProperties"), None, "a request has what a model needs");
     assert_eq!(edit["required"], json!(["path", "edits"]));
     assert_eq!(item["properties"]["replaceAll"]["type"], "boolean");
     assert_eq!(item["required"], json!(["oldText", "newText"]));
     let text = serde_json::to_string(&definitions).unwrap();
-    for absent in ["$ref", "$defs", "$schema", "null", "file_path", "uint"] {
+    for absent in ["$ref", "$defs", "$schema", "null", "file_path", "uint", "minimum", "maximum"] {
         assert!(!text.contains(absent), "{absent}: {text}");
     }
 }

@@ -141,7 +141,7 @@ fn only_the_very_host_and_port_that_were_opened_are_let_through() {
         for url in ["https://docs.rs:443@evil.test:443/", "https://docs.rs%00.evil.test:443/", "https://[docs.rs]:443/", "x"] {
             assert_eq!(net.admit(&opens, url, "CONNECT").unwrap_err().1, None, "{url}");
         }
-        assert!(net.admit(&[], "https://docs.rs:443/", "CONNECT").unwrap_err().0.contains("not open to this command"));
+        assert!(net.admit(&[], "https://docs.rs:443/", "CONNECT").unwrap_err().0.contains("this command has no access"));
     }
 }
 
@@ -307,5 +307,5 @@ fn a_terminal_in_the_sandbox_is_of_its_own_devices_and_behind_the_proxy() {
         Some(String::from_utf8_lossy(&text).into_owned())
     });
     let Some(text) = text else { return };
-    assert!(text.starts_with("/dev/pts/0\r\n0\r\nptmx\r\nhelloaye: ") && text.contains("`b.example:80` is not open"), "{text}");
+    assert!(text.starts_with("/dev/pts/0\r\n0\r\nptmx\r\nhelloaye: ") && text.contains("no access to `b.example:80`"), "{text}");
 }

@@ -70,7 +70,7 @@ fn lines_are_named_by_their_first_and_last() {
     assert_eq!(four(json!({"start_line": 0})), "`start_line` is 0; lines and columns are counted from 1");
     assert_eq!(four(json!({"end_line": 0})), "`end_line` is 0; lines and columns are counted from 1");
     assert!(four(json!({"start_line": -1})).starts_with("`start_line` is -1; expected a whole number"));
-    assert!(four(json!({"end_line": 2, "limit": 2})).contains("`limit` stands beside `end_line`"));
+    assert!(four(json!({"end_line": 2, "limit": 2})).contains("`limit` and `end_line` are both given"));
     assert_eq!(
         bench.output("ReadFile", json!({"path": "f", "start_line": 2, "end_line": 2})),
         "2\n[lines 2 to 2; more follow from `offset` 3]"
@@ -97,7 +97,7 @@ fn a_line_of_many_megabytes_can_be_read_on() {
     bench.write("long.json", &line);
     let text = bench.output("ReadFile", json!({"path": "long.json", "offset": 1}));
     assert!(text.ends_with(
-        "[columns 1 to 1048576 of line 1, which is longer; cut at 1048576 bytes, go on with `offset` 1 and `column` 1048577]"
+        "[columns 1 to 1048576 of line 1, which is longer; cut at 1048576 bytes, continue with `offset` 1 and `column` 1048577]"
     ));
     let text = bench.output("ReadFile", json!({"path": "long.json", "column": 1_048_577}));
     assert!(text.starts_with("0131072,0131073,") && text.ends_with("`column` 2097153]"), "{}", &text[text.len() - 100..]);

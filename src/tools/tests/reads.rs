@@ -60,7 +60,7 @@ fn one_read_gives_a_megabyte_at_most() {
     bench.write("lines", "0123456789abcde\n".repeat(100_000));
     let text = bench.output("ReadFile", json!({"path": "lines"}));
     assert!(
-        text.ends_with("[lines 1 to 65536; cut at 1048576 bytes, go on with `offset` 65537]"),
+        text.ends_with("[lines 1 to 65536; cut at 1048576 bytes, continue with `offset` 65537]"),
         "{}",
         &text[text.len() - 100..]
     );
@@ -178,12 +178,12 @@ fn searches_are_bounded_and_say_so() {
     let text = bench.output("Glob", json!({"pattern": "f*"}));
     assert!(
         text.starts_with("f0000\n")
-            && text.ends_with("f0999\n[1000 of 1100 files shown; use a narrower pattern, or go on with `offset` 1001]"),
+            && text.ends_with("f0999\n[1000 of 1100 files shown; use a narrower pattern, or continue with `offset` 1001]"),
         "glob"
     );
     let text = bench.output("ListDirectory", json!({}));
     assert!(
-        text.ends_with("[1000 of 1101 entries shown; list a directory below, search with Glob, or go on with `offset` 1001]"),
+        text.ends_with("[1000 of 1101 entries shown; list a directory below, search with Glob, or continue with `offset` 1001]"),
         "list"
     );
     let text = bench.output("Grep", json!({"pattern": "x"}));

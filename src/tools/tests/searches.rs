@@ -272,8 +272,8 @@ fn a_directory_is_listed_as_deep_and_as_exactly_as_asked() {
     assert_eq!(list(json!({"path": "web", "glob": "*.py"})), "(`web` has no such entry)");
     assert_eq!(
         list(json!({"path": "deep", "maxResults": 1})),
-        "link -> nowhere\n[1 of 2 entries shown; list a directory below, raise `maxResults` (at most 1000), search with Glob, or go \
-         on with `offset` 2]"
+        "link -> nowhere\n[1 of 2 entries shown; list a directory below, raise `maxResults` (at most 1000), search with Glob, or continue \
+         with `offset` 2]"
     );
     let (_, message) = bench.error("ListDirectory", json!({"depth": 0}));
     assert!(message.contains("`depth` is 0"), "{message}");

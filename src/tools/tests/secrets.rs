@@ -88,7 +88,7 @@ fn a_marker_that_cannot_be_put_back_is_not_written() {
         ] {
             let (code, message) = bench.error(tool, arguments);
             assert_eq!(code, ErrorCode::InvalidRequest, "{wrong}");
-            assert!(message.contains("nothing was written") && message.contains("ask the person"), "{message}");
+            assert!(message.contains("nothing was written") && message.contains("ask the user"), "{message}");
         }
     }
     let (code, _) = bench.error("WriteFile", json!({"path": "g", "content": marker}));
@@ -121,7 +121,7 @@ fn a_command_cannot_be_given_a_marker() {
     ] {
         let (code, message) = bench.error(tool, arguments);
         assert_eq!(code, ErrorCode::InvalidRequest);
-        assert!(message.contains("stands for something hidden"), "{message}");
+        assert!(message.contains("replaces a secret"), "{message}");
     }
 }
 
@@ -196,7 +196,7 @@ fn an_edit_that_takes_away_what_makes_a_value_secret_is_refused() {
         bench.error("EditFile", arguments);
     }
     let (_, message) = bench.error("WriteFile", json!({"path": "f", "content": shown.replace("db_password", "note")}));
-    assert!(message.contains("would stand open") && !message.contains("hunter2"), "{message}");
+    assert!(message.contains("no longer be redacted") && !message.contains("hunter2"), "{message}");
     assert_eq!(bench.read("f"), before.as_bytes());
     bench.output("EditFile", edit("db_password", "database_password"));
     assert_eq!(bench.read("f"), before.replace("db_", "database_").as_bytes());

@@ -83,7 +83,7 @@ fn arguments_that_do_not_go_together_are_named() {
         (json!({"path": "guide.md", "mode": "section"}), "`section` is missing"),
         (json!({"path": "guide.md", "mode": "structure", "query": "x"}), "`query` is for"),
         (json!({"path": "guide.md", "mode": "structure", "section": "x"}), "`section` is for"),
-        (json!({"path": "guide.md", "query": "(", "regex": true}), "leave `regex` out"),
+        (json!({"path": "guide.md", "query": "(", "regex": true}), "leave out `regex`"),
         (json!({"path": "guide.md", "query": "x", "context": 21}), "at most 20"),
         (json!({"path": "guide.md", "section": "Usag"}), "did you mean `Guide > Usage` (line 13)?"),
         (
@@ -209,7 +209,7 @@ fn several_operations_speak_of_the_same_lines_and_all_are_made_or_none() {
         {"operation": "delete", "startLine": 3},
     ]);
     let (_, message) = bench.error("TextPatch", json!({"path": "f", "operations": meet}));
-    assert!(message.contains("`operations[0]` and `operations[1]` meet"), "{message}");
+    assert!(message.contains("`operations[0]` and `operations[1]` overlap"), "{message}");
     assert_eq!(bench.read("f"), b"1\na\nb\nc\n2\n3\nV\n");
 }
 
@@ -231,7 +231,7 @@ fn a_patch_that_does_not_fit_says_why_and_changes_nothing() {
         (one(json!({"operation": "delete", "startLine": 22})), "has 21 lines"),
         (one(json!({"operation": "delete", "startLine": 21, "endLine": 22})), "has 21 lines"),
         (one(json!({"operation": "delete", "section": "Linux"})), "give the headings above it too"),
-        (one(json!({"operation": "delete", "startLine": 1, "expected": "Guide"})), "there stands:\n# Guide"),
+        (one(json!({"operation": "delete", "startLine": 1, "expected": "Guide"})), "these are now:\n# Guide"),
         (one(json!({"operation": "replace", "startLine": 1, "content": "# Guide"})), "change nothing"),
         (json!({"path": "data.json", "operation": "delete", "section": "a (number)"}), "give `startLine`"),
     ];
@@ -298,7 +298,7 @@ fn what_is_hidden_stays_and_comes_back() {
         (json!({"operation": "delete", "startLine": 5}), "cut through"),
         (json!({"operation": "delete", "startLine": 6, "endLine": 8}), "cut through"),
         (json!({"operation": "delete", "startLine": 11}), "give `expected` too"),
-        (json!({"operation": "replace", "startLine": 1, "content": "[redacted:github-token:00000000]"}), "stands for"),
+        (json!({"operation": "replace", "startLine": 1, "content": "[redacted:github-token:00000000]"}), "replaces a secret"),
     ] {
         let bench = Bench::new();
         bench.write("f.md", &text);

@@ -76,7 +76,7 @@ impl TextTools {
         }
         if !self.has_allowed_extension(&target.real) {
             let allowed: Vec<_> = self.allowed_extensions.iter().map(|extension| format!("`.{extension}`")).collect();
-            let why = format!("is no file of the kinds in `tools.text.allowed_extensions` ({})", allowed.join(", "));
+            let why = format!("is not a file of the kinds in `tools.text.allowed_extensions` ({})", allowed.join(", "));
             return Err(refused("the text tools", target, &why));
         }
         match (target.place, self.max_file_size) {
@@ -148,11 +148,11 @@ pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<Setting
 }
 
 fn too_large(what: &str, bytes: u64, limit: u64) -> ToolError {
-    let message = format!("{what} {bytes} bytes, and `tools.text.max_file_size` is {limit}; ask the person to raise it");
+    let message = format!("{what} {bytes} bytes, and `tools.text.max_file_size` is {limit}; ask the user to raise it");
     ToolError::new(ErrorCode::FileTooLarge, message)
 }
 
 fn refused(called: &str, target: &Target, why: &str) -> ToolError {
-    let message = format!("`{}` {why}; {called} cannot be used for it, ask the person", target.given);
+    let message = format!("`{}` {why}; {called} cannot be used for it, ask the user", target.given);
     ToolError::new(ErrorCode::PermissionDenied, message)
 }

@@ -29,7 +29,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
             several.len(),
             named(outline, several)
         ))),
-        None => Err(invalid(format!("`{argument}`: there is no section `{given}`; {}", nearest(outline, given)))),
+        None => Err(invalid(format!("`{argument}`: section `{given}` not found; {}", nearest(outline, given)))),
     }
 }
 

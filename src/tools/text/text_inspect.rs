@@ -33,20 +33,17 @@ pub(in crate::tools) struct TextInspect;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     path: String,
-    /// When absent: `search` with a `query`, `section` with a `section`, else `structure`.
+    /// By default it follows from the other arguments.
     #[schemars(extend("enum" = ["structure", "section", "search"]))]
     mode: Option<String>,
-    /// A heading, as `Usage`, `## Usage` or `Usage > Install`: the section to show, or to search in.
+    /// A heading, such as `Usage` or `Usage > Install`.
     section: Option<String>,
-    /// The text to look for.
     query: Option<String>,
     /// `query` is a regular expression.
     regex: Option<bool>,
-    /// Case does not matter.
     ignore_case: Option<bool>,
-    /// Lines before and after each match.
+    /// Lines around each match.
     #[schemars(range(max = 20))]
     context: Option<u64>,
 }
@@ -133,7 +130,7 @@ fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
         .size_limit(MAX_EXPRESSION_BYTES)
         .build()
         .map_err(|error| {
-            invalid(format!("`query` is no expression that can be used: {error}; leave `regex` out to look for plain text"))
+            invalid(format!("invalid regular expression in `query`: {error}; leave out `regex` to search for plain text"))
         })?;
     Ok(Mode::Search { query, words, context: context as usize })
 }
@@ -164,7 +161,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
     };
     let text = with_lf(&document.text);
     let lines = visible::lines(&text, &settings.redactor).ok_or_else(|| {
-        invalid(format!("`{}` holds hidden lines that cannot be told apart here; read it with ReadFile", target.given))
+        invalid(format!("`{}` has redacted lines that TextInspect cannot separate; read it with ReadFile", target.given))
     })?;
     // What is secret is in no title, and nothing that is hidden can be found.
     let outline = Outline::of(&target.real, &visible::whole(&lines));
@@ -235,7 +232,7 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
     for (number, line) in (part.first..).zip(shown) {
         // The first line is shown whatever it takes, so that the next call goes on.
         if text.len() + line.len() >= most_bytes && !starts.is_empty() {
-            note = format!("[cut at {most_bytes} bytes; go on with ReadFile and `offset` {number}]");
+            note = format!("[cut at {most_bytes} bytes; continue with ReadFile and `offset` {number}]");
             break;
         }
         starts.push(starts.len() as u64 + u64::from(!starts.is_empty()));
@@ -250,8 +247,7 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
         note_bytes: note.len(),
         first: part.first as u64,
         items: Items::Starts { lines: starts },
-        note: "[lines to {last}; {missing} bytes after them are left out here, go on with ReadFile and `offset` {next}]"
-            .to_owned(),
+        note: "[lines to {last}; {missing} bytes after them are left out, continue with ReadFile and `offset` {next}]".to_owned(),
         within: None,
     };
     Told { text: text + &note, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
@@ -280,10 +276,8 @@ fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Optio
         range.clone().filter(|number| seen.lines.get(number - 1).is_some_and(|line| query.is_match(line))).collect();
     let place = within.map_or_else(|| seen.name.clone(), |index| format!("`{}` of {}", seen.outline.path_of(index), seen.name));
     if matches.is_empty() {
-        return format!(
-            "no line of {place} holds `{words}`; `regex` and `ignoreCase` widen a search, Grep looks into other files"
-        )
-        .into();
+        return format!("no line of {place} contains `{words}`; try `regex` or `ignoreCase`, or search other files with Grep")
+            .into();
     }
     // A line that matches is told as such also where it is in the context of another.
     let mut told: BTreeMap<usize, bool> = BTreeMap::new();

@@ -24,29 +24,26 @@ pub(in crate::tools) struct TextPatch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     path: String,
-    /// What is done, all or none.
     operations: Vec<Operation>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Operation {
-    /// `replace` or `delete` the section or lines, or put `content` before or after them.
     #[schemars(extend("enum" = ["replace", "delete", "insertBefore", "insertAfter"]))]
     operation: String,
-    /// The heading of a section, as `Usage`, `## Usage` or `Usage > Install`. Give this or `startLine`.
+    /// A heading, such as `Usage` or `Usage > Install`; or give `startLine`.
     section: Option<String>,
-    /// The first line meant, from 1.
+    /// First line, from 1.
     #[schemars(range(min = 1))]
     start_line: Option<u64>,
-    /// The last line meant; `startLine` when absent.
+    /// Last line; `startLine` by default.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// The new text, in whole lines. Of a section that it replaces the heading stays, unless it begins with one.
+    /// Whole lines. A replaced section keeps its heading unless they start with one.
     content: Option<String>,
-    /// What the lines or the section hold now; refused where it is something else.
+    /// Current content; the call fails if it differs.
     expected: Option<String>,
 }
 
@@ -159,14 +156,14 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
     }
     let text = change::apply(&document.text, changes).map_err(|(first, second)| {
         invalid(format!(
-            "`operations[{first}]` and `operations[{second}]` meet in the same lines; nothing was changed. make one of them, or take \
-             both in one"
+            "`operations[{first}]` and `operations[{second}]` overlap; nothing was changed. Leave one out, or \
+             combine them"
         ))
     })?;
     let written: Vec<&str> = operations.iter().filter_map(|operation| operation.content.as_deref()).collect();
     keep_hidden(&restorer, before, &text, &written, settings, target)?;
     if text == document.text {
-        return Err(invalid(format!("the operations change nothing: `{}` is so already; go on", target.given)));
+        return Err(invalid(format!("the operations change nothing: `{}` already has this content; continue", target.given)));
     }
     Ok(Document { text, form: document.form })
 }
@@ -232,7 +229,7 @@ impl Place<'_> {
         if end > count && !behind {
             let lines = counted(count, "line", "lines");
             return Err(invalid(format!(
-                "`{at}`: `{}` has {lines}, and line {end} is meant; nothing was changed. read it again",
+                "`{at}`: `{}` has {lines}, and line {end} is beyond them; nothing was changed. Read it again",
                 self.target.given
             )));
         }
@@ -251,7 +248,7 @@ impl Place<'_> {
         if !self.outline.is_patchable {
             return Err(invalid(format!(
                 "`{argument}`: a part of a {} file cannot be changed by its name alone; give `startLine` and `endLine` \
-                 (TextInspect tells them), or use EditFile",
+                 (TextInspect lists them), or use EditFile",
                 self.outline.kind
             )));
         }
@@ -272,7 +269,7 @@ impl Place<'_> {
         let shown = self.settings.redactor.redact(&there).text.into_owned();
         let (lines, more) = (shown.lines().take(8).collect::<Vec<_>>().join("\n"), shown.lines().count() > 8);
         Err(invalid(format!(
-            "`{at}.expected` is not what stands in lines {} to {} of `{}`; nothing was changed. look where it is now; there stands:\n{lines}{}",
+            "`{at}.expected` does not match lines {} to {} of `{}`; nothing was changed. Find the current lines; these are now:\n{lines}{}",
             meant.first + 1,
             meant.end,
             self.target.given,
@@ -287,15 +284,15 @@ impl Place<'_> {
             let cuts = start <= last && first <= end && (first < start || last > end);
             if cuts {
                 return Err(invalid(format!(
-                    "`{at}`: lines {start} to {end} of `{}` cut through something of several lines that is hidden from you; name lines \
-                     around it, or ask the person to make this change",
+                    "`{at}`: lines {start} to {end} of `{}` cut through a redacted secret of several lines; choose lines \
+                     around it, or ask the user to make this change",
                     self.target.given
                 )));
             }
             if operation.start_line.is_some() && operation.expected.is_none() && last < start {
                 return Err(invalid(format!(
-                    "`{at}`: line {first} of `{}` hides {} lines that ReadFile shows as one, so that {start} may be another line than you \
-                     mean; give `expected` too, or the numbers that TextInspect tells",
+                    "`{at}`: line {first} of `{}` redacts {} lines that ReadFile shows as one, so {start} may not be the line that you \
+                     mean; give `expected` too, or the line numbers of TextInspect",
                     self.target.given,
                     last - first + 1
                 )));

@@ -161,7 +161,7 @@ fn by_hunks(
     if texts.iter().all(Option::is_none) {
         return Err(nothing_left());
     }
-    let told = format!("[The person did not apply this as you proposed it:\n{}]", told.join("\n"));
+    let told = format!("[The user did not apply this as you proposed it:\n{}]", told.join("\n"));
     Ok((texts, told))
 }
 
@@ -178,9 +178,9 @@ fn line(number: usize, count: usize, file: Option<&Sides<'_>>, cut: &Cut, choice
     let what = match choice {
         HunkChoice::Taken => "applied".to_owned(),
         HunkChoice::Left => "left out; those lines are as they were".to_owned(),
-        HunkChoice::Edited { text } if text.is_empty() => "edited; nothing stands in its place".to_owned(),
+        HunkChoice::Edited { text } if text.is_empty() => "edited; removed".to_owned(),
         HunkChoice::Edited { text } => {
-            format!("edited; in its place stands\n{}", capped(&settings.redactor.redact(text).text))
+            format!("edited; replaced by\n{}", capped(&settings.redactor.redact(text).text))
         }
     };
     format!("- hunk {number} of {count} ({place}): {what}")
@@ -192,7 +192,7 @@ fn as_a_whole(
     text: &str,
     settings: &Settings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
-    let Some(edited) = files.get(file) else { return Err(invalid("there is no such file in this change")) };
+    let Some(edited) = files.get(file) else { return Err(invalid("this change has no such file")) };
     let restored = edited.restored(text, settings)?;
     let (whole, form, _) = fitted(edited.before, &restored);
     let whole = edited.checked_as(Document { text: whole, form }, &[text], settings)?;
@@ -200,7 +200,7 @@ fn as_a_whole(
     let (proposed, now) = (plain(&edited.after.text, settings), plain(&whole.text, settings));
     let (diff, ..) = unified(&proposed, &now, &format!("a/{name}"), &format!("b/{name}"));
     let told = format!(
-        "[The person edited `{}` before it was applied. What they changed of what you proposed:\n{}]",
+        "[The user edited `{}` before it was applied. Their changes to your proposal:\n{}]",
         edited.target.given,
         capped(&diff)
     );

@@ -31,11 +31,8 @@ pub(in crate::tools) struct AppendFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     pub path: String,
-    /// The text that is put at its end, exactly; nothing is put between.
     pub content: String,
-    /// Make missing parent directories; true when absent.
     pub create_directories: Option<bool>,
 }
 
@@ -82,7 +79,7 @@ impl Tool for AppendFile {
         let Appended { proposal, more, before, after, joins, nul } = appended;
         let mut done = format!("Appended {} bytes to {}", more.len(), target.given);
         if joins {
-            done = format!("{done}; it had no final newline, so that the text goes on in its last line");
+            done = format!("{done}; it had no final newline, so the text continues its last line");
         }
         if !arguments.content.is_empty() && !arguments.content.ends_with('\n') {
             done = format!("{done}; it has no final newline now");
@@ -163,7 +160,7 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     }
     if let Some(marker) = has_marker(&arguments.content) {
         return Err(invalid(format!(
-            "`content`: `{marker}` stands for something hidden from you, and `{}` is too large to look for it; nothing was written",
+            "`content`: `{marker}` replaces a secret, and `{}` is too large to restore it; nothing was written",
             target.given
         )));
     }
@@ -187,7 +184,7 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     Ok(Appended { proposal, more, before, after, joins, nul: added.contains('\0') })
 }
 
-const JOINS: &str = "the file has no final newline: the text goes on in its last line";
+const JOINS: &str = "the file has no final newline: the text continues its last line";
 
 fn joins(old: &str, added: &str) -> bool {
     !old.is_empty() && !old.ends_with('\n') && !added.is_empty()

@@ -19,9 +19,9 @@ pub(in crate::tools) struct Copy;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// What is to be copied; where it is a link, what it leads to.
+    /// Of a symlink its target is copied.
     source: String,
-    /// Where the copy is to be, its name included; nothing may stand there.
+    /// A path that does not exist, with the new name.
     destination: String,
 }
 

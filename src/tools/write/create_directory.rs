@@ -16,7 +16,6 @@ pub(in crate::tools) struct CreateDirectory;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the directory.
     path: String,
 }
 

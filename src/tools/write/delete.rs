@@ -20,9 +20,9 @@ pub(in crate::tools) struct Delete;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// A link goes itself, unless a slash follows its name.
+    /// A symlink itself is deleted, unless its path ends in a slash.
     path: String,
-    /// A directory goes with all below it.
+    /// Needed for a directory.
     recursive: Option<bool>,
     /// Called by a name under which a directory never goes.
     #[serde(skip)]
@@ -33,7 +33,7 @@ pub(in crate::tools) struct Arguments {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneFile {
-    /// The file that is to go, relative to the workspace or absolute. A link goes itself.
+    /// A file; a symlink itself is deleted.
     path: String,
 }
 
@@ -83,14 +83,12 @@ impl Tool for Delete {
         must_be_there(&target, settings)?;
         guard(&target)?;
         if target.place == Place::Directory && arguments.files_only {
-            let message = format!(
-                "`{}` is a directory, and DeleteFile takes files alone; call Delete with `recursive` for a directory",
-                target.given
-            );
+            let message =
+                format!("`{}` is a directory, and DeleteFile only deletes files; use Delete with `recursive`", target.given);
             return Err(invalid(message));
         }
         if target.place == Place::Directory && arguments.recursive != Some(true) {
-            let message = format!("`{}` is a directory; set `recursive` to delete it with all that is in it", target.given);
+            let message = format!("`{}` is a directory; set `recursive` to delete it with everything in it", target.given);
             return Err(invalid(message));
         }
         let look = look(&target, &[&target.real], settings, &*settings.may_delete)?;

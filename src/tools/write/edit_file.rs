@@ -26,20 +26,15 @@ pub(in crate::tools) struct EditFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     pub(super) path: String,
-    /// Replacements, made one after the other, all or none.
     pub(super) edits: Vec<Edit>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Edit {
-    /// The text to replace, as it stands in the file. Empty to create a file.
     pub(super) old_text: String,
-    /// What stands there afterwards.
     pub(super) new_text: String,
-    /// Replace every place.
     pub(super) replace_all: Option<bool>,
 }
 
@@ -222,7 +217,7 @@ impl One<'_> {
             Ok(Found { places, how }) => {
                 let result = put(text, places.iter().map(|place| (place.range.clone(), place.new.as_str())));
                 match how {
-                    Some(how) if result == text => same(&format!("matched {how}, it stands there already")),
+                    Some(how) if result == text => same(&format!("matched {how}, it is already there")),
                     how => Ok((result, how)),
                 }
             }
@@ -235,29 +230,29 @@ impl One<'_> {
         invalid(match missed {
             Missed::Several { places, how } => {
                 let (count, shown) = misfit::places(plain, &places, hidden);
-                let how = how.map(|how| format!("not to the letter, but matched {how} it ")).unwrap_or_default();
+                let how = how.map(|how| format!("not exactly, but matched {how} it ")).unwrap_or_default();
                 format!(
-                    "not unique: {at} {how}stands in `{path}` {count}; nothing was changed. add lines around it until it is the only \
-                     one, or set `replaceAll`\n{shown}"
+                    "not unique: {at} {how}occurs in `{path}` {count}; nothing was changed. Add lines around it until it is \
+                     unique, or set `replaceAll`\n{shown}"
                 )
             }
             Missed::Nowhere => {
                 // What is told of a text that does not fit is told of it as it was shown.
                 let closest = misfit::closest(&self.settings.redactor.redact(text).text, &given.old_text);
                 let earlier = if self.index > 0 && with_lf(self.original).contains(&with_lf(&self.edit.old_text)) {
-                    "it stood there before the edits ahead of it in this call: each is made on the result of those. "
+                    "It was there before the earlier edits of this call; each edit applies to their result. "
                 } else {
                     ""
                 };
                 format!("not found: {at} is not in `{path}`; nothing was changed. {earlier}{closest}")
             }
             Missed::Indentation(range) => format!(
-                "not found: {at} is in `{path}` only with another indentation, from line {}, and `newText` cannot be indented like it \
-                 for sure; nothing was changed. give both with the indentation of the file",
+                "not found: {at} is in `{path}` only with another indentation, from line {}, and the indentation of `newText` is \
+                 ambiguous; nothing was changed. Give both with the indentation of the file",
                 line_of(plain, range.start)
             ),
             Missed::Elided => format!(
-                "not found: {at} leaves lines out with `...`, and `newText` does not do so in the same places; nothing was changed. give \
+                "not found: {at} leaves out lines with `...`, and `newText` does not in the same places; nothing was changed. Give \
                  the lines themselves"
             ),
         })

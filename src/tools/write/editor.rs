@@ -14,19 +14,18 @@ use serde_json::{Map, Value};
 struct Editor {
     /// `str_replace`, or `create` for a file that does not exist.
     command: String,
-    /// Path of the file.
     path: String,
     /// The text to replace.
     old_str: Option<String>,
-    /// What stands there afterwards; nothing where it is absent.
+    /// Its replacement; empty by default.
     new_str: Option<String>,
     /// The content of a new file.
     file_text: Option<String>,
-    /// Not taken: edit with the line before it as `old_str`.
+    /// Not supported: edit with the line before it as `old_str`.
     insert_line: Option<u64>,
-    /// Not taken: put it into `new_str`.
+    /// Not supported: use `new_str`.
     insert_text: Option<String>,
-    /// Not taken: ReadFile reads a part.
+    /// Not supported: use ReadFile.
     view_range: Option<Vec<i64>>,
 }
 

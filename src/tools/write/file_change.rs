@@ -177,7 +177,7 @@ pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String
 pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError {
     let name = form.name();
     invalid(format!(
-        "`{given}` is {name}, which lacks a character of {what}; nothing was changed. use only characters that {name} has, or write the \
+        "`{given}` is {name}, which lacks a character of {what}; nothing was changed. Use only characters that {name} has, or write the \
          whole file with WriteFile, which makes it UTF-8"
     ))
 }
@@ -218,10 +218,10 @@ pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteE
         }
         WriteError::ReadOnly => (
             ErrorCode::PermissionDenied,
-            format!("`{given}` is read-only; nothing was written. ask the person to make it writable"),
+            format!("`{given}` is read-only; nothing was written. Ask the user to make it writable"),
         ),
         WriteError::Io(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was written. ask the person for access"))
+            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was written. Ask the user for access"))
         }
         WriteError::Io(error) => (ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}; nothing was written")),
     };

@@ -71,7 +71,7 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     let (index, why) = match plain.lines().position(|line| line.trim() == first) {
         Some(index) => (index, "the white space or a later line differs"),
         None => match most_alike(&plain, first) {
-            Some(index) => (index, "it differs from what stands there"),
+            Some(index) => (index, "it differs from the file"),
             None => return "nothing in it looks like it; read the file again".to_owned(),
         },
     };

@@ -19,9 +19,9 @@ pub(in crate::tools) struct Move;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// What is to be moved or renamed. A link is moved itself, unless a slash follows its name.
+    /// A symlink itself is moved, unless its path ends in a slash.
     source: String,
-    /// Where it is to be, its new name included; nothing may stand there.
+    /// A path that does not exist, with the new name.
     destination: String,
 }
 

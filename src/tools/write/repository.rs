@@ -90,6 +90,6 @@ fn missing(directory: &Path) -> Vec<&'static str> {
 }
 
 fn refused(place: Written<'_>, why: &str) -> ToolError {
-    let message = format!("`{}` is not changed: {why}; leave it, or ask the person to change it", place.1);
+    let message = format!("`{}` is not changed: {why}; leave it, or ask the user to change it", place.1);
     ToolError::new(ErrorCode::PolicyDenied, message)
 }

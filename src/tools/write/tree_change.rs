@@ -141,12 +141,12 @@ pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
             format!("the directory `{}` does not exist; make it with CreateDirectory", parent.display()),
         ),
         TreeError::Sealed(path) => {
-            let message = format!("`{}` may not be changed by aye; nothing was done. ask the person for access", path.display());
+            let message = format!("`{}` cannot be changed by aye; nothing was done. Ask the user for access", path.display());
             (ErrorCode::PermissionDenied, message)
         }
         TreeError::OtherFileSystem(path) => (
             ErrorCode::InvalidRequest,
-            format!("`{}` is another file system mounted there; nothing was done. name the parts that are meant", path.display()),
+            format!("`{}` is the mount point of another file system; nothing was done. Name the paths below it", path.display()),
         ),
         TreeError::Special(path) => (
             ErrorCode::InvalidRequest,
@@ -157,7 +157,7 @@ pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
         }
         TreeError::Stopped => (ErrorCode::Cancelled, format!("stopped before its end; nothing was done to `{given}`")),
         TreeError::Partly(error) => {
-            let message = format!("`{given}` is only partly gone ({error}); what is left stands where it was, look at it again");
+            let message = format!("`{given}` was only partly deleted ({error}); the rest is still there, look at it again");
             (ErrorCode::ToolExecutionFailed, message)
         }
         error @ TreeError::StillThere(_) => {
@@ -165,7 +165,7 @@ pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
             (ErrorCode::ToolExecutionFailed, message)
         }
         TreeError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was done. ask the person for access"))
+            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was done. Ask the user for access"))
         }
         TreeError::Io(error) => return open_error(target, &error).into(),
     };

@@ -24,11 +24,8 @@ pub(in crate::tools) struct WriteFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Path of the file.
     path: String,
-    /// All of its new content.
     content: String,
-    /// Make missing parent directories; true when absent.
     create_directories: Option<bool>,
     #[serde(skip)]
     append: bool,
@@ -38,13 +35,11 @@ pub(in crate::tools) struct Arguments {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WriteOrAppend {
-    /// Path of the file.
     path: String,
-    /// All of its new content, or what is put at its end.
+    /// The whole content, or with `append` the text to append.
     content: String,
-    /// Whether the content is put at the end of what is there; false when absent.
+    /// False by default.
     append: Option<bool>,
-    /// Make missing parent directories; true when absent.
     create_directories: Option<bool>,
 }
 

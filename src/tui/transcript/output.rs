@@ -111,7 +111,8 @@ pub fn cut(line: &Inked, width: u16, look: Look<'_>) -> Row {
 /// What came of a command, behind what the person changed of it: that has a line for each.
 pub fn behind_changes(output: &str) -> &str {
     let mut rest = output;
-    while rest.starts_with("[The person ") {
+    // Older sessions have the second one.
+    while rest.starts_with("[The user ") || rest.starts_with("[The person ") {
         rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
     }
     rest

@@ -78,7 +78,7 @@ fn a_command_that_the_person_wrote_is_called_what_it_is_and_says_how_it_ended() 
     assert_eq!(edited.summary(), "$ a", "as it was asked for");
     edited.edited(Some("$ c"));
     edited.started("approved by you", 1000);
-    let output = "[The person edited this command before it ran. What ran is: \"c\\nd\"]\nExit code: 3\n--- stdout ---\nno";
+    let output = "[The user edited this command before it ran: \"c\\nd\"]\nExit code: 3\n--- stdout ---\nno";
     edited.ended(CardState::Done { latency_ms: 100 }, output, None);
     let mut transcript = Transcript::default();
     transcript.push(Kind::Card(edited));

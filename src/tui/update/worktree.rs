@@ -7,7 +7,7 @@ use crate::tui::status;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Tools that change nothing; all others may.
-const READS: [&str; 14] = [
+const READS: [&str; 15] = [
     "ReadFile",
     "ListDirectory",
     "Glob",
@@ -22,6 +22,7 @@ const READS: [&str; 14] = [
     "CliEnv",
     "RevealInOs",
     "HttpRequest",
+    "FindTools",
 ];
 
 /// What is known of it, and what happened since.

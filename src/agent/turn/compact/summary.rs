@@ -20,7 +20,7 @@ const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete F
 pub(super) fn question(focus: Option<&str>) -> Part {
     let text = match focus {
         Some(focus) => {
-            format!("{}\n\n[The person asks that the summary does not lose this above all: {focus}]", QUESTION.trim_end())
+            format!("{}\n\n[The user asks you to keep this above all: {focus}]", QUESTION.trim_end())
         }
         None => QUESTION.trim_end().to_owned(),
     };
@@ -177,6 +177,6 @@ mod tests {
     #[test]
     fn the_focus_is_part_of_the_question() {
         let Part::Text { text } = question(Some("the schema")) else { panic!("words") };
-        assert!(text.starts_with("[This is not from the person.") && text.ends_with("above all: the schema]"));
+        assert!(text.starts_with("[This is not from the user.") && text.ends_with("above all: the schema]"));
     }
 }

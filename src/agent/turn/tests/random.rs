@@ -215,6 +215,7 @@ impl World {
         Input::PolicyChanged(Box::new(PolicyChange {
             enforcer,
             tools: Vec::new().into(),
+            tool_names: Vec::new(),
             sandbox: "NONE".to_owned(),
             sandbox_status: bare(),
             name: "test".to_owned(),

@@ -1,7 +1,7 @@
 //! Tools and results as the Model Context Protocol has them.
 
 use crate::app::bench::Bench;
-use crate::app::session;
+use crate::app::offered;
 use crate::ports::Artifacts;
 use crate::protocol::{ErrorCode, ToolDefinition, ToolError, ToolResult, ToolStatus};
 use crate::tools::{Hints, Served};
@@ -27,7 +27,7 @@ pub struct Offer {
 /// What the policy offers, without what is for a session alone.
 pub fn offers(bench: &Bench) -> Vec<Offer> {
     let served = |definition: ToolDefinition| bench.router.served(&definition.tool_name).map(|served| offer(definition, served));
-    session::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
+    offered::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
 }
 
 fn offer(definition: ToolDefinition, served: Served) -> Offer {

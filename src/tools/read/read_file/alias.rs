@@ -11,23 +11,22 @@ const SHORT_BYTES: usize = 100 * 1024;
 /// `read_file`: UTF-8, lines by their first and last, 100 KB.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ReadLines {
-    /// Path of the file.
     path: String,
-    /// The first line to read, from 1.
+    /// First line, from 1.
     #[schemars(range(min = 1))]
     start_line: Option<u64>,
-    /// The last line to read.
+    /// Last line.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// How many lines to read, instead of `end_line`.
+    /// Number of lines, instead of `end_line`.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// Where in the first line to begin, in characters from 1.
+    /// Start in a very long line, from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// The encoding, where it is not UTF-8: `latin1`, `shift_jis`.
+    /// Such as `latin1`; UTF-8 by default.
     encoding: Option<String>,
-    /// The file's own text where another form would be shown: the JSON of a notebook.
+    /// A notebook as JSON.
     raw: Option<bool>,
 }
 
@@ -43,23 +42,22 @@ impl From<ReadLines> for Arguments {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TextRead {
-    /// Path of the file.
     file_path: String,
-    /// The first line to read, from 1.
+    /// First line, from 1.
     #[schemars(range(min = 1))]
     start_line: Option<u64>,
-    /// The last line to read.
+    /// Last line.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// How many lines to read, instead of `endLine`.
+    /// Number of lines, instead of `endLine`.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// Where in the first line to begin, in characters from 1.
+    /// Start in a very long line, from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// The encoding, where the detected one is wrong: `utf-8`, `latin1`, `shift_jis`.
+    /// Such as `latin1`; detected by default.
     encoding: Option<String>,
-    /// The file's own text where another form would be shown: the JSON of a notebook.
+    /// A notebook as JSON.
     raw: Option<bool>,
 }
 

@@ -24,9 +24,9 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
     let note = match taken.rest {
         Rest::Nothing | Rest::ShortLine { .. } => String::new(),
         Rest::Lines => format!("[lines {first}{from} to {last}; more follow from `{name}` {}]", last + 1),
-        Rest::Bound => format!("[lines {first}{from} to {last}; cut at {bytes} bytes, go on with `{name}` {}]", last + 1),
+        Rest::Bound => format!("[lines {first}{from} to {last}; cut at {bytes} bytes, continue with `{name}` {}]", last + 1),
         Rest::LongLine { column } => format!(
-            "[columns {} to {} of line {first}, which is longer; cut at {bytes} bytes, go on with `{name}` {first} and `column` {column}]",
+            "[columns {} to {} of line {first}, which is longer; cut at {bytes} bytes, continue with `{name}` {first} and `column` {column}]",
             range.column,
             column - 1
         ),
@@ -35,7 +35,7 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
     let within = Within {
         column: range.column,
         note: format!(
-            "[columns {} to {{last}} of line {first}; {{missing}} bytes after them are left out here, go on with `{name}` {first} and \
+            "[columns {} to {{last}} of line {first}; {{missing}} bytes after them are left out, continue with `{name}` {first} and \
              `column` {{next}}]",
             range.column
         ),
@@ -46,7 +46,7 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
         first,
         items: Items::Lines { folded: if taken.folded > 0 { vec![(0, taken.folded)] } else { Vec::new() } },
         note: format!(
-            "[lines {first}{from} to {{last}}; {{missing}} bytes after them are left out here, go on with `{name}` {{next}}]"
+            "[lines {first}{from} to {{last}}; {{missing}} bytes after them are left out, continue with `{name}` {{next}}]"
         ),
         within: Some(within),
     };

@@ -60,7 +60,7 @@ pub async fn in_front(
                         return Ok(Outcome::GoesOn(running));
                     }
                     Err(full) => {
-                        let _ = output.try_send(format!("[aye: it goes on here: {}]\n", full.message));
+                        let _ = output.try_send(format!("[aye: continued here: {}]\n", full.message));
                     }
                 }
             }
@@ -130,8 +130,7 @@ async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
     let (ended, ()) = tokio::join!(ending, reading);
     let how = in_words(ended.as_ref().map(|ended| ended.end));
     let hosts: Vec<_> = ended.iter().flat_map(|Ended { denied_hosts, .. }| denied_hosts).collect();
-    let kept_from =
-        hosts.iter().map(|denied| format!("[sandbox: kept from {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
+    let kept_from = hosts.iter().map(|denied| format!("[sandbox: blocked {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
     end(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
 }
 

@@ -65,7 +65,7 @@ impl Commands {
             if is_session(entry) { (MOST_SESSIONS, "sessions") } else { (MOST_IN_BACKGROUND, "commands in the background") };
         if alike.len() >= most {
             let message =
-                format!("{most} {what} run already ({}), which is as many as there may be; CliStop ends one", alike.join(", "));
+                format!("{most} {what} are running ({}), and no more are allowed; end one with CliStop", alike.join(", "));
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         list.begun += 1;
@@ -98,10 +98,7 @@ impl Commands {
             [] => "none runs; CliSession starts one".to_owned(),
             ids => format!("there are {}", ids.join(", ")),
         };
-        Err(ToolError::new(
-            ErrorCode::InvalidRequest,
-            format!("there is no session or background command `{}`; {there}", id.trim()),
-        ))
+        Err(ToolError::new(ErrorCode::InvalidRequest, format!("unknown session or background command `{}`; {there}", id.trim())))
     }
 
     /// The list, whenever it changes.

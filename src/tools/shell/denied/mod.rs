@@ -111,9 +111,9 @@ impl Denied {
         if !self.outside.is_empty() && !is_told_by_the_narrowing {
             let what: Vec<String> = self.outside.iter().map(ToString::to_string).collect();
             let what = what.join(", ");
-            lines.push(format!("[sandbox: the command was kept from {what}; the person can open exactly that for one run]"));
+            lines.push(format!("[sandbox: blocked {what}; the user can allow exactly this for one run]"));
         } else if !self.servers.is_empty() {
-            lines.push(format!("[sandbox: the command was kept from {}; no yes opens that]", self.servers.join(", ")));
+            lines.push(format!("[sandbox: blocked {}; no approval can allow this]", self.servers.join(", ")));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }

@@ -180,7 +180,7 @@ fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
         Kept { openable: vec![host.clone()], lines: vec!["x:443 (not opened)".into()] },
     );
     assert_eq!(found.outside, [host]);
-    assert!(found.sentence().unwrap().contains("kept from x:443"));
+    assert!(found.sentence().unwrap().contains("blocked x:443"));
 }
 
 #[test]

@@ -26,28 +26,31 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
     let message = match misfit {
         Misfit::Lost { hunk, why: Lost::Nowhere } => {
             let closest = closest(&redactor.redact(&as_compared(text)).text, &hunks[*hunk]);
-            format!("{}: the lines of this hunk that stay or go are not in `{path}`; nothing was changed. {closest}", at(*hunk))
+            format!(
+                "{}: the context and removed lines of this hunk are not in `{path}`; nothing was changed. {closest}",
+                at(*hunk)
+            )
         }
         Misfit::Lost { hunk, why: Lost::OnlyBefore { header, starts } } => format!(
-            "{}: the lines of this hunk stand in `{path}` only before `{header}`, at line {}; nothing was changed. leave out the header \
-             or give the lines that stand below it",
+            "{}: the lines of this hunk are in `{path}` only before `{header}`, at line {}; nothing was changed. Leave out the header, \
+             or give lines below it",
             at(*hunk),
             places(starts)
         ),
         Misfit::Lost { hunk, why: Lost::NothingToFind } => format!(
-            "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. give the line before or after them \
-             with a space at its start (`*** End of File` after the hunk puts them at the end)",
+            "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. Give the line before or after them \
+             with a space at its start, or `*** End of File` after the hunk to append them",
             at(*hunk)
         ),
         Misfit::Unclear(Unclear::Several { hunk, starts }) => format!(
-            "{}: the lines of this hunk stand in `{path}` {} times, at lines {}; nothing was changed. add lines around it, or `@@` with \
-             the line that opens its function or class, until it is the only one",
+            "{}: the lines of this hunk are in `{path}` {} times, at lines {}; nothing was changed. Add lines around it, or `@@` with \
+             the first line of its function or class, until it is unique",
             at(*hunk),
             starts.len(),
             places(starts)
         ),
         Misfit::Unclear(Unclear::Overlap { first, second }) => format!(
-            "{}: this hunk changes lines of `{path}` that the hunk in {} changes too; nothing was changed. make one hunk of them",
+            "{}: this hunk changes lines of `{path}` that the hunk in {} changes too; nothing was changed. Make one hunk of them",
             at(*second),
             at(*first)
         ),
@@ -87,7 +90,7 @@ fn closest(text: &str, hunk: &Hunk) -> String {
         .map(|start| (alike(start), start))
         .max_by_key(|(count, start)| (*count, std::cmp::Reverse(*start)));
     let Some((count, start)) = best.filter(|(count, _)| *count > 0) else {
-        return "nothing in it looks like them; read the file again".to_owned();
+        return "no similar lines were found; read the file again".to_owned();
     };
     let meant = wanted.iter().filter(|line| !line.is_empty()).count();
     let mut message = format!("closest, from line {} ({count} of {meant} lines are the same):", start + 1);
@@ -100,7 +103,7 @@ fn closest(text: &str, hunk: &Hunk) -> String {
     }
     let from = start + differs.unwrap_or(0).saturating_sub(SHOWN_LINES / 2);
     let height = wanted.len().clamp(1, SHOWN_LINES);
-    let _ = write!(message, " it reads, from line {}:", from + 1);
+    let _ = write!(message, " current text from line {}:", from + 1);
     for line in lines.iter().skip(from).take(height) {
         let _ = write!(message, "\n{}", short(line));
     }

@@ -41,7 +41,6 @@ pub(in crate::tools) struct ApplyPatch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The patch, from `*** Begin Patch` to `*** End Patch`.
     patch: String,
 }
 
@@ -139,7 +138,7 @@ fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
     let sections = parse(patch).map_err(|error| invalid(format!("{error}. nothing was changed")))?;
     if sections.len() > MAX_SECTIONS {
         let message =
-            format!("the patch has {} sections, more than {MAX_SECTIONS}; nothing was changed. make it in parts", sections.len());
+            format!("the patch has {} sections, more than {MAX_SECTIONS}; nothing was changed. Split it", sections.len());
         return Err(invalid(message));
     }
     for section in &sections {
@@ -149,7 +148,7 @@ fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
         };
         if let Some(marker) = has_marker(&section.path).or_else(|| moved_to.and_then(has_marker)) {
             return Err(invalid(format!(
-                "line {} of the patch: `{marker}` stands for something hidden from you and cannot be in a path",
+                "line {} of the patch: `{marker}` replaces a secret and cannot be in a path",
                 section.line
             )));
         }
@@ -199,8 +198,8 @@ fn refused(changes: &Changes, failure: Failure) -> ToolError {
         let left: Vec<_> = failure.left.iter().map(|path| format!("`{}`", path.display())).collect();
         let _ = write!(
             error.message,
-            ". these could not be put back and are as the patch has them: {}; what they were stands beside them in files whose names begin \
-             with `.aye-`. tell the person",
+            ". These could not be restored and have the content of the patch: {}. Their old content is in files next to them \
+             whose names begin with `.aye-`. Tell the user",
             left.join(", ")
         );
     }

@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
         }
-        Err(Self::error(1, format!("there is no `{BEGIN}`; a patch begins with that line and ends with `{END}`")))
+        Err(Self::error(1, format!("`{BEGIN}` is missing; a patch begins with that line and ends with `{END}`")))
     }
 
     fn section(&mut self) -> Result<Option<Section>, ParseError> {
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
             }
             let Some((which, path)) = header(line) else {
                 let message = format!(
-                    "{} is none of `*** Add File: PATH`, `*** Update File: PATH`, `*** Delete File: PATH` and `{END}`",
+                    "{} is not a header; expected `*** Add File: PATH`, `*** Update File: PATH`, `*** Delete File: PATH` or `{END}`",
                     shown(line)
                 );
                 return Err(self.wrong(message));

@@ -153,12 +153,12 @@ fn what_stands_around_a_patch_is_left_out() {
 #[test]
 fn what_is_wrong_with_a_patch_is_told_with_its_line() {
     let cases = [
-        ("", 1, "there is no `*** Begin Patch`"),
+        ("", 1, "`*** Begin Patch` is missing"),
         ("*** Begin Patch\n*** End Patch", 2, "give at least one"),
-        ("*** Begin Patch\n*** Frobnicate File: x\n*** End Patch", 2, "is none of"),
+        ("*** Begin Patch\n*** Frobnicate File: x\n*** End Patch", 2, "is not a header"),
         ("*** Begin Patch\n*** Add File:\n+x\n*** End Patch", 2, "the path is missing"),
         ("*** Begin Patch\n*** Add File: f\nx\n*** End Patch", 3, "does not start with `+`"),
-        ("*** Begin Patch\n*** Delete File: f\n-x\n*** End Patch", 3, "is none of"),
+        ("*** Begin Patch\n*** Delete File: f\n-x\n*** End Patch", 3, "is not a header"),
         ("*** Begin Patch\n*** Update File: f\n@@\n-x\n+y", 5, "ends in the middle of a line"),
         ("*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n*** Add File: g\n+x", 5, "follows `*** End Patch`"),
     ];

@@ -94,7 +94,7 @@ impl Edits<'_> {
         }
         if let Some(marker) = has_marker(&edit.old_text).or_else(|| has_marker(&edit.new_text)) {
             return Err(invalid(format!(
-                "`edits[{index}]`: `{marker}` stands for something hidden from you, and `{given}` is too large to look for it; nothing was \
+                "`edits[{index}]`: `{marker}` replaces a secret, and `{given}` is too large to restore it; nothing was \
                  changed"
             )));
         }
@@ -102,19 +102,19 @@ impl Edits<'_> {
         let all = edit.replace_all == Some(true);
         let message = match places.len() {
             0 => format!(
-                "not found: {at} is not in `{given}`; nothing was changed. a file of this size is searched to the letter only: copy the text \
+                "not found: {at} is not in `{given}`; nothing was changed. A file of this size is searched for exact matches only: copy the text \
                  from ReadFile, or look for it with Grep"
             ),
             1 => return self.put(&places, edit),
             _ if all && places.len() <= MOST_PLACES => return self.put(&apart(places), edit),
             _ if all => format!(
-                "{at} stands in `{given}` more than {MOST_PLACES} times, which is more than one edit replaces; nothing was changed. do it \
+                "{at} occurs in `{given}` more than {MOST_PLACES} times, more than one edit can replace; nothing was changed. Do it \
                  with a program, through RunCommand"
             ),
             _ => {
                 let (count, shown) = self.candidates(&places)?;
                 format!(
-                    "not unique: {at} stands in `{given}` {count}; nothing was changed. add lines around it until it is the only one, or \
+                    "not unique: {at} occurs in `{given}` {count}; nothing was changed. Add lines around it until it is unique, or \
                      set `replaceAll`\n{shown}"
                 )
             }

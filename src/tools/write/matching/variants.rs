@@ -64,7 +64,7 @@ fn without_blank_lines(variant: &Variant) -> Option<Variant> {
     let from = new.iter().take(before).take_while(|line| is_blank(line)).count();
     let upto = new[from..].iter().rev().take(after).take_while(|line| is_blank(line)).count();
     let new = new[from..new.len() - upto].concat();
-    let how = if variant.how.is_empty() { "without the blank lines around it" } else { variant.how };
+    let how = if variant.how.is_empty() { "without the empty lines around it" } else { variant.how };
     let ends = lines(&kept, &new, how);
     let (old, new) = if after > 0 { (ends.old, ends.new) } else { (kept, new) };
     Some(Variant {

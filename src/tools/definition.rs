@@ -1,0 +1,21 @@
+//! The definitions of tools: whole for who asks for one, concise in a request.
+
+use super::arguments::without_bounds;
+use super::on_demand::FIND_TOOLS;
+use super::registry::built_in;
+use super::tool::AnyTool;
+use crate::protocol::ToolDefinition;
+
+/// The whole definition of a tool under one of its names.
+pub(super) fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
+    ToolDefinition { tool_name: called.to_owned(), description: tool.description().to_owned(), input_schema: tool.schema(called) }
+}
+
+/// The definition in a request: it is sent with every one, so that its schema is short.
+pub(super) fn concise(tool: &dyn AnyTool) -> ToolDefinition {
+    let mut definition = definition(tool, tool.offered_name());
+    if tool.name() == FIND_TOOLS || built_in(tool.name()).is_some() {
+        without_bounds(&mut definition.input_schema);
+    }
+    definition
+}

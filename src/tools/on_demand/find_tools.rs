@@ -1,0 +1,334 @@
+//! FindTools: loads tools by name or topic.
+
+use super::loaded::{LoadedTools, is};
+use super::{SELDOM_USED, TOGETHER, is_seldom_used};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ToolError};
+use crate::text::clean;
+use crate::tools::arguments::{parse, schema};
+use crate::tools::paths::Paths;
+use crate::tools::registry::built_in_here;
+use crate::tools::remote::{ServerTool, short};
+use crate::tools::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, Told, invalid, never_allowed};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::sync::Arc;
+
+pub const NAME: &str = "FindTools";
+/// Tools that one call loads by topic.
+const MOST_FOUND: usize = 10;
+const QUERY_CHARS: usize = 500;
+const LINE_CHARS: usize = 300;
+/// Servers that the description names.
+const SERVERS_NAMED: usize = 30;
+/// Words of a query that say nothing of a tool.
+const FILLERS: &[&str] = &["a", "an", "and", "the", "of", "to", "for", "or", "in", "on", "with", "from", "tool", "tools"];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// Tool names, or what they should do.
+    query: String,
+    /// Only tools of this MCP server.
+    server: Option<String>,
+}
+
+/// A tool that can be loaded.
+enum Tool {
+    BuiltIn(&'static dyn AnyTool),
+    OfServer(Arc<ServerTool>),
+}
+
+/// The tool that loads others, for one state of the policy and the servers.
+pub struct FindTools {
+    tools: Vec<Tool>,
+    /// Their names in policies.
+    names: HashSet<String>,
+    loaded: LoadedTools,
+    description: String,
+    has_servers: bool,
+    /// One that the policy grants, since it grants the tools that can be loaded.
+    capability: &'static str,
+}
+
+struct Work {
+    lines: String,
+    names: Vec<String>,
+}
+
+impl Tool {
+    fn any(&self) -> &dyn AnyTool {
+        match self {
+            Self::BuiltIn(tool) => *tool,
+            Self::OfServer(tool) => &**tool,
+        }
+    }
+
+    fn server(&self) -> Option<&str> {
+        match self {
+            Self::BuiltIn(_) => None,
+            Self::OfServer(tool) => Some(&tool.tool().server),
+        }
+    }
+
+    /// Words of the name count most, then other names and the server, then the description. Without words every tool counts.
+    fn score(&self, wanted: &[String]) -> usize {
+        if wanted.is_empty() {
+            return 1;
+        }
+        let (name, others, server, description) = match self {
+            Self::BuiltIn(tool) => {
+                (words(tool.name()), words(&tool.alias_names().join(" ")), Vec::new(), words(tool.description()))
+            }
+            Self::OfServer(tool) => {
+                let tool = tool.tool();
+                let title = words(tool.title.as_deref().unwrap_or_default());
+                (words(&tool.name), title, words(&tool.server), words(&tool.description))
+            }
+        };
+        let worth = |word: &String, among: &[String], whole: usize, part: usize| {
+            let begins = |other: &String| other.starts_with(word) || other.len() > 3 && word.starts_with(other);
+            match word {
+                word if among.contains(word) => whole,
+                word if word.len() > 2 && among.iter().any(begins) => part,
+                _ => 0,
+            }
+        };
+        let of_word = |word: &String| {
+            worth(word, &name, 12, 6) + worth(word, &others, 6, 3) + worth(word, &server, 4, 2) + worth(word, &description, 2, 1)
+        };
+        let each: Vec<usize> = wanted.iter().map(of_word).collect();
+        let hits = each.iter().filter(|worth| **worth > 0).count();
+        each.iter().sum::<usize>() * hits
+    }
+}
+
+impl FindTools {
+    /// The tools that can be loaded under these settings; none where all are offered from the start.
+    pub(in crate::tools) fn new(settings: &Settings) -> Option<Self> {
+        let remote = settings.remote.as_deref();
+        let may = |tool: &dyn AnyTool| {
+            let is_clear = remote.is_none_or(|remote| !remote.takes(tool.name()));
+            is_clear && (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok()
+        };
+        // Without this tool nothing could be loaded.
+        let on_demand = settings.on_demand && (settings.may_use)(NAME).is_ok();
+        let built_in = built_in_here(settings).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
+        let mut tools: Vec<Tool> = built_in.map(Tool::BuiltIn).collect();
+        tools.extend(remote.into_iter().flat_map(|remote| remote.on_demand().iter().cloned()).map(Tool::OfServer));
+        let capability = tools.first()?.any().capability();
+        Some(Self {
+            names: tools.iter().map(|tool| tool.any().name().to_owned()).collect(),
+            loaded: settings.loaded.clone(),
+            description: description(&tools),
+            has_servers: tools.iter().any(|tool| tool.server().is_some()),
+            capability,
+            tools,
+        })
+    }
+
+    /// Whether a tool has to be loaded before it is offered.
+    pub(in crate::tools) fn loads(&self, tool: &dyn AnyTool) -> bool {
+        self.names.contains(tool.name())
+    }
+
+    /// Whether a tool has to be loaded and is not.
+    pub(in crate::tools) fn waits(&self, tool: &dyn AnyTool) -> bool {
+        self.loads(tool) && !self.loaded.has(tool)
+    }
+
+    /// The loaded tools, in the order in which they were loaded: the list before them stays as it was.
+    pub(in crate::tools) fn loaded(&self) -> impl Iterator<Item = &dyn AnyTool> {
+        let mut seen = HashSet::new();
+        let find = |name: String| self.tools.iter().map(Tool::any).find(|tool| is(*tool, &name));
+        self.loaded.names().into_iter().filter_map(find).filter(move |tool| seen.insert(tool.name().to_owned()))
+    }
+
+    /// Whether this tool is called so.
+    pub(in crate::tools) fn is_called(name: &str) -> bool {
+        name.replace('_', "").eq_ignore_ascii_case(NAME)
+    }
+
+    fn search(&self, arguments: &Arguments) -> Result<Work, ToolError> {
+        let query: String = arguments.query.chars().take(QUERY_CHARS).collect();
+        let named = self.named(&query);
+        if !named.is_empty() {
+            return Ok(work(&named, 0));
+        }
+        let of_server = |tool: &&Tool| {
+            let server = arguments.server.as_ref();
+            server.is_none_or(|server| tool.server().is_some_and(|own| own.eq_ignore_ascii_case(server)))
+        };
+        let searched: Vec<&Tool> = self.tools.iter().filter(of_server).collect();
+        if let (true, Some(server)) = (searched.is_empty(), &arguments.server) {
+            return Err(invalid(format!("no MCP server `{}` has tools to load; leave `server` out", short(server, LINE_CHARS))));
+        }
+        let mut wanted = words(&query);
+        wanted.retain(|word| !FILLERS.contains(&word.as_str()));
+        if wanted.is_empty() && arguments.server.is_none() {
+            return Err(invalid("`query` has no words; give the names of tools, or what they should do"));
+        }
+        let mut scored: Vec<(usize, &dyn AnyTool)> = searched.into_iter().map(|tool| (tool.score(&wanted), tool.any())).collect();
+        scored.sort_by(|(one, first), (other, second)| {
+            other.cmp(one).then_with(|| first.offered_name().cmp(second.offered_name()))
+        });
+        let best = scored.first().map_or(0, |(score, _)| *score);
+        scored.retain(|(score, _)| *score > 0 && *score * 2 >= best);
+        let more = scored.len().saturating_sub(MOST_FOUND);
+        let found: Vec<&dyn AnyTool> = scored.into_iter().take(MOST_FOUND).map(|(_, tool)| tool).collect();
+        Ok(work(&found, more))
+    }
+
+    /// The tools whose exact names are in a query, with those that are of use together with them.
+    fn named(&self, query: &str) -> Vec<&dyn AnyTool> {
+        let is_in_name = |letter: char| letter.is_alphanumeric() || "_-./:".contains(letter);
+        let given: Vec<&str> = query.split(|letter: char| !is_in_name(letter)).collect();
+        let starts_all = TOGETHER.first().is_some_and(|first| given.contains(first));
+        let is_meant =
+            |tool: &&dyn AnyTool| given.iter().any(|name| is(*tool, name)) || starts_all && TOGETHER.contains(&tool.name());
+        self.tools.iter().map(Tool::any).filter(is_meant).collect()
+    }
+}
+
+fn description(tools: &[Tool]) -> String {
+    let mut groups = Vec::new();
+    for (names, topic) in SELDOM_USED {
+        let is_there = |name: &&&str| tools.iter().any(|tool| tool.server().is_none() && tool.any().name() == **name);
+        let names: Vec<&str> = names.iter().filter(is_there).copied().collect();
+        if !names.is_empty() {
+            let topic = if topic.is_empty() { String::new() } else { format!(" ({topic})") };
+            groups.push(format!("{}{topic}", names.join(", ")));
+        }
+    }
+    let mut text = "Loads tools by name or topic; they can be called from the next step on.".to_owned();
+    if !groups.is_empty() {
+        let _ = write!(text, " Built in: {}.", groups.join("; "));
+    }
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for server in tools.iter().filter_map(Tool::server) {
+        match counts.iter_mut().find(|(name, _)| *name == server) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((server, 1)),
+        }
+    }
+    let more = counts.len().saturating_sub(SERVERS_NAMED);
+    let mut servers: Vec<String> =
+        counts.iter().take(SERVERS_NAMED).map(|(server, count)| format!("{} ({count})", short(server, LINE_CHARS))).collect();
+    if more > 0 {
+        servers.push(format!("{more} more"));
+    }
+    if !servers.is_empty() {
+        let _ = write!(text, " MCP servers, with their number of tools: {}.", servers.join(", "));
+    }
+    text
+}
+
+/// The names and what each tool does, a line each.
+fn work(found: &[&dyn AnyTool], more: usize) -> Work {
+    let mut lines = String::new();
+    for tool in found {
+        let cleaned = clean(tool.description());
+        let first = cleaned.lines().next().unwrap_or_default();
+        let _ = writeln!(lines, "{}: {}", tool.offered_name(), short(first, LINE_CHARS));
+    }
+    match (found.len(), more) {
+        (0, _) => lines.push_str("[no tool matches; use other words, or the name of a tool]"),
+        (_, 0) => lines.push_str("[loaded: call them by these names]"),
+        _ => {
+            let _ = write!(lines, "[loaded: call them by these names; {more} more tools match, use a more specific query]");
+        }
+    }
+    Work { lines, names: found.iter().map(|tool| tool.name().to_owned()).collect() }
+}
+
+/// The names of the tools that a result of this tool lists.
+pub(super) fn names_in(output: &str) -> impl Iterator<Item = &str> {
+    output.lines().filter(|line| !line.starts_with('[')).filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
+}
+
+/// Lower case, and `searchDocs_v2` in its parts.
+fn words(text: &str) -> Vec<String> {
+    let (mut all, mut word, mut was_small) = (Vec::new(), String::new(), false);
+    for letter in text.chars() {
+        let ends = !letter.is_alphanumeric() || was_small && letter.is_uppercase();
+        if ends && !word.is_empty() {
+            all.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        was_small = letter.is_lowercase() || letter.is_numeric();
+    }
+    all.push(word);
+    all.retain(|word| !word.is_empty());
+    all.dedup();
+    all
+}
+
+impl AnyTool for FindTools {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn alias_names(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn capability(&self) -> &'static str {
+        self.capability
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn restores(&self) -> bool {
+        false
+    }
+
+    fn schema(&self, _: &str) -> Value {
+        let mut schema = schema::<Arguments>();
+        if let (false, Some(properties)) = (self.has_servers, schema["properties"].as_object_mut()) {
+            properties.remove("server");
+        }
+        schema
+    }
+
+    fn actions(&self, _: &str, _: Map<String, Value>, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<Draft<Payload>, ToolError> {
+        let arguments: Arguments = parse(arguments)?;
+        let work = self.search(&arguments)?;
+        let summary = format!("Find tools for {}", short(&arguments.query, LINE_CHARS));
+        Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: Box::new(work) })
+    }
+
+    fn run(&self, payload: Payload, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        let loaded = self.loaded.clone();
+        async move {
+            let Ok(work) = payload.downcast::<Work>() else { return Err(never_allowed().into()) };
+            let Work { lines, names } = *work;
+            loaded.add(names).await;
+            Ok(Told::from(lines))
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_in_every_way_to_write_a_name() {
+        assert_eq!(words("searchDocs_v2-fast  HTML"), ["search", "docs", "v2", "fast", "html"]);
+        assert_eq!(words("größe: LÄNGE"), ["größe", "länge"]);
+        assert!(words("  ,;").is_empty());
+    }
+}

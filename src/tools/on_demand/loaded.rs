@@ -1,0 +1,101 @@
+//! The tools that a session loaded, in the order in which it did.
+
+use super::FIND_TOOLS;
+use super::find_tools::names_in;
+use crate::ports::Record;
+use crate::protocol::{Action, ToolStatus};
+use crate::tools::remote::full_name;
+use crate::tools::tool::AnyTool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Longest wait until the loaded tools are offered. A call by name works before that too.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The loaded tools of one session. Cheap to clone; all clones share one list.
+#[derive(Clone)]
+pub struct LoadedTools {
+    /// Names as policies or the model know them, each once.
+    names: Arc<Mutex<Vec<String>>>,
+    /// Number of times that tools were loaded, and how many of those are offered.
+    wanted: watch::Sender<u64>,
+    offered: watch::Sender<u64>,
+}
+
+impl Default for LoadedTools {
+    fn default() -> Self {
+        Self { names: Arc::default(), wanted: watch::Sender::new(0), offered: watch::Sender::new(0) }
+    }
+}
+
+impl LoadedTools {
+    /// Changes whenever a tool is loaded.
+    pub fn wanted(&self) -> watch::Receiver<u64> {
+        self.wanted.subscribe()
+    }
+
+    /// Reports that the tools of the first `up_to` loads are offered.
+    pub fn is_offered(&self, up_to: u64) {
+        self.offered.send_replace(up_to);
+    }
+
+    /// Loads what the journal says was loaded or used before, in that order.
+    pub fn replay(&self, records: &[Record]) {
+        for record in records {
+            match record {
+                Record::Intent { actions, .. } => self.insert(actions.iter().filter_map(|action| match action {
+                    Action::Invoke { server, tool, .. } => Some(full_name(server, tool)),
+                    _ => None,
+                })),
+                Record::Finished { result, .. } if result.status == ToolStatus::Succeeded => match result.tool_name.as_str() {
+                    FIND_TOOLS => self.insert(names_in(&result.output_text).map(str::to_owned)),
+                    used => self.insert([used.to_owned()]),
+                },
+                _ => false,
+            };
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn has(&self, tool: &dyn AnyTool) -> bool {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.iter().any(|name| is(tool, name))
+    }
+
+    /// Loads tools, and waits until they are offered where somebody follows that.
+    pub(super) async fn add(&self, names: Vec<String>) {
+        if !self.insert(names) {
+            return;
+        }
+        let mut offered = self.offered.subscribe();
+        let mut number = 0;
+        self.wanted.send_modify(|count| {
+            *count += 1;
+            number = *count;
+        });
+        if self.wanted.receiver_count() > 0 {
+            let _ = tokio::time::timeout(PATIENCE, offered.wait_for(|offered| *offered >= number)).await;
+        }
+    }
+
+    /// Whether any of them is new.
+    fn insert(&self, more: impl IntoIterator<Item = String>) -> bool {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = names.len();
+        for name in more {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.len() > before
+    }
+}
+
+/// Whether a tool has this name, in a policy or for the model.
+pub(super) fn is(tool: &dyn AnyTool, name: &str) -> bool {
+    tool.name() == name || tool.offered_name() == name
+}

@@ -1,0 +1,39 @@
+//! Tools on demand: their definitions are in no request until the model loads them with FindTools.
+
+mod find_tools;
+mod loaded;
+#[cfg(test)]
+mod tests;
+
+pub use find_tools::{FindTools, NAME as FIND_TOOLS};
+pub use loaded::LoadedTools;
+
+use super::tool::{AnyTool, Settings};
+use crate::protocol::{ErrorCode, ToolError};
+
+/// Built-in tools that few tasks need, by topic.
+const SELDOM_USED: &[(&[&str], &str)] = &[
+    (&["Stat", "HashFile", "DiskUsage"], "file facts"),
+    (&["AppendFile", "CreateDirectory", "Copy", "Move", "Delete"], ""),
+    (&["TextInspect", "TextPatch"], "document sections"),
+    (&["CliSession", "CliWrite", "CliRead", "CliStop"], "terminal sessions, background commands"),
+    (&["CliGetPlatform", "CliEnv", "HttpRequest"], ""),
+    (&["UploadArtifact", "OpenPath", "RevealInOs"], "files for the user"),
+];
+/// Tools that are of use together: the first one loads the others.
+const TOGETHER: &[&str] = &["CliSession", "CliWrite", "CliRead", "CliStop"];
+
+/// Whether a built-in tool is loaded on demand.
+fn is_seldom_used(name: &str) -> bool {
+    SELDOM_USED.iter().any(|(names, _)| names.contains(&name))
+}
+
+/// Adds to an error in the arguments of a tool that is not loaded how the model learns the right ones.
+pub(super) fn with_hint(error: ToolError, tool: &dyn AnyTool, settings: &Settings) -> ToolError {
+    let waits = settings.finder.as_ref().is_some_and(|finder| finder.waits(tool));
+    if error.code != ErrorCode::InvalidRequest || !waits {
+        return error;
+    }
+    let message = format!("{}\nhint: load {} with {FIND_TOOLS} to see its arguments", error.message, tool.offered_name());
+    ToolError { message, ..error }
+}

@@ -1,0 +1,175 @@
+//! Built-in tools on demand. Those of servers are in `remote::tests`.
+
+use super::*;
+use crate::ports::{Record, ToolRouter};
+use crate::protocol::{Action, StepId, ToolDefinition, ToolResult, ToolStatus};
+use crate::tools::Router;
+use crate::tools::tests::{Bench, block_on, call};
+use serde_json::json;
+use std::sync::Arc;
+
+const FIRST: [&str; 9] =
+    ["ReadFile", "ListDirectory", "Glob", "Grep", "WriteFile", "EditFile", "ApplyPatch", "RunCommand", FIND_TOOLS];
+
+fn bench() -> Bench {
+    let mut bench = Bench::new();
+    bench.settings.on_demand = true;
+    bench
+}
+
+fn definitions(bench: &Bench) -> Vec<ToolDefinition> {
+    let mut all = Router::new(bench.settings.clone()).definitions();
+    // That of the tests.
+    all.retain(|tool| tool.tool_name != "CountWords");
+    all
+}
+
+fn names(bench: &Bench) -> Vec<String> {
+    definitions(bench).into_iter().map(|tool| tool.tool_name).collect()
+}
+
+/// What a query loads: the names behind those that were offered before.
+fn loaded_by(query: &str) -> Vec<String> {
+    let bench = bench();
+    bench.output(FIND_TOOLS, json!({"query": query}));
+    names(&bench).split_off(FIRST.len())
+}
+
+#[test]
+fn the_first_request_has_what_nearly_every_task_needs_and_names_all_other_tools() {
+    let bench = bench();
+    assert_eq!(names(&bench), FIRST);
+    let definitions = definitions(&bench);
+    let finder = definitions.last().unwrap();
+    let all = Router::new(Bench::new().settings).definitions();
+    let others: Vec<_> =
+        all.iter().map(|tool| tool.tool_name.as_str()).filter(|name| !FIRST.contains(name) && *name != "CountWords").collect();
+    assert_eq!(others.len(), 20);
+    for name in others {
+        assert!(finder.description.contains(name), "{name}: {}", finder.description);
+    }
+    assert_eq!(finder.input_schema["properties"].as_object().unwrap().len(), 1, "there is no server to choose");
+    let sizes: Vec<_> = definitions.iter().map(|tool| (serde_json::to_string(tool).unwrap().len(), &tool.tool_name)).collect();
+    println!("{sizes:?}");
+    assert!(sizes.iter().map(|(bytes, _)| bytes).sum::<usize>() <= 7_700, "{sizes:?}");
+}
+
+#[test]
+fn every_tool_can_be_loaded_by_its_name_and_stays_behind_the_others() {
+    for (names, _) in SELDOM_USED {
+        for name in *names {
+            let loaded = loaded_by(name);
+            assert!(loaded.contains(&(*name).to_owned()), "{name}: {loaded:?}");
+            assert_eq!(loaded.len(), if *name == "CliSession" { 4 } else { 1 }, "{loaded:?}");
+        }
+    }
+    let bench = bench();
+    for query in ["Move, Copy", "HttpRequest", "Copy"] {
+        bench.output(FIND_TOOLS, json!({"query": query}));
+    }
+    let expected: Vec<_> = FIRST.into_iter().chain(["Copy", "Move", "HttpRequest"]).collect();
+    assert_eq!(names(&bench), expected, "what is loaded comes behind what was, and once");
+    let plan = block_on(Router::new(bench.settings.clone()).plan(call("find_tools", json!({"query": "Stat"})))).unwrap();
+    assert!(plan.actions.is_empty() && !plan.changes, "it asks nobody");
+}
+
+#[test]
+fn tools_are_found_by_topic() {
+    for (query, expected) in [
+        ("fetch a web page", "HttpRequest"),
+        ("download a URL", "HttpRequest"),
+        ("interactive terminal session", "CliSession"),
+        ("read the output of a background command", "CliRead"),
+        ("stop the background process", "CliStop"),
+        ("rename a file", "Move"),
+        ("remove a directory", "Delete"),
+        ("checksum", "HashFile"),
+        ("how large is a directory", "DiskUsage"),
+        ("environment variables", "CliEnv"),
+        ("outline of a document", "TextInspect"),
+        ("edit a markdown section", "TextPatch"),
+        ("append to a log", "AppendFile"),
+        ("mkdir", "CreateDirectory"),
+        ("size and owner of a path", "Stat"),
+        ("give the user a file as an artifact", "UploadArtifact"),
+        ("open in the default program", "OpenPath"),
+        ("show in the file manager", "RevealInOs"),
+        ("platform", "CliGetPlatform"),
+    ] {
+        let loaded = loaded_by(query);
+        assert!(loaded.iter().any(|name| name == expected), "{query}: {loaded:?}");
+        assert!(loaded.len() <= 6, "{query}: {loaded:?}");
+    }
+    let bench = bench();
+    assert!(bench.output(FIND_TOOLS, json!({"query": "zebra"})).contains("no tool matches"));
+    assert!(bench.error(FIND_TOOLS, json!({"query": "of the"})).1.contains("`query` has no words"));
+    assert!(bench.error(FIND_TOOLS, json!({"query": "x", "server": "docs"})).1.contains("`server`"));
+    assert_eq!(names(&bench), FIRST);
+}
+
+#[test]
+fn a_tool_that_is_not_loaded_is_served_by_its_name_and_an_error_says_how_to_load_it() {
+    let bench = bench();
+    bench.write("f", "x\n");
+    assert!(bench.output("Stat", json!({"path": "f"})).contains("file"));
+    assert!(bench.output("file_info", json!({"path": "f"})).contains("file"), "a habit too");
+    assert_eq!(names(&bench), FIRST, "the list stays as it is");
+    let hint = format!("hint: load Stat with {FIND_TOOLS}");
+    assert!(bench.error("Stat", json!({"where": "f"})).1.contains(&hint));
+    assert!(!bench.error("ReadFile", json!({"where": "f"})).1.contains("hint"));
+    bench.output(FIND_TOOLS, json!({"query": "Stat"}));
+    assert!(!bench.error("Stat", json!({"where": "f"})).1.contains("hint"), "its schema is known by now");
+    let (_, message) = bench.error("Frobnicate", json!({}));
+    assert!(message.contains("HttpRequest") && message.contains("ReadFile"), "{message}");
+}
+
+#[test]
+fn what_the_policy_takes_away_is_neither_named_nor_found() {
+    let mut bench = bench();
+    let except =
+        |disabled: &'static str| Arc::new(move |name: &str| if name == disabled { Err("disabled".to_owned()) } else { Ok(()) });
+    bench.settings.may_use = except("HttpRequest");
+    bench.settings.grants = Arc::new(|capability| capability != "File.Delete");
+    let description = definitions(&bench).into_iter().find(|tool| tool.tool_name == FIND_TOOLS).unwrap().description;
+    assert!(!description.contains("HttpRequest") && !description.contains("Delete") && description.contains("Copy"));
+    assert!(bench.output(FIND_TOOLS, json!({"query": "HttpRequest"})).contains("no tool matches"));
+    // Where nothing can be loaded, all are offered.
+    bench.settings.may_use = except(FIND_TOOLS);
+    let all = names(&bench);
+    assert!(all.iter().any(|name| name == "HttpRequest") && !all.iter().any(|name| name == FIND_TOOLS), "{all:?}");
+}
+
+#[test]
+fn a_resumed_session_offers_what_was_loaded_or_used_in_the_same_order() {
+    let mut bench = bench();
+    let finished = |result: ToolResult| Record::Finished { result, latency_ms: 1 };
+    let found = bench.call(FIND_TOOLS, json!({"query": "HttpRequest, Copy"}));
+    assert_eq!(found.status, ToolStatus::Succeeded);
+    let used = bench.call("DiskUsage", json!({}));
+    let failed = bench.call("Stat", json!({"path": "none"}));
+    let action =
+        Action::Invoke { server: "docs".to_owned(), tool: "search".to_owned(), fingerprint: String::new(), changed: false };
+    let intent = Record::Intent {
+        step_id: StepId::new("s"),
+        call: call("docs:search", json!({})),
+        summary: String::new(),
+        actions: vec![action],
+        proposal: None,
+        changes: true,
+    };
+    let loaded = LoadedTools::default();
+    loaded.replay(&[finished(failed), finished(used), intent, finished(found)]);
+    assert_eq!(loaded.names(), ["DiskUsage", "Mcp.docs/search", "Copy", "HttpRequest"]);
+    bench.settings.loaded = loaded;
+    let expected: Vec<_> = FIRST.into_iter().chain(["DiskUsage", "Copy", "HttpRequest"]).collect();
+    assert_eq!(names(&bench), expected);
+}
+
+#[test]
+fn a_front_end_is_told_of_all_tools_whether_they_are_loaded_or_not() {
+    let bench = bench();
+    let before = Router::new(bench.settings.clone()).available();
+    assert!(before.iter().any(|name| name == "HttpRequest") && before.iter().any(|name| name == FIND_TOOLS), "{before:?}");
+    bench.output(FIND_TOOLS, json!({"query": "HttpRequest"}));
+    assert_eq!(Router::new(bench.settings.clone()).available(), before);
+}
