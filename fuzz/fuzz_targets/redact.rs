@@ -30,5 +30,9 @@ fuzz_target!(|given: (&str, Vec<u8>)| {
     }
     given.push_str(&stream.push(rest));
     given.push_str(&stream.finish());
-    assert_eq!(given, hidden, "in pieces it is hidden otherwise");
+    // The lines before the end of a key that has no beginning were passed on already.
+    let end = text.find("-----END ");
+    if end.is_none_or(|end| text[..end].contains("-----BEGIN ")) {
+        assert_eq!(given, hidden, "in pieces it is hidden otherwise");
+    }
 });
