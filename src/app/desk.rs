@@ -6,7 +6,6 @@ use super::place::Place;
 use crate::sys::clipboard;
 use crate::tui::{Between, Clipboard, Shown, Shows};
 use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Where a copy stands that no clipboard took, in the data directory.
@@ -28,7 +27,7 @@ pub fn clipboard(place: &Place) -> Clipboard {
             file.persist(&path).map_err(|error| error.error)
         };
         match write() {
-            Ok(_) => Ok(for_people(own.home.as_path(), &path)),
+            Ok(_) => Ok(crate::text::abbreviate_home(&path, &own.home)),
             Err(error) => Err(format!("`{}` cannot be written: {error}", path.display())),
         }
     };
@@ -58,11 +57,4 @@ pub fn shows(here: &Here) -> Shows {
         // What is changed in it there changes nothing here.
         Shown::Text(text) => editor::edit("answer.md", text).map(drop),
     }))
-}
-
-fn for_people(home: &Path, path: &Path) -> String {
-    match path.strip_prefix(home) {
-        Ok(rest) if home.parent().is_some() => format!("~/{}", rest.display()),
-        Ok(_) | Err(_) => path.display().to_string(),
-    }
 }

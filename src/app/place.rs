@@ -143,11 +143,7 @@ impl Place {
 
     /// `~/src/greeter`.
     pub fn workspace_for_people(&self) -> String {
-        match self.workspace.strip_prefix(&self.home) {
-            Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-            Ok(rest) if self.home.parent().is_some() => format!("~/{}", rest.display()),
-            Ok(_) | Err(_) => self.workspace.display().to_string(),
-        }
+        crate::text::abbreviate_home(&self.workspace, &self.home)
     }
 
     /// The branch that is checked out.

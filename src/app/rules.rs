@@ -106,7 +106,7 @@ impl PersonsRules {
 
     fn place(&self, offer: &Offer, scope: GrantScope) -> RulePlace {
         let file = self.file(scope);
-        let shown = self.for_people(&file);
+        let shown = crate::text::abbreviate_home(&file, &self.home);
         let empty = RulePlace { scope, file: shown, line: 0, diff: String::new(), note: None, refused: None };
         let refused = |why: String| RulePlace { refused: Some(why), ..empty.clone() };
         if let Some(why) = self.refused.or_else(|| offer.refuses(scope)) {
@@ -138,13 +138,6 @@ impl PersonsRules {
         }
     }
 
-    fn for_people(&self, file: &Path) -> String {
-        match file.strip_prefix(&self.home) {
-            Ok(rest) if self.home.parent().is_some() => format!("~/{}", rest.display()),
-            Ok(_) | Err(_) => file.display().to_string(),
-        }
-    }
-
     fn save_now(&self, rules: &[GrantRule], scope: GrantScope, until: Option<Timestamp>) -> Result<Saved, String> {
         if let Some(why) = self.refused {
             return Err(why.to_owned());
@@ -153,7 +146,8 @@ impl PersonsRules {
         let text = {
             let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
             let text = grants::change(&file, |old| {
-                let named = |why: String| ConfigError::one(format!("`{}`: {why}", self.for_people(&file)));
+                let named =
+                    |why: String| ConfigError::one(format!("`{}`: {why}", crate::text::abbreviate_home(&file, &self.home)));
                 let added = self.with(old, rules, scope, until).map_err(named)?;
                 Ok((added.text.clone(), added.text))
             });

@@ -7,10 +7,7 @@ use crate::config::{ConfigError, grants, with_theme};
 /// Writes it into the person's settings; the name of the file for people.
 pub fn keep(place: &Place, name: &str) -> Result<String, Trouble> {
     let file = place.directories.config_file();
-    let shown = match file.strip_prefix(&place.home) {
-        Ok(rest) if place.home.parent().is_some() => format!("~/{}", rest.display()),
-        Ok(_) | Err(_) => file.display().to_string(),
-    };
+    let shown = crate::text::abbreviate_home(&file, &place.home);
     let keep = || {
         let _only_one = grants::lock(&place.directories.config)?;
         grants::change(&file, |old| {

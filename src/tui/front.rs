@@ -119,15 +119,9 @@ impl Options {
     /// Makes of paths what people write.
     pub fn shorten<'a>(&self, paths: impl Iterator<Item = &'a mut String>) {
         for path in paths {
-            *path = self.for_people(path);
-        }
-    }
-
-    fn for_people(&self, path: &str) -> String {
-        match self.home.as_ref().filter(|home| home.parent().is_some()).map(|home| Path::new(path).strip_prefix(home)) {
-            Some(Ok(rest)) if rest.as_os_str().is_empty() => "~".to_owned(),
-            Some(Ok(rest)) => format!("~/{}", rest.display()),
-            Some(Err(_)) | None => path.to_owned(),
+            if let Some(home) = &self.home {
+                *path = crate::text::abbreviate_home(Path::new(path), home);
+            }
         }
     }
 }

@@ -173,10 +173,7 @@ fn told(found: Result<LookedUp, super::Trouble>) -> LookedUp {
 
 /// Where the person's files are; of those that may be there it is said whether they are.
 fn places(place: &Place) -> Vec<(String, String)> {
-    let home = |path: &PathBuf| match path.strip_prefix(&place.home) {
-        Ok(rest) if place.home.parent().is_some() => format!("~/{}", rest.display()),
-        Ok(_) | Err(_) => path.display().to_string(),
-    };
+    let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
     let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (not there)", home(&path)) };
     let (config, data) = (&place.directories.config, &place.directories.data);
     [

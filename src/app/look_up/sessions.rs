@@ -116,7 +116,7 @@ fn listed(session: &SessionSummary, place: &Place, repository: Option<&Repositor
         session_id: session.session_id.clone(),
         title: session.title.clone(),
         state,
-        elsewhere: (!is_here).then(|| for_people(&session.workspace, place)),
+        elsewhere: (!is_here).then(|| crate::text::abbreviate_home(Path::new(&session.workspace), &place.home)),
         updated: session.updated,
         created: session.created,
         age: age(jiff::Timestamp::now().as_second().saturating_sub(session.updated.as_second())),
@@ -126,14 +126,6 @@ fn listed(session: &SessionSummary, place: &Place, repository: Option<&Repositor
         estimated: false,
         lacks: (!Path::new(&session.workspace).is_dir()).then(|| "its directory is gone".to_owned()),
         hit: None,
-    }
-}
-
-/// `~/src/greeter`.
-fn for_people(workspace: &str, place: &Place) -> String {
-    match Path::new(workspace).strip_prefix(&place.home) {
-        Ok(rest) if place.home.parent().is_some() => format!("~/{}", rest.display()),
-        Ok(_) | Err(_) => workspace.to_owned(),
     }
 }
 

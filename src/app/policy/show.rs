@@ -97,9 +97,7 @@ impl LayerInForce {
 impl InForce {
     /// `~/.config/aye/policy.toml`
     fn shown(&self, path: &Path) -> String {
-        let short = path.strip_prefix(&self.home).ok().filter(|_| self.home.parent().is_some());
-        let text = short.map_or_else(|| path.display().to_string(), |rest| format!("~/{}", rest.display()));
-        crate::text::reveal(&text).into_owned()
+        crate::text::reveal(&crate::text::abbreviate_home(path, &self.home)).into_owned()
     }
 
     /// The entries that decide something, section by section: what may happen first, what only names things last.

@@ -93,10 +93,7 @@ fn providers(place: &Place) -> Vec<FoundModel> {
 
 fn keys_go_to(place: &Place) -> String {
     let file = place.credentials.file().unwrap_or(std::path::Path::new(""));
-    let file = match file.strip_prefix(&place.home) {
-        Ok(rest) if place.home.parent().is_some() => format!("~/{}", rest.display()),
-        Ok(_) | Err(_) => file.display().to_string(),
-    };
+    let file = crate::text::abbreviate_home(file, &place.home);
     let file = format!("{file}, which only you can read");
     if place.settings.uses_keyring() { format!("the keyring, or without one {file}") } else { file }
 }

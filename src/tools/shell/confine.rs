@@ -235,10 +235,7 @@ impl Holding {
 
     /// For an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a /tmp of its own, …`.
     pub fn words(&self, home: &Path) -> String {
-        let for_people = |path: &PathBuf| match path.strip_prefix(home) {
-            Ok(below) if home.parent().is_some() => Path::new("~").join(below).display().to_string(),
-            Ok(_) | Err(_) => path.display().to_string(),
-        };
+        let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
         let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };
         if self.setting == SandboxSetting::WorkspaceWrite {
             let inner = |place: &&PathBuf| !(self.writes && self.roots.iter().any(|root| place.starts_with(root)));

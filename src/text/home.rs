@@ -1,0 +1,35 @@
+//! Home directory abbreviation: `~/src/greeter` for a path in the user's home directory.
+
+use std::path::Path;
+
+/// Returns the path as people write it: `~` for `home` and `~/…` for what is in it, any other path as it is. Where the home directory is
+/// `/`, nothing is abbreviated.
+pub fn abbreviate_home(path: &Path, home: &Path) -> String {
+    match path.strip_prefix(home) {
+        Ok(_) | Err(_) if home.parent().is_none() => path.display().to_string(),
+        Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_directories_of_a_real_home_are_abbreviated() {
+        for (path, home, expected) in [
+            ("/home/me/src/greeter", "/home/me", "~/src/greeter"),
+            ("/home/me", "/home/me", "~"),
+            ("/home/me/", "/home/me", "~"),
+            ("/home/melissa/src", "/home/me", "/home/melissa/src"),
+            ("/tmp/x", "/home/me", "/tmp/x"),
+            ("/tmp/x", "/", "/tmp/x"),
+            ("/", "/", "/"),
+            ("src/a", "", "src/a"),
+        ] {
+            assert_eq!(abbreviate_home(Path::new(path), Path::new(home)), expected, "{path} in {home}");
+        }
+    }
+}
