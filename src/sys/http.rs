@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use unpack::Unpacker;
+pub use unpack::{UnpackError, unpack_body};
 
 /// For the body of a refusal, however slowly it drips.
 const HEAD_TIME: Duration = Duration::from_secs(20);

@@ -1,24 +1,36 @@
-//! Answers that come packed though nobody asked for it, unpacked as they stream and only so far.
+//! Decompression of HTTP bodies by their `Content-Encoding`: chunk by chunk or whole, and only up to a limit.
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
-/// More than this out of one chunk is no answer of a model.
-const MOST_BYTES: usize = 32 << 20;
-const BUFFER_BYTES: usize = 16 << 10;
+/// The largest output of one chunk of a stream, in bytes: more is not a response of a model.
+const MAX_CHUNK_BYTES: usize = 32 << 20;
+/// The most encodings of a whole body, one around the other.
+const MAX_ENCODINGS: usize = 3;
+const BUFFER_BYTES: usize = 64 << 10;
 
-/// What is unpacked and was not yet taken.
-#[derive(Debug, Default)]
-struct Ready(Vec<u8>);
+/// Output that was not yet taken.
+#[derive(Debug)]
+struct Output {
+    bytes: Vec<u8>,
+    max_bytes: usize,
+}
 
-impl Write for Ready {
+impl Output {
+    fn new(max_bytes: usize) -> Self {
+        Self { bytes: Vec::new(), max_bytes }
+    }
+}
+
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST_BYTES {
-            return Err(io::Error::other(format!("it is larger than {} MiB unpacked", MOST_BYTES >> 20)));
+        if self.bytes.len() + bytes.len() > self.max_bytes {
+            let message = format!("it is larger than {} MiB unpacked", self.max_bytes >> 20);
+            return Err(io::Error::new(ErrorKind::FileTooLarge, message));
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -27,90 +39,161 @@ impl Write for Ready {
     }
 }
 
-enum Layer {
-    Gzip(Box<MultiGzDecoder<Ready>>),
-    Zlib(Box<ZlibDecoder<Ready>>),
-    /// Without the head that the name promises, as some servers send it.
-    Deflate(Box<DeflateDecoder<Ready>>),
+enum Decoder {
+    Gzip(Box<MultiGzDecoder<Output>>),
+    Zlib(Box<ZlibDecoder<Output>>),
+    /// `deflate` without the zlib header, as some servers send it.
+    Deflate(Box<DeflateDecoder<Output>>),
     /// `deflate` of which too little came to tell the two apart.
-    Undecided(Vec<u8>),
-    Brotli(Box<DecompressorWriter<Ready>>),
+    Undecided {
+        head: Vec<u8>,
+        max_bytes: usize,
+    },
+    Brotli(Box<DecompressorWriter<Output>>),
 }
 
-/// The layers of one body, the outermost first.
-pub struct Unpacker(Vec<Layer>);
+/// The decoders of one body, the outermost first.
+pub struct Unpacker(Vec<Decoder>);
 
 impl fmt::Debug for Unpacker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Unpacker({} layers)", self.0.len())
+        write!(f, "Unpacker({} decoders)", self.0.len())
     }
 }
 
+/// Why a whole body was not unpacked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum UnpackError {
+    TooLarge,
+    /// The reason, as a clause about the body.
+    Packed(String),
+}
+
+/// Unpacks a whole body. `encoding` is the value of `Content-Encoding`: the innermost encoding is named first.
+pub fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Vec<u8>, UnpackError> {
+    let count = encoding.split(',').count();
+    if count > MAX_ENCODINGS {
+        return Err(UnpackError::Packed(format!("it is packed {count} times")));
+    }
+    let unpacker = Unpacker::with_limit(encoding, max_bytes)
+        .map_err(|unknown| UnpackError::Packed(format!("aye does not know {unknown}")))?;
+    let Some(unpacker) = unpacker else { return Ok(body) };
+    unpacker.whole(body).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => UnpackError::TooLarge,
+        _ => UnpackError::Packed(format!("it is damaged: {error}")),
+    })
+}
+
 impl Unpacker {
-    /// For a `content-encoding`; `None` where nothing is packed, the name where it is not known here.
+    /// Returns the unpacker of a stream with this `Content-Encoding`, `None` where nothing is packed.
+    ///
+    /// # Errors
+    ///
+    /// The name of an encoding that is not supported.
     pub fn of(encoding: &str) -> Result<Option<Self>, String> {
-        let mut layers = Vec::new();
+        Self::with_limit(encoding, MAX_CHUNK_BYTES)
+    }
+
+    fn with_limit(encoding: &str, max_bytes: usize) -> Result<Option<Self>, String> {
+        let mut decoders = Vec::new();
         for name in encoding.split(',').rev().map(|name| name.trim().to_ascii_lowercase()) {
-            layers.push(match name.as_str() {
+            decoders.push(match name.as_str() {
                 "" | "identity" => continue,
-                "gzip" | "x-gzip" => Layer::Gzip(Box::new(MultiGzDecoder::new(Ready::default()))),
-                "deflate" => Layer::Undecided(Vec::new()),
-                "br" => Layer::Brotli(Box::new(DecompressorWriter::new(Ready::default(), BUFFER_BYTES))),
+                "gzip" | "x-gzip" => Decoder::Gzip(Box::new(MultiGzDecoder::new(Output::new(max_bytes)))),
+                "deflate" => Decoder::Undecided { head: Vec::new(), max_bytes },
+                "br" => Decoder::Brotli(Box::new(DecompressorWriter::new(Output::new(max_bytes), BUFFER_BYTES))),
                 _ => return Err(name),
             });
         }
-        Ok((!layers.is_empty()).then_some(Self(layers)))
+        Ok((!decoders.is_empty()).then_some(Self(decoders)))
     }
 
-    /// What these bytes come to; often nothing yet.
+    /// Returns what these bytes unpack to; often nothing yet.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = bytes.to_vec();
-        for layer in &mut self.0 {
-            bytes = layer.push(&bytes)?;
+        for decoder in &mut self.0 {
+            decoder.write(&bytes)?;
+            decoder.flush()?;
+            bytes = decoder.take();
+        }
+        Ok(bytes)
+    }
+
+    /// Unpacks a body that is there to its end. A gzip or brotli body that was cut off is an error.
+    fn whole(mut self, body: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut bytes = body;
+        for decoder in &mut self.0 {
+            decoder.write(&bytes)?;
+            decoder.finish()?;
+            bytes = decoder.take();
         }
         Ok(bytes)
     }
 }
 
-impl Layer {
-    fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
-        if let Self::Undecided(head) = self {
-            head.extend_from_slice(bytes);
-            let &[first, second, ..] = head.as_slice() else { return Ok(Vec::new()) };
-            let is_zlib = first & 0x0f == 8 && (u16::from(first) << 8 | u16::from(second)).is_multiple_of(31);
-            let head = std::mem::take(head);
-            *self = if is_zlib {
-                Self::Zlib(Box::new(ZlibDecoder::new(Ready::default())))
-            } else {
-                Self::Deflate(Box::new(DeflateDecoder::new(Ready::default())))
-            };
-            return self.push(&head);
+impl Decoder {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Gzip(decoder) => decoder.write_all(bytes),
+            Self::Zlib(decoder) => write_to_end(decoder, bytes),
+            Self::Deflate(decoder) => write_to_end(decoder, bytes),
+            Self::Brotli(decoder) => decoder.write_all(bytes),
+            Self::Undecided { head, max_bytes } => {
+                head.extend_from_slice(bytes);
+                let &[first, second, ..] = head.as_slice() else { return Ok(()) };
+                let is_zlib = first & 0x0f == 8 && (u16::from(first) << 8 | u16::from(second)).is_multiple_of(31);
+                let (head, output) = (std::mem::take(head), Output::new(*max_bytes));
+                *self = if is_zlib {
+                    Self::Zlib(Box::new(ZlibDecoder::new(output)))
+                } else {
+                    Self::Deflate(Box::new(DeflateDecoder::new(output)))
+                };
+                self.write(&head)
+            }
         }
-        let ready = match self {
-            Self::Gzip(decoder) => {
-                decoder.write_all(bytes)?;
-                decoder.flush()?;
-                decoder.get_mut()
-            }
-            Self::Zlib(decoder) => {
-                decoder.write_all(bytes)?;
-                decoder.flush()?;
-                decoder.get_mut()
-            }
-            Self::Deflate(decoder) => {
-                decoder.write_all(bytes)?;
-                decoder.flush()?;
-                decoder.get_mut()
-            }
-            Self::Brotli(decoder) => {
-                decoder.write_all(bytes)?;
-                decoder.flush()?;
-                decoder.get_mut()
-            }
-            Self::Undecided(_) => return Ok(Vec::new()),
-        };
-        Ok(std::mem::take(&mut ready.0))
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Gzip(decoder) => decoder.flush(),
+            Self::Zlib(decoder) => decoder.flush(),
+            Self::Deflate(decoder) => decoder.flush(),
+            Self::Brotli(decoder) => decoder.flush(),
+            Self::Undecided { .. } => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Gzip(decoder) => decoder.try_finish(),
+            Self::Zlib(decoder) => decoder.try_finish(),
+            Self::Deflate(decoder) => decoder.try_finish(),
+            Self::Brotli(decoder) => decoder.close(),
+            Self::Undecided { .. } => Ok(()),
+        }
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        let output = match self {
+            Self::Gzip(decoder) => decoder.get_mut(),
+            Self::Zlib(decoder) => decoder.get_mut(),
+            Self::Deflate(decoder) => decoder.get_mut(),
+            Self::Brotli(decoder) => decoder.get_mut(),
+            Self::Undecided { .. } => return Vec::new(),
+        };
+        std::mem::take(&mut output.bytes)
+    }
+}
+
+/// Writes up to the end of the compressed stream. Bytes after it are ignored.
+fn write_to_end(decoder: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match decoder.write(bytes)? {
+            0 => break,
+            written => bytes = &bytes[written..],
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -128,14 +211,15 @@ mod tests {
         Ok(whole)
     }
 
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
     #[test]
     fn what_is_packed_comes_out_whole_however_it_is_cut() {
         let text = "data: 1\n\n".repeat(500).into_bytes();
-        let gzip = |text: &[u8]| {
-            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(text).unwrap();
-            encoder.finish().unwrap()
-        };
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
         zlib.write_all(&text).unwrap();
         let mut raw = DeflateEncoder::new(Vec::new(), Compression::default());
@@ -175,5 +259,53 @@ mod tests {
         assert!(unpack("gzip", b"no gzip at all", 100).is_err());
         assert_eq!(Unpacker::of("zstd").unwrap_err(), "zstd");
         assert!(Unpacker::of("identity").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_servers_pack_is_unpacked_in_the_right_order() {
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+        zlib.write_all(b"text").unwrap();
+        let mut raw = DeflateEncoder::new(Vec::new(), Compression::fast());
+        raw.write_all(b"text").unwrap();
+        let brotli = [0x8b, 0x01, 0x80, b't', b'e', b'x', b't', 0x03].to_vec();
+        let zlib = zlib.finish().unwrap();
+        let trailing = [zlib.as_slice(), b"trailing bytes"].concat();
+        for (coding, packed) in [
+            ("gzip", gzip(b"text")),
+            ("GZIP ", gzip(b"text")),
+            ("identity", b"text".to_vec()),
+            ("deflate", zlib),
+            ("deflate", trailing),
+            ("deflate", raw.finish().unwrap()),
+            ("br", brotli),
+            ("gzip, x-gzip", gzip(&gzip(b"text"))),
+        ] {
+            assert_eq!(unpack_body(packed, coding, 100), Ok(b"text".to_vec()), "{coding}");
+        }
+    }
+
+    #[test]
+    fn what_grows_beyond_the_bound_is_given_up() {
+        for (length, fits) in [(999, true), (1000, true), (1001, false), (50_000_000, false)] {
+            let unpacked = unpack_body(gzip(&vec![0; length]), "gzip", 1000);
+            assert_eq!(unpacked.is_ok(), fits, "{length}");
+            assert_eq!(unpacked == Err(UnpackError::TooLarge), !fits, "{length}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_unpacked_stays_packed_and_says_why() {
+        let cut = gzip(&[7; 5000]);
+        for (coding, packed, why) in [
+            ("gzip", b"no gzip".to_vec(), "damaged"),
+            ("gzip", cut[..cut.len() / 2].to_vec(), "damaged"),
+            ("br", vec![0xff; 40], "damaged"),
+            ("br", vec![0x8b, 0x01, 0x80, b't', b'e'], "damaged"),
+            ("zstd", vec![1, 2], "does not know zstd"),
+            ("gzip,gzip,gzip,gzip", vec![1], "packed 4 times"),
+        ] {
+            let Err(UnpackError::Packed(reason)) = unpack_body(packed, coding, 10_000) else { panic!("{coding}") };
+            assert!(reason.contains(why), "{reason}");
+        }
     }
 }

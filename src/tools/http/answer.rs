@@ -2,10 +2,10 @@
 
 use super::http_request::{ANSWER_BYTES, failed};
 use super::readable::{Form, readable};
-use super::unpack::{Unpacked, unpack};
 use crate::policy::url::{Destination, parse};
 use crate::protocol::{ArtifactKind, LeftOut, size, truncated_with_gap};
 use crate::sys::http::fetch::{Answer, FetchError};
+use crate::sys::http::{UnpackError, unpack_body};
 use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, way_to};
 use crate::tools::tool::{Failed, Settings, Told};
 use encoding_rs::{Encoding, UTF_8};
@@ -73,11 +73,11 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     if length == 0 {
         return Ok(Told::default());
     }
-    let bytes = match unpack(bytes, &packed, ANSWER_BYTES) {
-        Unpacked::Body(bytes) => bytes,
+    let bytes = match unpack_body(bytes, &packed, ANSWER_BYTES) {
+        Ok(bytes) => bytes,
         // How long it may take has nothing to do with it.
-        Unpacked::TooLarge => return Err(failed(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
-        Unpacked::Packed(why) => return Ok(format!("Packed body ({packed}), {length} bytes, {kind}; {why}").into()),
+        Err(UnpackError::TooLarge) => return Err(failed(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
+        Err(UnpackError::Packed(why)) => return Ok(format!("Packed body ({packed}), {length} bytes, {kind}; {why}").into()),
     };
     if let Some(media_type) = image_type(&bytes) {
         return Ok(kept_image(&bytes, media_type, &answer.url, settings));

@@ -3,4 +3,3 @@
 mod answer;
 pub(in crate::tools) mod http_request;
 mod readable;
-mod unpack;
