@@ -1,10 +1,11 @@
 //! One message a line, in and out, within bounds.
 
+use crate::text::{self, LineSplitter};
 use agent_client_protocol::{RawJsonRpcMessage, TransportFrame};
 use futures_channel::mpsc::UnboundedSender;
 use futures_util::{Stream, StreamExt as _};
 use serde_json::{Value, json};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -13,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Some images in base64 and some files; more is no message.
 const LINE_BYTES: usize = 32 << 20;
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 8 << 10;
 /// Lines that were read and not looked at, and messages that were not acted upon.
 const LINES_IN: usize = 2;
 const MESSAGES_IN: usize = 16;
@@ -52,12 +55,7 @@ pub fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'stat
     let (out, mut write) = mpsc::channel::<String>(LINES_OUT);
     let (done, written) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        let mut input = BufReader::new(input);
-        while let Ok(Some(line)) = next_line(&mut input, LINE_BYTES) {
-            if read.blocking_send(line).is_err() {
-                return;
-            }
-        }
+        read_lines(input, LINE_BYTES, |line| read.blocking_send(line).is_ok());
     });
     std::thread::spawn(move || {
         let mut output = output;
@@ -73,38 +71,35 @@ pub fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'stat
     Pipes { lines, out, written }
 }
 
-/// The next line, without its end. Of one that is too long nothing is kept.
-fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<Option<Line>> {
-    let (mut line, mut too_long, mut any) = (Vec::new(), false, false);
+/// Reads to the end of the input and gives each line to `take`, until that wants no more.
+fn read_lines(mut input: impl Read, max_bytes: usize, mut take: impl FnMut(Line) -> bool) {
+    let mut splitter = LineSplitter::new(max_bytes);
+    let mut buffer = vec![0; PIECE_BYTES];
     loop {
-        let there = match input.fill_buf() {
-            Ok(there) => there,
+        let mut piece = match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => &buffer[..count],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+            Err(_) => return,
         };
-        if there.is_empty() {
-            if !any {
-                return Ok(None);
+        while !piece.is_empty() {
+            if splitter.take_line(&mut piece).is_some_and(|line| !take(line.into())) {
+                return;
             }
-            break;
-        }
-        any = true;
-        let end = there.iter().position(|byte| *byte == b'\n');
-        let piece = &there[..end.unwrap_or(there.len())];
-        if line.len() + piece.len() > most {
-            too_long = true;
-            line = Vec::new();
-        }
-        if !too_long {
-            line.extend_from_slice(piece);
-        }
-        let used = end.map_or(there.len(), |end| end + 1);
-        input.consume(used);
-        if end.is_some() {
-            break;
         }
     }
-    Ok(Some(if too_long { Line::TooLong } else { String::from_utf8(line).map_or(Line::NotUtf8, Line::Text) }))
+    if let Some(line) = splitter.finish() {
+        take(line.into());
+    }
+}
+
+impl From<text::Line> for Line {
+    fn from(line: text::Line) -> Self {
+        match line {
+            text::Line::Whole(bytes) => String::from_utf8(bytes).map_or(Self::NotUtf8, Self::Text),
+            text::Line::TooLong => Self::TooLong,
+        }
+    }
 }
 
 /// Hands on what comes in, until it ends. What is no message is answered here, and nothing of it is said back.
@@ -186,11 +181,11 @@ mod tests {
     #[test]
     fn lines_are_read_within_bounds_whatever_stands_in_them() {
         let text = [b"one\n\n".as_slice(), &[b'x'; 40], b"\n\xff\xfe\nlast"].concat();
-        let mut input = BufReader::with_capacity(7, &text[..]);
         let mut lines = Vec::new();
-        while let Some(line) = next_line(&mut input, 10).unwrap() {
+        read_lines(&text[..], 10, |line| {
             lines.push(line);
-        }
+            true
+        });
         let text = |text: &str| Line::Text(text.to_owned());
         assert_eq!(lines, [text("one"), text(""), Line::TooLong, Line::NotUtf8, text("last")]);
     }

@@ -6,6 +6,7 @@ mod escape;
 mod fuzzy;
 mod home;
 mod line;
+mod lines;
 mod mark;
 mod script;
 mod width;
@@ -16,6 +17,7 @@ pub use clean::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, revea
 pub use fuzzy::Fuzzy;
 pub use home::abbreviate_home;
 pub use line::Cleaner;
+pub use lines::{Line, LineSplitter};
 pub use script::mixed;
 pub use width::{Doubt, doubt, expand_tabs, grapheme_end, truncate, truncate_middle, width};
 pub use wrap::{wrap, wrap_exact, wrap_keeping};

@@ -10,14 +10,15 @@ use crate::app::trouble::Trouble;
 use crate::headless::lines;
 use crate::policy::{Enforcer, Explanation, Sandbox, guard};
 use crate::protocol::{Arguments, Mode};
+use crate::text::{Line, LineSplitter};
 use crate::tools::{Holding, Settings};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 
 /// A longer line is no action that could ever run.
-const LINE_BYTES: u64 = 64 << 20;
+const LINE_BYTES: usize = 64 << 20;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -36,41 +37,40 @@ pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let servers = ServerTools::known(place, Some(&Brought::look(place, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut line = Vec::new();
-    while next_line(&mut input, &mut line).map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))? {
-        let answer = answer(&line, &enforcer, &settings, &servers);
-        let mut written = lines::write(&mut out, &answer);
+    let mut splitter = LineSplitter::new(LINE_BYTES);
+    let mut write = |line: &Line, more: bool| {
+        let written = lines::write(&mut out, &answer(line, &enforcer, &settings, &servers));
         // Whoever waits for this answer before the next question gets it now.
-        if input.buffer().is_empty() {
-            written = written.and_then(|()| out.flush());
+        if more { written } else { written.and_then(|()| out.flush()) }
+    };
+    loop {
+        let found = match input.fill_buf() {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Trouble::usage(format!("cannot read stdin: {error}"))),
+        };
+        let length = found.len();
+        let mut rest = found;
+        while !rest.is_empty() {
+            let Some(line) = splitter.take_line(&mut rest) else { break };
+            if write(&line, !rest.is_empty()).is_err() {
+                return Ok(Exit::Completed);
+            }
         }
-        if written.is_err() {
-            return Ok(Exit::Completed);
+        if length == 0 {
+            break;
         }
+        input.consume(length);
     }
-    let _ = out.flush();
+    if let Some(line) = splitter.finish() {
+        let _ = write(&line, false);
+    }
     Ok(Exit::Completed)
 }
 
-/// Reads one line without its end, of a line that is too long only the start; `false` where the input ends.
-fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
-    line.clear();
-    if input.by_ref().take(LINE_BYTES + 1).read_until(b'\n', line)? == 0 {
-        return Ok(false);
-    }
-    if line.last() == Some(&b'\n') {
-        line.pop();
-    } else if line.len() as u64 > LINE_BYTES {
-        input.skip_until(b'\n')?;
-    }
-    Ok(true)
-}
-
-fn answer<'a>(line: &'a [u8], enforcer: &Enforcer, settings: &Settings, servers: &ServerTools) -> Answer<'a> {
+fn answer<'a>(line: &'a Line, enforcer: &Enforcer, settings: &Settings, servers: &ServerTools) -> Answer<'a> {
     let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
-    if line.len() as u64 > LINE_BYTES {
-        return unreadable(format!("the line has more than {LINE_BYTES} bytes"));
-    }
+    let Line::Whole(line) = line else { return unreadable(format!("the line has more than {LINE_BYTES} bytes")) };
     if line.trim_ascii().is_empty() {
         return unreadable(format!("the line is empty, {EXPECTED}"));
     }

@@ -2,6 +2,7 @@
 
 use super::pruned;
 use crate::mcp::bounds::{MESSAGE_BYTES, MESSAGE_DEPTH};
+use crate::text::{Line, LineSplitter};
 use std::borrow::Cow;
 use std::io;
 use std::pin::Pin;
@@ -11,11 +12,11 @@ use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 /// Reads whole lines and hands them on. A line without end breaks the connection: what follows it cannot be told from it.
 pub(super) struct Lines<R> {
     from: BufReader<R>,
-    /// Up to its newline.
+    splitter: LineSplitter,
+    /// A message with its line break.
     line: Vec<u8>,
     /// How much of a whole line was handed on.
     handed: Option<usize>,
-    limit: usize,
     /// Is told why it was cut off.
     cut_off: Box<dyn Fn(&str) + Send>,
 }
@@ -23,7 +24,8 @@ pub(super) struct Lines<R> {
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(super) fn new(from: R, cut_off: impl Fn(&str) + Send + 'static) -> Self {
         let from = BufReader::with_capacity(64 * 1024, from);
-        Self { from, line: Vec::new(), handed: None, limit: MESSAGE_BYTES, cut_off: Box::new(cut_off) }
+        let splitter = LineSplitter::new(MESSAGE_BYTES);
+        Self { from, splitter, line: Vec::new(), handed: None, cut_off: Box::new(cut_off) }
     }
 
     fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -34,34 +36,32 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 self.line.clear();
                 return Poll::Ready(Ok(()));
             }
-            let newline = memchr::memchr(b'\n', found);
-            let taken = newline.map_or(found.len(), |at| at + 1);
-            if self.line.len() + taken > self.limit {
-                let reason = format!("it sent a line of more than {} MB and was cut off", self.limit / (1024 * 1024));
+            let mut rest = found;
+            let line = self.splitter.take_line(&mut rest);
+            let taken = found.len() - rest.len();
+            Pin::new(&mut self.from).consume(taken);
+            if self.splitter.is_too_long() || line == Some(Line::TooLong) {
+                let reason = format!("it sent a line of more than {} MB and was cut off", MESSAGE_BYTES / (1024 * 1024));
                 (self.cut_off)(&reason);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, reason)));
             }
-            self.line.extend_from_slice(&found[..taken]);
-            Pin::new(&mut self.from).consume(taken);
-            if newline.is_some() {
-                // Greetings and logs among the messages are no messages.
-                if !self.line.trim_ascii_start().starts_with(b"{") {
-                    self.line.clear();
-                    continue;
-                }
-                if let Cow::Owned(text) = String::from_utf8_lossy(&self.line) {
-                    self.line = text.into_bytes();
-                }
-                if let Cow::Owned(shallow) = pruned(&self.line, MESSAGE_DEPTH) {
-                    self.line = shallow;
-                    if self.line.last() != Some(&b'\n') {
-                        self.line.push(b'\n');
-                    }
-                }
-                return Poll::Ready(Ok(()));
+            // Greetings and logs among the messages are no messages.
+            let Some(Line::Whole(line)) = line.filter(is_message) else { continue };
+            self.line = line;
+            if let Cow::Owned(text) = String::from_utf8_lossy(&self.line) {
+                self.line = text.into_bytes();
             }
+            if let Cow::Owned(shallow) = pruned(&self.line, MESSAGE_DEPTH) {
+                self.line = shallow;
+            }
+            self.line.push(b'\n');
+            return Poll::Ready(Ok(()));
         }
     }
+}
+
+fn is_message(line: &Line) -> bool {
+    matches!(line, Line::Whole(bytes) if bytes.trim_ascii_start().starts_with(b"{"))
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
@@ -77,9 +77,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
         into.put_slice(&this.line[handed..handed + count]);
         this.handed = Some(handed + count);
         if handed + count == this.line.len() {
-            this.line.clear();
-            // One long line is no reason to hold its room for ever.
-            this.line.shrink_to(64 * 1024);
+            this.line = Vec::new();
             this.handed = None;
         }
         Poll::Ready(Ok(()))
@@ -93,7 +91,7 @@ mod tests {
 
     async fn read(text: &[u8], limit: usize) -> (Vec<u8>, Option<io::Error>) {
         let mut lines = Lines::new(text, |_| {});
-        lines.limit = limit;
+        lines.splitter = LineSplitter::new(limit);
         let mut all = Vec::new();
         let error = lines.read_to_end(&mut all).await.err();
         (all, error)

@@ -1,0 +1,104 @@
+//! Line splitter: bytes as they arrive, cut into lines of limited length. Unlike the codec of tokio-util it works without a runtime, takes
+//! bytes that are not UTF-8, and goes on after a line that was too long.
+
+/// A line without its line break.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    Whole(Vec<u8>),
+    /// It was longer than the limit, and none of it is kept.
+    TooLong,
+}
+
+/// The line whose end has not arrived yet.
+#[derive(Debug)]
+pub struct LineSplitter {
+    max_bytes: usize,
+    line: Vec<u8>,
+    has_begun: bool,
+    is_too_long: bool,
+}
+
+impl LineSplitter {
+    /// `max_bytes`: the limit of a line, without its line break.
+    pub fn new(max_bytes: usize) -> Self {
+        Self { max_bytes, line: Vec::new(), has_begun: false, is_too_long: false }
+    }
+
+    /// Takes bytes up to the end of the line. Returns the line, or `None` where its end has not arrived; then all bytes are taken.
+    pub fn take_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
+        let end = memchr::memchr(b'\n', bytes);
+        let (piece, rest) = match end {
+            Some(end) => (&bytes[..end], &bytes[end + 1..]),
+            None => (*bytes, &bytes[bytes.len()..]),
+        };
+        *bytes = rest;
+        self.has_begun |= !piece.is_empty();
+        if self.is_too_long || self.line.len() + piece.len() > self.max_bytes {
+            self.is_too_long = true;
+            self.line = Vec::new();
+        } else {
+            self.line.extend_from_slice(piece);
+        }
+        end.is_some().then(|| self.cut())
+    }
+
+    /// Returns the last line where it has no line break.
+    pub fn finish(&mut self) -> Option<Line> {
+        self.has_begun.then(|| self.cut())
+    }
+
+    /// Whether the line that has begun is longer than the limit already.
+    pub fn is_too_long(&self) -> bool {
+        self.is_too_long
+    }
+
+    fn cut(&mut self) -> Line {
+        self.has_begun = false;
+        let line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.is_too_long) { Line::TooLong } else { Line::Whole(line) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8], step: usize) -> Vec<Line> {
+        let mut splitter = LineSplitter::new(10);
+        let mut lines = Vec::new();
+        for mut piece in bytes.chunks(step) {
+            while !piece.is_empty() {
+                lines.extend(splitter.take_line(&mut piece));
+            }
+        }
+        lines.extend(splitter.finish());
+        assert_eq!(splitter.finish(), None);
+        lines
+    }
+
+    #[test]
+    fn lines_are_the_same_however_their_bytes_arrive() {
+        let text = [b"one\n\n".as_slice(), &[b'x'; 10], b"\n", &[b'x'; 40], b"\n\xff\xfe\nlast"].concat();
+        let whole = |bytes: &[u8]| Line::Whole(bytes.to_vec());
+        let expected = [whole(b"one"), whole(b""), whole(&[b'x'; 10]), Line::TooLong, whole(b"\xff\xfe"), whole(b"last")];
+        for step in [1, 2, 7, 1000] {
+            assert_eq!(lines(&text, step), expected, "{step}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_input_ends_a_line_that_has_begun_and_no_other() {
+        assert_eq!(lines(b"one\n", 2), [Line::Whole(b"one".to_vec())]);
+        assert_eq!(lines(b"", 1), []);
+        assert_eq!(lines(&[b'x'; 11], 4), [Line::TooLong]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_known_before_its_end_and_takes_no_memory() {
+        let mut splitter = LineSplitter::new(4);
+        assert_eq!(splitter.take_line(&mut b"12345".as_slice()), None);
+        assert!(splitter.is_too_long() && splitter.line.capacity() == 0);
+        assert_eq!(splitter.take_line(&mut b"6789\n".as_slice()), Some(Line::TooLong));
+        assert!(!splitter.is_too_long());
+    }
+}
