@@ -1,7 +1,7 @@
 //! What stands behind the connection: whoever opens sessions, and the files beside one.
 
 use super::buffers::Buffers;
-use crate::protocol::{Command, Effort, Event, Mode, SessionId};
+use crate::protocol::{Command, Effort, Event, Mode, Query, SessionId};
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +94,7 @@ pub struct Opened {
     /// How hard the model is to think, as it is set.
     pub effort: Option<Effort>,
     pub commands: mpsc::Sender<Command>,
+    pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
     /// What was said before, where it is to be told.
     pub history: Vec<Event>,

@@ -16,7 +16,7 @@ use super::told::{Told, When};
 use super::turn::{Ends, Turn, ends};
 use crate::protocol::{
     ApprovalId, Command, CustomCommand, Elicitation, ElicitationAnswer, Event, EventKind, LookUp, LookedUp, Mode, PolicyLayer,
-    RunningCommand, SessionId,
+    Query, RunningCommand, SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
@@ -69,6 +69,7 @@ pub struct Session {
     id: SessionId,
     registry: Registry,
     commands: mpsc::Sender<Command>,
+    queries: mpsc::Sender<Query>,
     events: mpsc::UnboundedReceiver<Event>,
     files: Arc<dyn Files>,
     buffers: Option<Buffers>,
@@ -100,7 +101,8 @@ impl Session {
         registry: Registry,
         opened: Opened,
     ) -> (Self, Vec<Event>, Vec<String>) {
-        let Opened { id, directory, laxest, title, effort, commands, events, history, notices, files, room, ended } = opened;
+        let Opened { id, directory, laxest, title, effort, commands, queries, events, history, notices, files, room, ended } =
+            opened;
         client.flow = Some(Arc::new(room));
         if let Some(buffers) = &buffers {
             buffers.belong_to(&id);
@@ -112,6 +114,7 @@ impl Session {
             id,
             registry,
             commands,
+            queries,
             events,
             files,
             buffers,
@@ -131,7 +134,7 @@ impl Session {
             held_back: VecDeque::new(),
             rewinds: 0,
         };
-        session.send(Command::LookUp(LookUp::Commands)).await;
+        let _ = session.queries.send(Query::LookUp(LookUp::Commands)).await;
         session.send(Command::ListModels { ask: false }).await;
         let _ = timeout(BEGIN, session.learn()).await;
         (session, history, notices)
@@ -315,6 +318,10 @@ impl Session {
                     // What came of it shows in the list, of which nothing is told where nothing changed.
                     self.finish("asked to end; `/ps` lists what still runs").await;
                 }
+            }
+            Ok(Begun::Query(query, waits)) => {
+                self.turn = Some(Turn::own(to, waits));
+                let _ = self.queries.send(query).await;
             }
             Ok(Begun::GoesOn) => {
                 self.turn = Some(Turn::going_on(to));

@@ -3,8 +3,8 @@
 use super::blocks::fence;
 use super::calls;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, RewindPlan, RewindScope,
-    RewindTarget,
+    Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, Query, RewindPlan, RewindScope,
+    RewindTarget, SessionQuery,
 };
 use std::path::PathBuf;
 
@@ -36,6 +36,8 @@ pub enum Begun {
     Said(String),
     /// Sent to the session, whose answer is waited for.
     Asked(Command, Waits),
+    /// The same, for a query.
+    Query(Query, Waits),
     /// The task that stopped goes on.
     GoesOn,
 }
@@ -52,6 +54,7 @@ pub struct Known<'a> {
 
 pub fn begin(name: &str, behind: &str, known: &Known<'_>) -> Result<Begun, String> {
     let asked = |command, waits| Ok(Begun::Asked(command, waits));
+    let query = |query, waits| Ok(Begun::Query(Query::Session(query), waits));
     let words = Some(behind).filter(|words| !words.is_empty());
     match (name, words) {
         ("help", _) => Ok(Begun::Said((known.help)())),
@@ -69,7 +72,7 @@ pub fn begin(name: &str, behind: &str, known: &Known<'_>) -> Result<Begun, Strin
         ("compact", Some("undo")) => asked(Command::UndoCompaction, Waits::Summary),
         ("compact", focus) => asked(Command::Compact { focus: focus.map(str::to_owned) }, Waits::Summary),
         ("budget", _) => asked(Command::ShowBudget, Waits::Budget),
-        ("diff", _) => asked(Command::ListChanges { task_id: None }, Waits::Changes),
+        ("diff", _) => query(SessionQuery::ListChanges { task_id: None }, Waits::Changes),
         ("undo", _) => asked(plan(RewindTarget::Last), Waits::Rewind),
         ("redo", _) => asked(plan(RewindTarget::Redo), Waits::Rewind),
         ("continue", _) => Ok(Begun::GoesOn),
@@ -81,7 +84,7 @@ pub fn begin(name: &str, behind: &str, known: &Known<'_>) -> Result<Begun, Strin
         ("effort", None) => {
             Ok(Begun::Said(format!("effort {}", known.options.effort.map_or("auto", crate::protocol::Effort::as_str))))
         }
-        ("artifacts", _) => asked(Command::ListArtifacts, Waits::Artifacts),
+        ("artifacts", _) => query(SessionQuery::ListArtifacts, Waits::Artifacts),
         ("export", words) => export(words.unwrap_or_default()),
         (other, _) => Err(format!("there is no `/{other}`; `/help` lists what there is")),
     }
@@ -98,7 +101,7 @@ fn export(words: &str) -> Result<Begun, String> {
         None => (ExportForm::of_file(words), words),
     };
     let path = Some(PathBuf::from(name)).filter(|_| !name.is_empty());
-    Ok(Begun::Asked(Command::Export { form, path }, Waits::Notice))
+    Ok(Begun::Query(Query::Export { form, path }, Waits::Notice))
 }
 
 fn models(options: &super::options::Options) -> String {

@@ -1,7 +1,6 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
 mod arrivals;
-mod artifacts;
 mod calls;
 mod changes;
 mod commands;
@@ -11,6 +10,7 @@ mod mentions;
 mod models;
 pub(super) mod patience;
 mod previews;
+mod queries;
 mod rewind;
 mod room;
 mod rules;
@@ -39,6 +39,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
 use models::Opening;
 use previews::Previews;
+pub use queries::SessionQueries;
 use room::Room;
 use servers::Servers;
 pub use servers::{Remote, Samples, asks};
@@ -56,8 +57,28 @@ use unsaved::{Unsaved, not_saved};
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
 /// The channels are made by the caller, so that a front end can be there before the session is.
-pub fn spawn(setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> JoinHandle<()> {
-    tokio::spawn(run(setup, commands, events))
+pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> Running {
+    let (router, _) = watch::channel(Arc::clone(&setup.router));
+    let (servers, wire) = servers::begin(setup.remote.take());
+    let teller = Teller { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
+    let queries = SessionQueries::new(&teller, router.subscribe(), servers.as_ref());
+    let ended = tokio::spawn(run(setup, commands, Links { router, servers, wire, teller }));
+    Running { ended, queries }
+}
+
+/// A session that runs.
+pub struct Running {
+    pub ended: JoinHandle<()>,
+    /// Answers queries until the session has ended.
+    pub queries: SessionQueries,
+}
+
+/// What the session shares with its queries.
+struct Links {
+    router: watch::Sender<Arc<dyn ToolRouter>>,
+    servers: Option<Servers>,
+    wire: servers::Wire,
+    teller: Teller,
 }
 
 struct Host {
@@ -66,6 +87,8 @@ struct Host {
     models: Arc<dyn Models>,
     opening: Opening,
     router: Arc<dyn ToolRouter>,
+    /// The same one, for queries.
+    shared_router: watch::Sender<Arc<dyn ToolRouter>>,
     journal: Arc<dyn Journal>,
     rules: Arc<dyn Rules>,
     /// Changes of the person's files come one after the other, and are told in that order.
@@ -104,7 +127,8 @@ struct Host {
     ending: bool,
 }
 
-async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
+async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) {
+    let Links { router: shared_router, servers, mut wire, teller } = links;
     let (inputs, mut receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
     let resumed = !setup.records.is_empty();
     let started = EventKind::SessionStarted {
@@ -125,7 +149,6 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         None => (None, None, None),
     };
     let held: EventKind = setup.sandbox_status.into();
-    let (servers, mut wire) = servers::begin(setup.remote);
     let (mut running, tell_changes) = (setup.running, setup.tell_changes);
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
@@ -133,11 +156,12 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         models: setup.models,
         opening: Opening::default(),
         router: setup.router,
+        shared_router,
         journal: setup.journal,
         rules: setup.rules,
         rules_in_turn: Arc::default(),
-        rules_saved: no_change(),
-        teller: Teller { workspace_id: setup.workspace_id, session_id: setup.session_id, events },
+            rules_saved: no_change(),
+            teller,
         task: None,
         redactor: setup.redactor,
         last_net: LastNet::default(),
@@ -251,9 +275,6 @@ fn no_change() -> CancellationToken {
 
 impl Host {
     async fn take(&mut self, input: Input) {
-        if let Input::Command(Command::ListChanges { task_id }) = input {
-            return self.list_changes(task_id);
-        }
         let input = match input {
             Input::Command(command) if servers::is_for(&command) => return self.for_servers(command),
             input => self.without_secrets(input),
@@ -263,9 +284,6 @@ impl Host {
         }
         self.note_output(&input);
         self.note_end(&input);
-        if let Input::Command(command @ (Command::ListArtifacts | Command::ReadArtifact { .. })) = input {
-            return self.tell_artifacts(command);
-        }
         if matches!(input, Input::Command(Command::Quit)) {
             self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
         }
@@ -307,16 +325,12 @@ impl Host {
                 | Command::Background { .. }
                 | Command::Stop { .. }
                 | Command::ListGrants
-                | Command::ListArtifacts
                 | Command::ListRewindPoints
                 | Command::PlanRewind { .. }
                 | Command::Rewind { .. }
-                | Command::ReadArtifact { .. }
                 | Command::GoOnUnsaved
-                | Command::LookUp(_)
                 | Command::AnswerElicitation { .. }
                 | Command::ReconnectServer { .. }
-                | Command::Setup(_)
                 | Command::Cancel
                 | Command::Kill),
             ) => {
@@ -341,14 +355,7 @@ impl Host {
                 self.call_off_runs(|_, _| Some(stalled::stopped()));
                 self.call_off_rules();
             }
-            Input::Command(
-                Command::SetMode { .. }
-                | Command::ReloadPolicy
-                | Command::Resume
-                | Command::ListChanges { .. }
-                | Command::LoadHistory { .. }
-                | Command::Export { .. },
-            )
+            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy | Command::Resume)
             | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)

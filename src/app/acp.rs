@@ -13,6 +13,7 @@ use super::models::ModelsHere;
 use super::past::Past;
 use super::place::Place;
 use super::project::Brought;
+use super::query_service::QueryService;
 use super::reload::Reload;
 use super::retention;
 use super::rules::PersonsRules;
@@ -321,25 +322,30 @@ fn begin(
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
     notices.append(&mut session.notices);
     let (send, receive) = mpsc::channel::<Command>(agent::CHANNEL_DEPTH);
+    let (ask, queries) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (room, has_room) = watch::channel(true);
     setup.room = Some(has_room);
     let (events, receive_events) = mpsc::unbounded_channel();
     let desk = Desk::new(store, &place, events.clone());
     desk.trust(&project);
-    let receive = past.answer(place.clone(), desk.answer(receive), events.clone());
+    let service = QueryService::new(desk);
+    service.open_history(past, place.clone());
+    let serving = service.serve(queries);
     let id = session.id().clone();
     let files = Arc::new(Beside::new(&place, &id));
     let directory = place.workspace.clone();
     let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
-    let ended = agent::spawn(setup, receive, events);
+    let running = agent::spawn(setup, receive, events);
+    service.open_session(running.queries);
     tokio::spawn(reload.run());
     if let Some(servers) = session.kept.servers() {
         servers.look();
     }
     // The claim on the session is given back when it has ended.
     let ended = tokio::spawn(async move {
-        let _ = ended.await;
+        let _ = running.ended.await;
+        serving.end().await;
         let session: Session = session;
         session.end_servers().await;
         drop(session);
@@ -351,6 +357,7 @@ fn begin(
         title,
         effort,
         commands: send,
+        queries: ask,
         events: receive_events,
         history,
         notices,

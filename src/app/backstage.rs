@@ -12,6 +12,7 @@ use super::opening::{Opened, Opening};
 use super::past::{self, Past};
 use super::place::Place;
 use super::project::Brought;
+use super::query_service::QueryService;
 use super::reload::Reload;
 use super::retention;
 use super::rules::PersonsRules;
@@ -24,7 +25,7 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::llm::Unset;
 use crate::ports::Model;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, SessionId};
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, Query, SessionId};
 use crate::store::Store;
 use crate::tui::{Ahead, Header, ModelAccess, Start, Trust, TrustAnswer};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ pub struct Wires {
     pub start: oneshot::Sender<Start>,
     pub ahead: mpsc::UnboundedSender<Ahead>,
     pub commands: mpsc::Receiver<Command>,
+    pub queries: mpsc::Receiver<Query>,
     pub events: mpsc::UnboundedSender<Event>,
 }
 
@@ -76,9 +78,11 @@ pub async fn run(opened: Opened, wires: Wires) -> Remains {
     match opened {
         Opened::Several(desk) => {
             desk.follow_keys();
-            let Wires { start, ahead, commands, .. } = wires;
+            let Wires { start, ahead, commands, queries, .. } = wires;
+            let serving = QueryService::new(desk).serve(queries);
             let _ = ahead.send(Ahead::Choose);
-            wait_for_the_end(desk.answer(commands)).await;
+            wait_for_the_end(commands).await;
+            serving.end().await;
             // No start came, and its sender lives until here, so that its end is no message.
             drop(start);
             Remains::default()
@@ -119,7 +123,7 @@ impl Backstage {
     /// Until the session ends; what it changed.
     async fn run(self, wires: Wires, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
-        let Wires { start, ahead, commands, events } = wires;
+        let Wires { start, ahead, commands, queries, events } = wires;
         let Self {
             mut place,
             moved,
@@ -136,7 +140,8 @@ impl Backstage {
             wanted,
             sets_up,
         } = self;
-        let commands = desk.answer(commands);
+        let service = QueryService::new(desk.clone());
+        let serving = service.serve(queries);
         desk.follow_keys();
         let cwd = moved.then(|| place.workspace_for_people());
         let mut session = match session {
@@ -146,7 +151,7 @@ impl Backstage {
                 match waiting.ask(&place, &policy, &name, &ahead).await {
                     Answered::Ours(session) => *session,
                     Answered::ReadOnly(watched) => {
-                        look_on(watched, (place, policy, model), cwd, start, commands, events).await;
+                        look_on(watched, (place, policy, model), cwd, start, commands, (events, &service)).await;
                         return nothing();
                     }
                     Answered::Left => return nothing(),
@@ -159,7 +164,7 @@ impl Backstage {
         *opened = Some(session.id().clone());
         watch.knows(place.directories.data.join("logs"), format!("aye --resume={}", session.id()));
         let past = Past::new(&session.store, session.id(), &place);
-        let commands = past.clone().answer(place.clone(), commands, events.clone());
+        service.open_history(past.clone(), place.clone());
         let models = ModelsHere::new(&place).under(&policy);
         let settings = place.settings.clone();
         // Beside all else that is looked at: the screen is there already.
@@ -276,12 +281,14 @@ impl Backstage {
             past.say(kind, &events);
         }
         let router = setup.router.clone();
-        let ended = agent::spawn(setup, commands, events);
+        let running = agent::spawn(setup, commands, events);
+        service.open_session(running.queries);
         tokio::spawn(reload.run());
         if let Some(servers) = session.kept.servers() {
             servers.look();
         }
-        let _ = ended.await;
+        let _ = running.ended.await;
+        serving.end().await;
         session.end_servers().await;
         let changed = router.changed_files(None).await;
         // The claim on the session is given back only now.
@@ -297,11 +304,11 @@ async fn look_on(
     cwd: Option<String>,
     start: oneshot::Sender<Start>,
     commands: mpsc::Receiver<Command>,
-    events: mpsc::UnboundedSender<Event>,
+    (events, service): (mpsc::UnboundedSender<Event>, &QueryService),
 ) {
     let Watched { store, id, tail, holder } = watched;
     let past = Past::new(&store, &id, &place);
-    let commands = past.clone().answer(place.clone(), commands, events.clone());
+    service.open_history(past.clone(), place.clone());
     let own = place.clone();
     let Ok(standing) = tokio::task::spawn_blocking(move || Standing::find(&own, crate::tools::RepositoryTrust::Untrusted)).await
     else {

@@ -175,7 +175,7 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
-    let ended = agent::spawn(setup, receive_commands, events);
+    let ended = agent::spawn(setup, receive_commands, events).ended;
     tokio::spawn(reload.run());
     if let Some(text) = prompt {
         let _ = commands.send(Command::Prompt { text }).await;

@@ -157,11 +157,13 @@ pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> 
     tui::on_let_go(memory::give_back);
     fatal::before_death(tui::give_back_at_once);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+    let (queries, receive_queries) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (start, receive_start) = oneshot::channel();
     let (ahead, receive_ahead) = mpsc::unbounded_channel();
     let front = Front {
         commands,
+        queries,
         events: receive_events,
         options,
         prompt,
@@ -170,7 +172,7 @@ pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> 
         ahead: receive_ahead,
         editor: tui::Editor(Arc::new(super::editor::edit)),
     };
-    (front, Wires { start, ahead, commands: receive_commands, events })
+    (front, Wires { start, ahead, commands: receive_commands, queries: receive_queries, events })
 }
 
 /// `prompt`: what the command line gave.

@@ -1,7 +1,6 @@
 //! What was said before: all of it loaded beside the screen, and older parts shown when the person goes back to them.
 
 use super::place::Place;
-use super::relay::relay;
 use super::session::{PIECE_RECORDS, Session};
 use super::sessions;
 use crate::agent;
@@ -31,23 +30,6 @@ impl Past {
         Self { store: store.clone(), session: session.clone(), workspace: place.workspace_id() }
     }
 
-    /// Answers what is asked about older parts, and hands all other commands on; it does so also before the session runs.
-    pub fn answer(
-        self,
-        place: Place,
-        commands: mpsc::Receiver<Command>,
-        events: mpsc::UnboundedSender<Event>,
-    ) -> mpsc::Receiver<Command> {
-        relay(commands, move |command| {
-            match command {
-                Command::LoadHistory { before } => self.clone().tell(before, events.clone()),
-                Command::Export { form, path } => self.clone().export(place.clone(), form, path, events.clone()),
-                command => return Some(command),
-            }
-            None
-        })
-    }
-
     /// What records say, as events.
     pub fn events(&self, records: &[Record]) -> Vec<Event> {
         agent::replay(records, &self.workspace, &self.session)
@@ -74,7 +56,7 @@ impl Past {
     }
 
     /// Into a file of that name, or of one of its own; one that is there stays.
-    fn export(self, place: Place, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
+    pub fn export(self, place: Place, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let name = |path: PathBuf| match path.strip_prefix("~") {
                 Ok(rest) => place.home.join(rest),
@@ -95,7 +77,8 @@ impl Past {
         });
     }
 
-    fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
+    /// The events before this position of the journal.
+    pub fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let Piece { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
                 Ok(piece) => piece,

@@ -126,7 +126,7 @@ impl Asked {
     fn of(setup: agent::Setup) -> Self {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
-        let ended = agent::spawn(setup, receive_commands, events);
+        let ended = agent::spawn(setup, receive_commands, events).ended;
         Self { commands, events: receive_events, ended }
     }
 

@@ -1,9 +1,6 @@
-//! All that a front end may ask for.
+//! Commands: all that a front end may tell a session to do. The session takes them in their order.
 
-use super::{
-    ApprovalId, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, LookUp, Mode, RewindScope, RewindTarget, RuleAsked,
-    SetupAsked, TaskId,
-};
+use super::{ApprovalId, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget, RuleAsked};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -63,10 +60,6 @@ pub enum Command {
     },
     /// Take back the rule that was kept last in this session.
     UndoGrant,
-    /// Say what changed since the session began, or since this task first changed it.
-    ListChanges {
-        task_id: Option<TaskId>,
-    },
     /// Say which prompts can be gone back to.
     ListRewindPoints,
     /// Say what a rewind would do.
@@ -83,12 +76,6 @@ pub enum Command {
     },
     /// Say which rules are kept.
     ListGrants,
-    /// Say what this session kept whole.
-    ListArtifacts,
-    /// Show one of them.
-    ReadArtifact {
-        uri: String,
-    },
     /// What the person makes of what a server asked.
     AnswerElicitation {
         elicitation_id: String,
@@ -152,20 +139,6 @@ pub enum Command {
     SaveDraft {
         text: String,
     },
-    /// Show what was said and done before this place of the journal.
-    LoadHistory {
-        before: i64,
-    },
-    /// Write the session into a file. Without a name, one of its own beside what is worked on.
-    Export {
-        form: ExportForm,
-        path: Option<PathBuf>,
-    },
-    /// Say what stands around the session: files, commands of one's own, other sessions.
-    LookUp(LookUp),
-    /// What the first questions want.
-    #[serde(skip)]
-    Setup(SetupAsked),
     /// Save and end.
     Quit,
 }

@@ -2,7 +2,6 @@
 
 use super::{CustomCommand, Image, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// What to look up, or to do to a session that is not the one that runs. Nothing of it is told to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,19 +24,6 @@ pub enum LookUp {
     Clipboard,
     /// The person's own commands, and the project's once it is trusted.
     Commands,
-    /// What the MCP servers that are up offer to be read: `@server:uri`.
-    Resources {
-        words: String,
-    },
-    /// What they offer to be said: `/server:prompt`.
-    Prompts,
-    /// The words of one of these.
-    Prompt {
-        server: String,
-        name: String,
-        #[serde(default)]
-        arguments: BTreeMap<String, String>,
-    },
     /// Sessions with these words in their title, or in what was said: a text, or `/REGEX/`.
     Sessions {
         words: String,
@@ -98,13 +84,6 @@ pub enum ForkUntil {
     Records { count: u64 },
     /// What was said before this prompt, which becomes the draft of the copy.
     Prompt { task_id: TaskId },
-}
-
-impl LookUp {
-    /// Whether the servers of the session are asked for it.
-    pub fn is_of_servers(&self) -> bool {
-        matches!(self, Self::Resources { .. } | Self::Prompts | Self::Prompt { .. })
-    }
 }
 
 /// The answer.

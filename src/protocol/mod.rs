@@ -1,4 +1,4 @@
-//! The vocabulary every part shares: ids, messages, tool calls, actions, proposals, approvals, commands, events.
+//! The vocabulary every part shares: ids, messages, tool calls, actions, proposals, approvals, commands, queries, events.
 //!
 //! Nothing here does anything. What is serialised uses camelCase fields and `snake_case` event names.
 
@@ -24,6 +24,7 @@ pub mod mode;
 mod model;
 mod outcome;
 mod piped;
+mod query;
 mod queue;
 mod rewind;
 pub mod sandbox;
@@ -59,6 +60,7 @@ pub use mode::Mode;
 pub use model::{Effort, ListedModel, ModelFacts, Price};
 pub use outcome::{PlaceChange, Standing};
 pub use piped::{with_input, without_input};
+pub use query::{Query, SessionQuery};
 pub use queue::Waiting;
 pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 pub use sandbox::{

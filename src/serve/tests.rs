@@ -20,7 +20,7 @@ fn line(text: &str) -> Line {
 fn sent(acts: &[Act]) -> Vec<Value> {
     let message = |act: &Act| match act {
         Act::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
-        Act::Open(_) | Act::Do(_) | Act::End => None,
+        Act::Open(_) | Act::Do(_) | Act::Ask(_) | Act::End => None,
     };
     acts.iter().filter_map(message).collect()
 }

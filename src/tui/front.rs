@@ -4,7 +4,7 @@ use super::clipboard::Clipboard;
 use super::guard::Pace;
 use super::terminal::Emulator;
 use super::theme::Colours;
-use crate::protocol::{Command, Effort, Event, Mode, SessionId};
+use crate::protocol::{Command, Effort, Event, Mode, Query, SessionId};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Debug)]
 pub struct Front {
     pub commands: mpsc::Sender<Command>,
+    pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
     pub options: Options,
     /// Sent as soon as everything is ready.

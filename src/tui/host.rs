@@ -12,6 +12,7 @@ use super::terminal::{self, Modes, Ours, Push};
 use super::update::{Msg, begin, is_text, update};
 use super::view;
 use super::wires::{Began, Beginning, Inlet, Outlet};
+use crate::protocol::{Command, Query};
 use crate::text;
 use ratatui::layout::Size;
 use std::collections::VecDeque;
@@ -74,7 +75,8 @@ struct Host {
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
     inlet: Inlet,
-    outlet: Outlet,
+    commands: Outlet<Command>,
+    queries: Outlet<Query>,
     beginning: Beginning,
     editor: Editor,
     signals: Signals,
@@ -128,7 +130,8 @@ impl Host {
             reader: Some(reader),
             inputs,
             inlet: Inlet::new(front.events, EVENTS_A_FRAME),
-            outlet: Outlet::new(front.commands),
+            commands: Outlet::new(front.commands),
+            queries: Outlet::new(front.queries),
             beginning: Beginning::new(front.start, front.ahead),
             editor: front.editor,
             signals: Signals {
@@ -261,7 +264,8 @@ impl Host {
                 Began::Start(start) => Happened::Start(start),
                 Began::Ahead(ahead) => Happened::Ahead(ahead),
             },
-            () = self.outlet.send_one() => Happened::CommandSent,
+            () = self.queries.send_one() => Happened::CommandSent,
+            () = self.commands.send_one() => Happened::CommandSent,
             Some(msg) = self.told.1.recv() => Happened::Told(msg),
             () = self.colours.notified() => Happened::Colours,
             () = sleep => Happened::Time,
@@ -273,7 +277,8 @@ impl Host {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
-                Effect::Send(command) => self.outlet.push(command),
+                Effect::Send(command) => self.commands.push(command),
+                Effect::Ask(query) => self.queries.push(query),
                 Effect::Trust(trust, answer) => {
                     // Nobody waits for the answer any more when the session is ending.
                     let _ = trust.answer.send(answer);
@@ -290,7 +295,9 @@ impl Host {
                 Effect::Suspend => effects.extend(self.suspend().await?),
                 Effect::EditFile(edit) => effects.extend(self.edit(edit).await?),
                 Effect::Exit(ended) => {
-                    self.outlet.send_all().await;
+                    // What was asked for is known before the session ends.
+                    self.queries.send_all().await;
+                    self.commands.send_all().await;
                     return Ok(Some(ended));
                 }
             }

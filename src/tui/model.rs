@@ -29,8 +29,8 @@ use super::update::own::Own;
 use super::update::saving::Saving;
 use super::update::worktree::Worktree;
 use crate::protocol::{
-    ApprovalId, Artifact, Budget, BudgetScope, BudgetUnit, Command, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses,
-    Usage,
+    ApprovalId, Artifact, Budget, BudgetScope, BudgetUnit, Command, ModelFacts, PolicyLayer, Query, RunningCommand, SessionId,
+    ToolUses, Usage,
 };
 use ratatui::layout::Size;
 
@@ -162,6 +162,7 @@ pub enum Editable {
 #[derive(Debug)]
 pub enum Effect {
     Send(Command),
+    Ask(Query),
     Trust(super::front::Trust, TrustAnswer),
     Held(super::front::Held, HeldAnswer),
     /// To every clipboard there is.

@@ -211,7 +211,7 @@ pub fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 pub fn tell(model: &mut Model, kind: EventKind, now: u64) {
     let effects = update(model, Msg::Event(Box::new(event(kind))), now);
     // What changed in the workspace is asked for beside all else.
-    let beside = |effect: &Effect| matches!(effect, Effect::Send(Command::LookUp(LookUp::Worktree)));
+    let beside = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Worktree)));
     assert!(effects.iter().all(beside));
 }
 

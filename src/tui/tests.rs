@@ -177,9 +177,8 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                 done(&tell);
             }
             Command::Quit => return,
-            Command::UndoGrant | Command::ListGrants | Command::AskRule { .. } | Command::ListChanges { .. } => {}
+            Command::UndoGrant | Command::ListGrants | Command::AskRule { .. } => {}
             Command::ListRewindPoints | Command::PlanRewind { .. } | Command::Rewind { .. } => {}
-            Command::ListArtifacts | Command::ReadArtifact { .. } | Command::LookUp(_) | Command::Setup(_) => {}
             Command::Steer { .. } | Command::EditWaiting { .. } | Command::RetryNow => {}
             Command::Compact { .. } | Command::UndoCompaction | Command::ShowContext => {}
             Command::ShowBudget | Command::SetBudget { .. } => {}
@@ -187,8 +186,6 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
             Command::Preview { .. } | Command::ShowProposed { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }
             | Command::Shell { .. }
-            | Command::LoadHistory { .. }
-            | Command::Export { .. }
             | Command::Resolve { .. }
             | Command::SetMode { .. }
             | Command::AnswerElicitation { .. }
@@ -236,7 +233,17 @@ fn inside_the_terminal() {
             }));
             let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));
             let (typed, ahead) = (String::new(), mpsc::unbounded_channel().1);
-            let front = Front { commands, events, options: options(), prompt: None, typed, start, ahead, editor };
+            let front = Front {
+                commands,
+                queries: mpsc::channel(1).0,
+                events,
+                options: options(),
+                prompt: None,
+                typed,
+                start,
+                ahead,
+                editor,
+            };
             let panics = tokio::spawn(play(scene, received, told));
             let screen = host::run(front);
             tokio::select! { _ = panics => None, outcome = screen => Some(outcome) }
@@ -244,7 +251,20 @@ fn inside_the_terminal() {
             tokio::spawn(play(scene, received, told));
             let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));
             let (typed, ahead) = (String::new(), mpsc::unbounded_channel().1);
-            Some(host::run(Front { commands, events, options: options(), prompt: None, typed, start, ahead, editor }).await)
+            Some(
+                host::run(Front {
+                    commands,
+                    queries: mpsc::channel(1).0,
+                    events,
+                    options: options(),
+                    prompt: None,
+                    typed,
+                    start,
+                    ahead,
+                    editor,
+                })
+                .await,
+            )
         }
     });
     if reads_lines() {

@@ -1,12 +1,12 @@
 //! What connects a front end to the session behind it: what comes in, and what goes out in its order.
 
 use super::front::{Ahead, Start};
-use crate::protocol::{Command, Event};
+use crate::protocol::Event;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// For the last commands to be taken.
+/// For the last commands and queries to be taken.
 const LAST_COMMANDS: Duration = Duration::from_secs(1);
 
 /// What there is before there is a session, and what it begins with.
@@ -82,19 +82,19 @@ impl Inlet {
     }
 }
 
-/// What is asked of the session, and has not been taken yet.
-pub struct Outlet {
-    commands: mpsc::Sender<Command>,
-    waiting: VecDeque<Command>,
+/// Commands or queries that have not been taken yet.
+pub struct Outlet<T> {
+    taken: mpsc::Sender<T>,
+    waiting: VecDeque<T>,
 }
 
-impl Outlet {
-    pub fn new(commands: mpsc::Sender<Command>) -> Self {
-        Self { commands, waiting: VecDeque::new() }
+impl<T> Outlet<T> {
+    pub fn new(taken: mpsc::Sender<T>) -> Self {
+        Self { taken, waiting: VecDeque::new() }
     }
 
-    pub fn push(&mut self, command: Command) {
-        self.waiting.push_back(command);
+    pub fn push(&mut self, one: T) {
+        self.waiting.push_back(one);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -106,10 +106,10 @@ impl Outlet {
         if self.waiting.is_empty() {
             return std::future::pending().await;
         }
-        match self.commands.reserve().await {
+        match self.taken.reserve().await {
             Ok(permit) => {
-                if let Some(command) = self.waiting.pop_front() {
-                    permit.send(command);
+                if let Some(one) = self.waiting.pop_front() {
+                    permit.send(one);
                 }
             }
             // Nobody takes them any more.
@@ -117,11 +117,11 @@ impl Outlet {
         }
     }
 
-    /// At the end. Whoever takes commands may be gone or stuck: leaving does not wait for it.
+    /// At the end. Whoever takes them may be gone or stuck: leaving does not wait for it.
     pub async fn send_all(&mut self) {
         let all = async {
-            while let Some(command) = self.waiting.pop_front() {
-                if self.commands.send(command).await.is_err() {
+            while let Some(one) = self.waiting.pop_front() {
+                if self.taken.send(one).await.is_err() {
                     return;
                 }
             }

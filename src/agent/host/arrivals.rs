@@ -8,6 +8,7 @@ use crate::ports::{Delta, ModelError, ModelStream, Record};
 use crate::protocol::{EventKind, Failure, FailureKind, ToolUses};
 use futures_util::StreamExt;
 use jiff::Timestamp;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -101,6 +102,7 @@ impl Host {
         let told = match update {
             PolicyUpdate::Taken { change, router, redactor } => {
                 self.emit(None, None, change.sandbox_status.clone().into());
+                self.shared_router.send_replace(Arc::clone(&router));
                 self.router = router;
                 self.redactor = redactor;
                 // It may hide more than the one before.

@@ -1,4 +1,4 @@
-//! What the session changed, told when it is asked for and at the end.
+//! What the session changed: kept apart by task and step, and told at the end.
 
 use super::Host;
 use crate::protocol::{ChangedFiles, EventKind, StepId, TaskId};
@@ -17,15 +17,6 @@ impl Host {
         if let Some(step) = step {
             self.router.stepped(step.number());
         }
-    }
-
-    /// Beside what else goes on, and whether or not the session can be saved now.
-    pub(super) fn list_changes(&self, task: Option<TaskId>) {
-        let (router, teller) = (self.router.clone(), self.teller());
-        tokio::spawn(async move {
-            let changed = router.changed_files(task).await;
-            teller.tell(None, None, EventKind::ChangedFiles(changed));
-        });
     }
 
     /// Nothing is said where nothing changed.

@@ -1,24 +1,24 @@
-//! MCP servers beside the session: how they stand is told, what they ask is asked of the person, what they offer is looked up.
+//! MCP servers beside the session: how they stand is told, what they ask is asked of the person.
 
 use super::Host;
+use super::queries::{Offers, ServerQueries};
 use super::sampling::{Line, Sampling, Step};
 use super::teller::Teller;
 use crate::agent::limits::{
-    CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, MAX_OFFERED, OFFERED_SECONDS,
-    RESOURCE_BYTES, SERVER_PROMPT_BYTES, SERVER_SECONDS,
+    CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, RESOURCE_BYTES, SERVER_SECONDS,
 };
 use crate::agent::turn::Resource;
-use crate::ports::{BoxFuture, RemoteAsks, RemoteContent, RemoteError, RemoteServers};
+use crate::ports::{BoxFuture, RemoteAsks, RemoteContent, RemoteServers};
 use crate::protocol::{
-    CallId, Command, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, LookUp, LookedUp,
-    ServerResource, ServerState, ServerStatus, ToolError, ToolResult, Wanted, cut_before,
+    CallId, Command, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, ServerStatus,
+    ToolError, ToolResult, Wanted, cut_before,
 };
 use futures_util::future::join_all;
-use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// What reads them, for the record of what was read.
 const RESOURCE: &str = "ReadResource";
@@ -88,9 +88,6 @@ impl RemoteAsks for Asks {
     }
 }
 
-/// What there is to be read, and when it was asked for.
-type Offered = (Instant, Vec<ServerResource>);
-
 pub(super) struct Servers {
     remote: Arc<dyn RemoteServers>,
     /// How they stood when it was told last.
@@ -101,13 +98,16 @@ pub(super) struct Servers {
     /// What waits for the model, and where it is heard of again.
     pub(super) line: Line,
     pub(super) steps: mpsc::Sender<Step>,
-    /// What they offered last, and when; whoever wants it while it is asked for waits for that answer.
-    offered: Arc<Mutex<Option<Offered>>>,
+    offers: Offers,
 }
 
 impl Servers {
     pub(super) fn told_to(&self, window_tokens: u64) {
         self.remote.told_to(window_tokens);
+    }
+
+    pub(super) fn queries(&self) -> ServerQueries {
+        ServerQueries::new(Arc::clone(&self.remote), self.offers.clone())
     }
 }
 
@@ -129,8 +129,8 @@ pub(super) fn begin(remote: Option<Remote>) -> (Option<Servers>, Wire) {
     let Some(Remote { servers, asked }) = remote else { return (None, Wire::default()) };
     let (steps, receive) = mpsc::channel(CHANNEL_DEPTH);
     let wire = Wire { changed: Some(servers.changed()), asked: Some(asked), steps: Some(receive) };
-    let (told, open, offered) = (Vec::new(), HashMap::new(), Arc::default());
-    (Some(Servers { remote: servers, told, open, asked: 0, line: Line::default(), steps, offered }), wire)
+    let (told, open, offers) = (Vec::new(), HashMap::new(), Offers::default());
+    (Some(Servers { remote: servers, told, open, asked: 0, line: Line::default(), steps, offers }), wire)
 }
 
 /// Ends them: their processes, and what waits for the person.
@@ -175,11 +175,7 @@ async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
 
 /// Whether a command is for the servers; nothing of the session depends on these.
 pub(super) fn is_for(command: &Command) -> bool {
-    match command {
-        Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } => true,
-        Command::LookUp(what) => what.is_of_servers(),
-        _ => false,
-    }
+    matches!(command, Command::AnswerElicitation { .. } | Command::ReconnectServer { .. })
 }
 
 impl Host {
@@ -197,7 +193,7 @@ impl Host {
         let Some(servers) = &mut self.servers else { return };
         let now = servers.remote.statuses();
         // Other states, other offers.
-        servers.offered = Arc::default();
+        servers.offers.forget();
         if now != servers.told {
             servers.told.clone_from(&now);
             self.machine.know_servers(now.iter().map(|status| status.name.clone()).collect());
@@ -245,7 +241,6 @@ impl Host {
                     self.emit(None, None, EventKind::Notice { message });
                 }
             },
-            Command::LookUp(what) => self.look_up_in_servers(what),
             _ => {}
         }
     }
@@ -284,41 +279,6 @@ impl Host {
         let (elicitation_id, server, wanted) = (String::new(), resource.server.clone(), Wanted::Form { fields: Vec::new() });
         self.ask_for_server(Elicitation { elicitation_id, server, message, wanted }, send);
         Some(answer)
-    }
-
-    /// Beside all else: a server may take its time.
-    fn look_up_in_servers(&self, what: LookUp) {
-        let teller = self.teller();
-        let Some(servers) = &self.servers else {
-            return teller.tell(None, None, EventKind::LookedUp(nothing(what)));
-        };
-        let (remote, offered) = (Arc::clone(&servers.remote), Arc::clone(&servers.offered));
-        let asleep = servers.told.iter().filter(|status| status.state == ServerState::Asleep);
-        let asleep: Vec<String> = asleep.map(|status| status.name.clone()).collect();
-        tokio::spawn(async move {
-            let told = match what {
-                LookUp::Resources { words } => {
-                    let named = words.split_once(':').map(|(name, _)| name.to_owned());
-                    if let Some(name) = named.filter(|name| asleep.contains(name)) {
-                        // Who calls it by its name wants it; what it offers is asked below, with the others.
-                        let _ = in_time(remote.resources(Some(&name))).await;
-                    }
-                    let all = resources(&*remote, &offered).await;
-                    LookedUp::Resources { resources: matching(all, &words), words }
-                }
-                LookUp::Prompts => {
-                    let mut prompts = in_time(remote.prompts()).await.unwrap_or_default();
-                    prompts.truncate(MAX_OFFERED);
-                    LookedUp::Prompts { prompts }
-                }
-                LookUp::Prompt { server, name, arguments } => {
-                    let text = prompt(&*remote, &server, &name, arguments).await;
-                    LookedUp::Prompt { server, name, text }
-                }
-                _ => return,
-            };
-            teller.tell(None, None, EventKind::LookedUp(told));
-        });
     }
 }
 
@@ -362,40 +322,12 @@ fn size(elicitation: &Elicitation) -> usize {
     serde_json::to_string(elicitation).map_or(usize::MAX, |json| json.len())
 }
 
-async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::from_secs(SERVER_SECONDS), asked).await.ok()
 }
 
-fn too_late() -> String {
+pub(super) fn too_late() -> String {
     format!("it did not answer within {SERVER_SECONDS} s")
-}
-
-/// What is offered to be read, asked for anew only after a while: every letter that is typed wants it.
-async fn resources(remote: &dyn RemoteServers, offered: &Mutex<Option<Offered>>) -> Vec<ServerResource> {
-    let mut kept = offered.lock().await;
-    if let Some((asked, all)) = &*kept
-        && asked.elapsed() < Duration::from_secs(OFFERED_SECONDS)
-    {
-        return all.clone();
-    }
-    // Nothing is an answer too: a server that hangs is not waited for once a letter.
-    let all = in_time(remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
-    *kept = Some((Instant::now(), all.clone()));
-    all
-}
-
-/// Those whose server, address or name has all the words; where a name of a server is whole, only its own.
-fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
-    let words = words.to_lowercase();
-    let fits = |resource: &ServerResource| {
-        let (address, name) = (format!("{}:{}", resource.server, resource.uri).to_lowercase(), resource.name.to_lowercase());
-        words.split_whitespace().all(|word| address.contains(word) || name.contains(word))
-    };
-    let begins = |resource: &ServerResource| !format!("{}:{}", resource.server, resource.uri).to_lowercase().starts_with(&words);
-    let mut found: Vec<ServerResource> = all.into_iter().filter(fits).collect();
-    found.sort_by_key(begins);
-    found.truncate(MAX_OFFERED);
-    found
 }
 
 /// All the text of it; of what is no text it is said what it is.
@@ -431,31 +363,4 @@ async fn resource_text(
         }
     }
     if text.trim().is_empty() { Err("the server has nothing there".to_owned()) } else { Ok(text) }
-}
-
-async fn prompt(
-    remote: &dyn RemoteServers,
-    server: &str,
-    name: &str,
-    arguments: BTreeMap<String, String>,
-) -> Result<String, String> {
-    let arguments: Map<String, Value> = arguments.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
-    let said: Option<Result<String, RemoteError>> = in_time(remote.prompt(server, name, arguments)).await;
-    let text = said.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
-    if text.len() > SERVER_PROMPT_BYTES {
-        return Err(format!("its text has {} bytes, and {SERVER_PROMPT_BYTES} are taken at most", text.len()));
-    }
-    Ok(text)
-}
-
-/// Where there are no servers.
-fn nothing(what: LookUp) -> LookedUp {
-    match what {
-        LookUp::Resources { words } => LookedUp::Resources { words, resources: Vec::new() },
-        LookUp::Prompt { server, name, .. } => {
-            let text = Err(format!("there is no MCP server `{server}` here"));
-            LookedUp::Prompt { server, name, text }
-        }
-        _ => LookedUp::Prompts { prompts: Vec::new() },
-    }
 }

@@ -250,7 +250,7 @@ async fn stalled() -> Session {
     let setup = setup(POLICY, tools.clone(), disk.clone(), script.clone());
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
-    let ended = spawn(setup, receive_commands, events);
+    let ended = spawn(setup, receive_commands, events).ended;
     let mut session = Session { commands, events: receive_events, disk, tools, script, ended, status: SessionStatus::Created };
     session.say("go").await;
     let failure = session.until_paused().await;

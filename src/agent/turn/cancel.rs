@@ -136,15 +136,8 @@ impl Machine {
                 | Command::UndoGrant
                 | Command::AskRule { .. }
                 | Command::ListGrants
-                | Command::ListArtifacts
-                | Command::LoadHistory { .. }
-                | Command::Export { .. }
-                | Command::LookUp(_)
                 | Command::AnswerElicitation { .. }
                 | Command::ReconnectServer { .. }
-                | Command::Setup(_)
-                | Command::ReadArtifact { .. }
-                | Command::ListChanges { .. }
                 | Command::ListRewindPoints
                 | Command::PlanRewind { .. }
                 | Command::Rewind { .. }

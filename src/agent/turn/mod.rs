@@ -405,15 +405,8 @@ impl Machine {
             Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
             Command::UndoGrant => self.undo_grant(),
             Command::ListGrants => self.list_grants(),
-            // The host answers these: nothing of the session depends on them.
-            Command::ListArtifacts
-            | Command::ReadArtifact { .. }
-            | Command::AnswerElicitation { .. }
-            | Command::ReconnectServer { .. } => {}
-            // Answered before it gets here.
-            Command::LoadHistory { .. } | Command::Export { .. } | Command::LookUp(_) | Command::Setup(_) => {}
-            // The host answers.
-            Command::ListChanges { .. } | Command::GoOnUnsaved | Command::Resume => {}
+            // The host has done these: nothing of the turn depends on them.
+            Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } | Command::GoOnUnsaved | Command::Resume => {}
             Command::ListRewindPoints => self.list_rewind_points(),
             Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
             Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),

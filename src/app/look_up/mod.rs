@@ -14,10 +14,9 @@ pub use attached::kept as kept_image;
 
 use super::place::Place;
 use super::project::Brought;
-use super::relay::relay;
 use super::setup;
 use super::worktree::Worktree;
-use crate::protocol::{Command, Event, EventKind, LookUp, LookedUp, SessionId};
+use crate::protocol::{Event, EventKind, LookUp, LookedUp, SessionId, SetupAsked};
 use crate::store::Store;
 use commands::Commands;
 use files::Files;
@@ -54,21 +53,15 @@ impl Desk {
         Self { inner: Arc::new(Inner { store, place: place.clone(), files, symbols, commands, worktree, searches }), events }
     }
 
-    /// Answers what it can, and hands all other commands on.
-    pub fn answer(&self, commands: mpsc::Receiver<Command>) -> mpsc::Receiver<Command> {
+    /// Where the answers go.
+    pub fn events(&self) -> mpsc::UnboundedSender<Event> {
+        self.events.clone()
+    }
+
+    /// Does what the first questions ask for; the answer is an event.
+    pub fn set_up(&self, asked: SetupAsked) {
         let desk = self.clone();
-        relay(commands, move |command| match command {
-            Command::LookUp(what) if !what.is_of_servers() => {
-                desk.look_up(what);
-                None
-            }
-            Command::Setup(asked) => {
-                let desk = desk.clone();
-                tokio::spawn(async move { desk.tell(LookedUp::Setup(setup::answer(&desk.inner.place, asked).await)) });
-                None
-            }
-            command => Some(command),
-        })
+        tokio::spawn(async move { desk.tell(LookedUp::Setup(setup::answer(&desk.inner.place, asked).await)) });
     }
 
     /// What the project brings of commands counts from now on.
@@ -79,8 +72,8 @@ impl Desk {
         self.look_up(LookUp::Commands);
     }
 
-    /// Never on the thread that asks: a disk may be slow.
-    fn look_up(&self, what: LookUp) {
+    /// The answer is an event. Never on the thread that asks: a disk may be slow.
+    pub fn look_up(&self, what: LookUp) {
         let desk = self.clone();
         if what == LookUp::Worktree {
             let worktree = Arc::clone(&self.inner.worktree);
@@ -148,8 +141,8 @@ impl Desk {
                 let kept = super::theme::keep(place, &name).map_err(|trouble| trouble.message);
                 LookedUp::ThemeKept { name, kept }
             }
-            // Looked at beside the others, and asked of the session.
-            LookUp::Worktree | LookUp::Resources { .. } | LookUp::Prompts | LookUp::Prompt { .. } => return,
+            // Looked at beside the others.
+            LookUp::Worktree => return,
         };
         self.tell(told);
     }

@@ -2,7 +2,7 @@
 
 use super::opening::{Held, Opener, Ready};
 use super::wire::Client;
-use crate::agent;
+use crate::agent::{self, Running, SessionQueries};
 use crate::app::exit::Exit;
 use crate::protocol::{Command, Event};
 use crate::serve::{Act, Asked, Desk, Fault, FaultCode, Line};
@@ -69,6 +69,7 @@ impl Signals {
 /// The session while it runs.
 struct Run {
     commands: mpsc::Sender<Command>,
+    queries: SessionQueries,
     events: mpsc::UnboundedReceiver<Event>,
     ended: JoinHandle<()>,
     /// Whether the client takes more of what streams.
@@ -215,6 +216,11 @@ impl Host {
                 Act::Send(message) => self.client.out.send(&message),
                 Act::Open(asked) => self.open(*asked),
                 Act::Do(command) => self.commands.push_back(command),
+                Act::Ask(query) => {
+                    if let Some(run) = &self.run {
+                        run.queries.answer(query);
+                    }
+                }
                 Act::End => self.ends = true,
             }
         }
@@ -232,9 +238,9 @@ impl Host {
             let (events, receive_events) = mpsc::unbounded_channel();
             let (room, has_room) = watch::channel(true);
             setup.room = Some(has_room);
-            let ended = agent::spawn(setup, receive_commands, events);
+            let Running { ended, queries } = agent::spawn(setup, receive_commands, events);
             tokio::spawn(reload.run());
-            self.run = Some(Run { commands, events: receive_events, ended, room, held });
+            self.run = Some(Run { commands, queries, events: receive_events, ended, room, held });
             told
         });
         let acts = self.desk.opened(told);
@@ -263,7 +269,7 @@ impl Host {
             held.let_go().await;
         }
         if let Some(run) = self.run.take() {
-            let Run { commands, mut events, ended, room, held } = run;
+            let Run { commands, queries: _, mut events, ended, room, held } = run;
             // Nothing waits for a reader any more.
             room.send_replace(true);
             // The end of the sender is the end of the session: what runs is stopped and what came of it is saved.

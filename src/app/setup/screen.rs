@@ -10,7 +10,7 @@ use crate::app::layers::Policy;
 use crate::app::look;
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, LookedUp, SessionId, SetupAsked, SetupTold};
+use crate::protocol::{ChangedFiles, Event, EventKind, LookedUp, Query, SessionId, SetupAsked, SetupTold};
 use crate::tui;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -27,7 +27,7 @@ pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
         let here = Here::new(place, &policy);
         let options = tui::Options { sets_up: true, ..look::options(place, &here, common.color) };
         let (front, wires) = connect(options, None, String::new());
-        let answers = tokio::spawn(answers(place.clone(), wires.commands, wires.events));
+        let answers = tokio::spawn(answers(place.clone(), wires.queries, wires.events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // Neither a start nor a question came, and the senders live until here, so that their end is no message.
         drop((wires.start, wires.ahead));
@@ -41,10 +41,10 @@ pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
 }
 
 /// Answers until the screen is gone; what was written, in lines.
-async fn answers(place: Place, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> Vec<String> {
+async fn answers(place: Place, mut queries: mpsc::Receiver<Query>, events: mpsc::UnboundedSender<Event>) -> Vec<String> {
     let mut all = Vec::new();
-    while let Some(command) = commands.recv().await {
-        let Command::Setup(asked) = command else { continue };
+    while let Some(query) = queries.recv().await {
+        let Query::Setup(asked) = query else { continue };
         let (place, events) = (place.clone(), events.clone());
         if matches!(asked, SetupAsked::Test { .. }) {
             // Nothing waits for the other end of a network.

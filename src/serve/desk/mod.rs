@@ -10,7 +10,7 @@ use super::fault::{Fault, FaultCode};
 use super::lines::{LINE_BYTES, Line};
 use super::message::{Id, Incoming, Outgoing, Refused, Request};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
-use crate::protocol::{Command, Event, SessionId, SessionStatus, StepId, TaskState, WorkspaceId};
+use crate::protocol::{Command, Event, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId};
 use answers::{Batch, Slot, Wait};
 use live::Live;
 use serde::Serialize;
@@ -28,6 +28,7 @@ pub enum Act {
     /// Make a session; `Desk::opened` is to be told what came of it.
     Open(Box<Asked>),
     Do(Command),
+    Ask(SessionQuery),
     /// The client is done with this process: it ends once the session, if there is one, has.
     End,
 }

@@ -2,7 +2,7 @@
 
 use super::answers::{Slot, Wait};
 use super::{Act, Desk, Stage, unknown_approval, value};
-use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, SessionStatus, TaskId};
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, SessionQuery, SessionStatus, TaskId};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
     ApproveAction, CancelTask, Cancelling, GetPatchPreview, SessionStateTold, Shutdown, StartTask, Verdict, params,
@@ -82,7 +82,7 @@ impl Desk {
         });
         match outcome {
             Ok(task_id) => {
-                self.acts.push(Act::Do(Command::ListChanges { task_id }));
+                self.acts.push(Act::Ask(SessionQuery::ListChanges { task_id }));
                 self.waiting.push((slot, Wait::Changes));
             }
             Err(fault) => self.answer(slot, Err(fault)),

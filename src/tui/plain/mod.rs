@@ -16,7 +16,7 @@ use super::front::{Ended, Front, Outcome};
 use super::model::{Effect, Model};
 use super::update::Msg;
 use super::wires::{Began, Beginning, Inlet, Outlet};
-use crate::protocol::{Command, LookUp};
+use crate::protocol::{Command, LookUp, Query};
 use desk::Desk;
 use lines::{Heard, Lines};
 use paper::Paper;
@@ -56,7 +56,8 @@ struct Host {
     /// Lines come from a person at a terminal, whose end of input means to leave.
     is_terminal: bool,
     inlet: Inlet,
-    outlet: Outlet,
+    commands: Outlet<Command>,
+    queries: Outlet<Query>,
     beginning: Beginning,
     interrupt: Signal,
     terminate: Signal,
@@ -88,7 +89,8 @@ impl Host {
             heard,
             is_terminal,
             inlet: Inlet::new(front.events, EVENTS_A_TURN),
-            outlet: Outlet::new(front.commands),
+            commands: Outlet::new(front.commands),
+            queries: Outlet::new(front.queries),
             beginning: Beginning::new(front.start, front.ahead),
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -129,7 +131,8 @@ impl Host {
             if self.desk.take_fence() {
                 self.lines.fence();
             }
-            let done = !self.inlet.is_open() || self.outlet.is_empty() && effects.is_empty() && self.desk.is_done();
+            let done = !self.inlet.is_open()
+                || self.commands.is_empty() && self.queries.is_empty() && effects.is_empty() && self.desk.is_done();
             if !self.is_terminal && done {
                 self.desk.leave(&mut effects);
             }
@@ -167,7 +170,8 @@ impl Host {
                 Began::Start(start) => start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start))),
                 Began::Ahead(ahead) => Msg::Ahead(Box::new(ahead)),
             }),
-            () = self.outlet.send_one() => Happened::CommandSent,
+            () = self.queries.send_one() => Happened::CommandSent,
+            () = self.commands.send_one() => Happened::CommandSent,
             () = quiet => Happened::Quiet,
             some = self.inlet.next() => if some { Happened::Events } else { Happened::Msg(Msg::SessionGone) },
         }
@@ -177,8 +181,9 @@ impl Host {
         for effect in effects {
             match effect {
                 // There is no row that shows it.
-                Effect::Send(Command::LookUp(LookUp::Worktree)) => {}
-                Effect::Send(command) => self.outlet.push(command),
+                Effect::Ask(Query::LookUp(LookUp::Worktree)) => {}
+                Effect::Send(command) => self.commands.push(command),
+                Effect::Ask(query) => self.queries.push(query),
                 // Nobody waits for these answers any more when the session is ending.
                 Effect::Trust(trust, answer) => drop(trust.answer.send(answer)),
                 Effect::Held(held, answer) => drop(held.answer.send(answer)),
@@ -191,7 +196,9 @@ impl Host {
                 Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.say("No editor is opened from here.")),
                 Effect::Push(_) | Effect::Synchronise(_) | Effect::Write(_) | Effect::Mouse(_) | Effect::Suspend => {}
                 Effect::Exit(ended) => {
-                    self.outlet.send_all().await;
+                    // What was asked for is known before the session ends.
+                    self.queries.send_all().await;
+                    self.commands.send_all().await;
                     return Some(ended);
                 }
             }

@@ -44,9 +44,19 @@ impl Session {
     }
 
     fn heard(&mut self, heard: Heard) -> Vec<Command> {
-        self.now += 10;
-        let effects = self.desk.heard(heard, self.now).unwrap();
+        let effects = self.effects(heard);
         effects.into_iter().filter_map(|effect| if let Effect::Send(command) = effect { Some(command) } else { None }).collect()
+    }
+
+    fn effects(&mut self, heard: Heard) -> Vec<Effect> {
+        self.now += 10;
+        self.desk.heard(heard, self.now).unwrap()
+    }
+
+    /// The queries that a line comes to.
+    fn asks(&mut self, line: &str) -> Vec<Query> {
+        let effects = self.effects(Heard::Line(line.to_owned()));
+        effects.into_iter().filter_map(|effect| if let Effect::Ask(query) = effect { Some(query) } else { None }).collect()
     }
 
     fn types(&mut self, line: &str) -> Vec<Command> {
@@ -374,8 +384,8 @@ fn sessions_and_branches_are_read_out_and_named() {
     session.tell(started("x"));
     session.tell(EventKind::TaskCancelled { step_count: 1 });
     session.read();
-    let asked = session.types("/resume");
-    assert!(matches!(asked.last(), Some(Command::LookUp(LookUp::Sessions { .. }))), "{asked:?}");
+    let asked = session.asks("/resume");
+    assert!(matches!(asked.last(), Some(Query::LookUp(LookUp::Sessions { .. }))), "{asked:?}");
     let listed = |words: &str, sessions| LookedUp::Sessions {
         words: words.to_owned(),
         all: false,
@@ -392,7 +402,7 @@ fn sessions_and_branches_are_read_out_and_named() {
     session.types("/resume nothing like it");
     session.tell(EventKind::LookedUp(listed("nothing like it", Vec::new())));
     assert!(session.read().contains("No session of this project has the words: nothing like it"));
-    assert!(matches!(session.types("/tree").last(), Some(Command::LookUp(LookUp::Branches { .. }))));
+    assert!(matches!(session.asks("/tree").last(), Some(Query::LookUp(LookUp::Branches { .. }))));
     let branch = Branch {
         session_id: SessionId::new("b1b2c3d4"),
         records: Some(7),
@@ -408,9 +418,9 @@ fn sessions_and_branches_are_read_out_and_named() {
     assert!(said.contains("1: Port the lexer; gone back from after prompt 1; 2 prompts; 3 d"), "{said}");
     session.types("/tree 2");
     assert!(session.read().contains("There is no branch 2 in the list"));
-    let forked = session.types("/tree 1");
+    let forked = session.asks("/tree 1");
     assert!(
-        matches!(forked.last(), Some(Command::LookUp(LookUp::Fork { until: ForkUntil::Records { count: 7 }, .. }))),
+        matches!(forked.last(), Some(Query::LookUp(LookUp::Fork { until: ForkUntil::Records { count: 7 }, .. }))),
         "{forked:?}"
     );
 }

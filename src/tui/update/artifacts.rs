@@ -2,7 +2,7 @@
 
 use super::focus::show_called_for;
 use super::keys::take;
-use crate::protocol::{ARTIFACT_SCHEME, Artifact, Command, size};
+use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
@@ -15,7 +15,7 @@ const BEFORE_NAME: usize = 17;
 pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
     if which.is_empty() {
         take(model, now, effects);
-        return effects.push(Effect::Send(Command::ListArtifacts));
+        return effects.push(Effect::Ask(Query::Session(SessionQuery::ListArtifacts)));
     }
     let listed = which.parse::<usize>().ok().and_then(|number| model.artifacts.get(number.checked_sub(1)?));
     let uri = match listed {
@@ -24,7 +24,7 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
         None => return model.say("say which by its number: `/artifacts` alone lists them", now),
     };
     take(model, now, effects);
-    effects.push(Effect::Send(Command::ReadArtifact { uri }));
+    effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
 pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {

@@ -2,7 +2,7 @@
 
 use super::keys::is_ready;
 use super::{draft_changed, panel, slash};
-use crate::protocol::{Clipped, Command, DroppedFile, LookUp};
+use crate::protocol::{Clipped, DroppedFile, LookUp, Query};
 use crate::text;
 use crate::tui::figures::tokens;
 use crate::tui::model::{Effect, Model};
@@ -14,7 +14,7 @@ const TOKEN_PIXELS: u64 = 750;
 /// `ctrl+v`, `/paste`
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.say("looking into the clipboard", now);
-    effects.push(Effect::Send(Command::LookUp(LookUp::Clipboard)));
+    effects.push(Effect::Ask(Query::LookUp(LookUp::Clipboard)));
 }
 
 /// Whether what was pasted was no text at all. Else it may be files: it becomes part of the draft at once, and their names once it
@@ -35,7 +35,7 @@ pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effec
     let readings = if takes_words { Vec::new() } else { dropped::readings(pasted) };
     if !readings.is_empty() {
         let pasted = pasted.to_owned();
-        effects.push(Effect::Send(Command::LookUp(LookUp::Dropped { pasted, readings })));
+        effects.push(Effect::Ask(Query::LookUp(LookUp::Dropped { pasted, readings })));
     }
     false
 }

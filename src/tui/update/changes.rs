@@ -1,7 +1,7 @@
 //! `/diff`: asked for, shown, and the keys while it is open.
 
 use super::keys::take;
-use crate::protocol::{ChangedFiles, Command};
+use crate::protocol::{ChangedFiles, Query, SessionQuery};
 use crate::tui::changes::Changes;
 use crate::tui::front::ModelAccess;
 use crate::tui::model::{Effect, Model};
@@ -18,7 +18,7 @@ pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.changes_asked = true;
     model.say("looking at what changed", now);
-    effects.push(Effect::Send(Command::ListChanges { task_id: None }));
+    effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
 /// Shown only where the person asked.

@@ -1,7 +1,7 @@
 //! `/theme`: other colours.
 
 use super::keys::take;
-use crate::protocol::{Command, LookUp};
+use crate::protocol::{LookUp, Query};
 use crate::text;
 use crate::tui::front::ThemeChoice;
 use crate::tui::model::{Effect, Model};
@@ -25,7 +25,7 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
     let _ = take(model, now, effects);
     model.options.theme = choice;
     model.choose_theme();
-    effects.push(Effect::Send(Command::LookUp(LookUp::KeepTheme { name: name.to_owned() })));
+    effects.push(Effect::Ask(Query::LookUp(LookUp::KeepTheme { name: name.to_owned() })));
     model.say(format!("theme {name}"), now);
     weak(model);
 }

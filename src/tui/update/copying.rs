@@ -1,7 +1,7 @@
 //! What is taken out of the session: copied, opened in the person's editor, exported.
 
 use super::keys::{hears, take};
-use crate::protocol::{Command, ExportForm};
+use crate::protocol::{ExportForm, Query};
 use crate::text;
 use crate::tui::clipboard::Clip;
 use crate::tui::front::Shown;
@@ -107,7 +107,7 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     take(model, now, effects);
     let path = Some(file).filter(|file| !file.is_empty()).map(Into::into);
     super::worktree::exports(model);
-    effects.push(Effect::Send(Command::Export { form, path }));
+    effects.push(Effect::Ask(Query::Export { form, path }));
 }
 
 /// It was handed to the clipboard, or the editor was left.

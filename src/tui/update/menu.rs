@@ -1,7 +1,7 @@
 //! The menus at the composer: what the word under the cursor could become, and the keys that choose.
 
 use super::{colours, draft_changed, slash};
-use crate::protocol::{Command, FoundFile, FoundSymbol, LookUp, ServerResource};
+use crate::protocol::{FoundFile, FoundSymbol, LookUp, Query, ServerResource, SessionQuery};
 use crate::text;
 use crate::tui::figures::tokens;
 use crate::tui::menu::{self, Item, Then, Typing};
@@ -34,9 +34,9 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Some(Typing::Command(draft)) => {
             if begins {
                 // Files may have been written meanwhile.
-                effects.push(Effect::Send(Command::LookUp(LookUp::Commands)));
+                effects.push(Effect::Ask(Query::LookUp(LookUp::Commands)));
                 if model.servers.any_answers() {
-                    effects.push(Effect::Send(Command::LookUp(LookUp::Prompts)));
+                    effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
                 }
             }
             let items = slash::candidates(&draft, &model.menu.own, &|| colours::names(model));
@@ -47,12 +47,12 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             let is_symbol = menu::is_symbol(&words, quoted) && !of_server;
             if model.menu.asked.as_ref() != Some(&words) {
                 if model.servers.may_offer(&words) && !is_symbol {
-                    effects.push(Effect::Send(Command::LookUp(LookUp::Resources { words: words.clone() })));
+                    effects.push(Effect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
                 }
                 let words = words.clone();
                 let what = if is_symbol { LookUp::Symbols { words } } else { LookUp::Files { words } };
                 if !of_server {
-                    effects.push(Effect::Send(Command::LookUp(what)));
+                    effects.push(Effect::Ask(Query::LookUp(what)));
                 }
             }
             model.menu.asked = Some(words);
@@ -66,7 +66,7 @@ pub fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words);
     if model.servers.any_answers() && !is_symbol {
-        effects.push(Effect::Send(Command::LookUp(LookUp::Resources { words: words.clone() })));
+        effects.push(Effect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Older parts of a resumed session, asked for when the person scrolls up to where they end.
 
 use super::{after_replay, events};
-use crate::protocol::{Command, Event, HistorySum};
+use crate::protocol::{Event, HistorySum, Query};
 use crate::tui::model::{Effect, Model};
 
 /// The person moved up: what stands before what is shown is asked for once they come near it.
@@ -11,7 +11,7 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
         && model.transcript.is_near_start()
     {
         model.older.is_asked = true;
-        effects.push(Effect::Send(Command::LoadHistory { before }));
+        effects.push(Effect::Ask(Query::LoadHistory { before }));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The first questions on the screen: `/setup`, and a start where nothing is set.
 
 use super::panel::is_text;
-use crate::protocol::{Command, SetupAsked, SetupFound, SetupTold};
+use crate::protocol::{Command, Query, SetupAsked, SetupFound, SetupTold};
 use crate::text;
 use crate::tui::approval::Question;
 use crate::tui::front::{Ended, ModelAccess, ThemeChoice};
@@ -16,7 +16,7 @@ const AUTO: &str = "auto";
 
 /// What there is to choose from is looked up; the questions come with it.
 pub fn ask(effects: &mut Vec<Effect>) {
-    effects.push(Effect::Send(Command::Setup(SetupAsked::Look)));
+    effects.push(Effect::Ask(Query::Setup(SetupAsked::Look)));
 }
 
 /// `/setup`
@@ -82,7 +82,7 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
     let Some(setup) = state(model) else { return };
     for out in setup.step(input) {
         match out {
-            Out::Ask(asked) => effects.push(Effect::Send(Command::Setup(asked))),
+            Out::Ask(asked) => effects.push(Effect::Ask(Query::Setup(asked))),
             Out::Show => model.panels.show_setup(Some(now)),
             Out::Words => {
                 if let Some(panel) = model.panels.setup() {

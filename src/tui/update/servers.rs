@@ -3,9 +3,8 @@
 use super::events::note;
 use super::focus::show_called_for;
 use super::keys::{is_ready, take};
-use super::sessions::look_up;
 use super::{draft_changed, menu};
-use crate::protocol::{Command, CustomCommand, LookUp, ServerPrompt, ServerResource, ServerStatus};
+use crate::protocol::{Command, CustomCommand, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
 use crate::tui::guard;
 use crate::tui::model::{Effect, Model};
@@ -136,7 +135,8 @@ pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64
         let ServerPrompt { server, name, .. } = prompt;
         model.say(format!("asking {} for it", text::clean(&server)), now);
         model.servers.asked = Some((server.clone(), name.clone()));
-        look_up(effects, LookUp::Prompt { server, name, arguments: given });
+        let prompt = SessionQuery::ServerPrompt { server, name, arguments: given };
+        effects.push(Effect::Ask(Query::Session(prompt)));
     }
     true
 }

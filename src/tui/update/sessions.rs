@@ -2,7 +2,7 @@
 
 use super::keys::take;
 use super::{attach, custom, menu};
-use crate::protocol::{Command, ForkUntil, LookUp, LookedUp, RunningState, SessionId, TaskId};
+use crate::protocol::{Command, ForkUntil, LookUp, LookedUp, Query, RunningState, SessionId, TaskId};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::front::{Ended, KeyFile, Next};
@@ -46,7 +46,7 @@ fn ask(model: &Model, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn look_up(effects: &mut Vec<Effect>, what: LookUp) {
-    effects.push(Effect::Send(Command::LookUp(what)));
+    effects.push(Effect::Ask(Query::LookUp(what)));
 }
 
 /// Nothing that runs is left behind; where something does it is said.

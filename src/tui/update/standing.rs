@@ -2,7 +2,7 @@
 
 use super::focus::show_called_for;
 use super::keys::take;
-use crate::protocol::{Command, LookUp};
+use crate::protocol::{LookUp, Query};
 use crate::text;
 use crate::tui::figures::{about, tokens};
 use crate::tui::model::{Effect, Model};
@@ -14,7 +14,7 @@ const NAMES: usize = 12;
 
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
-    effects.push(Effect::Send(Command::LookUp(LookUp::Places)));
+    effects.push(Effect::Ask(Query::LookUp(LookUp::Places)));
 }
 
 /// What the screen knows, and where the files are.

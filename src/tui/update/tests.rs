@@ -116,9 +116,12 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
         Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
         // Looked up beside what is typed.
-        Effect::Send(Command::LookUp(
-            LookUp::Commands | LookUp::Prompts | LookUp::Files { .. } | LookUp::Symbols { .. } | LookUp::Worktree,
-        )) => None,
+        Effect::Ask(
+            Query::LookUp(LookUp::Commands | LookUp::Files { .. } | LookUp::Symbols { .. } | LookUp::Worktree)
+            | Query::Session(SessionQuery::ServerPrompts),
+        ) => None,
+        Effect::Ask(Query::Session(query)) => Some(format!("{query:?}").to_lowercase()),
+        Effect::Ask(query) => Some(format!("{query:?}").to_lowercase()),
         Effect::Send(command) => Some(format!("{command:?}").to_lowercase()),
         Effect::Trust(_, answer) => Some(format!("trust {answer:?}")),
         Effect::Held(_, answer) => Some(format!("held {answer:?}")),

@@ -1,6 +1,6 @@
 //! What the status row says of the workspace: asked for when something changed there, never by time.
 
-use crate::protocol::{Command, EventKind, LookUp};
+use crate::protocol::{EventKind, LookUp, Query};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::status;
@@ -51,7 +51,7 @@ pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Something may have changed.
 pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
     if !model.picks && status::shows_worktree(&model.options.status) {
-        effects.push(Effect::Send(Command::LookUp(LookUp::Worktree)));
+        effects.push(Effect::Ask(Query::LookUp(LookUp::Worktree)));
     }
 }
 

@@ -107,7 +107,7 @@ async fn beside_with(approval_timeout: Option<Duration>) -> Beside {
     setup.sandbox_status.words = "sandbox on · net off".to_owned();
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
-    let ended = spawn(setup, receive_commands, events);
+    let ended = spawn(setup, receive_commands, events).ended;
     let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
     let session = Session { commands, events: receive_events, disk, tools, script, ended, status: SessionStatus::Created };
     session.say("go").await;

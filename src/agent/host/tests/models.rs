@@ -47,7 +47,7 @@ fn session(policy: &str) -> Session {
     let setup = Setup { models: Arc::new(All), ..setup(policy, tools.clone(), disk.clone(), script.clone()) };
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
-    let ended = spawn(setup, receive_commands, events);
+    let ended = spawn(setup, receive_commands, events).ended;
     Session { commands, events: receive_events, disk, tools, script, ended, status: SessionStatus::Created }
 }
 

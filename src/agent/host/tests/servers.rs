@@ -4,8 +4,8 @@ use super::*;
 use crate::agent::{Remote, asks};
 use crate::ports::{RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{
-    Elicitation, ElicitationAnswer, ElicitationOutcome, FieldKind, FormField, LookUp, LookedUp, ServerPrompt, ServerResource,
-    ServerState, ServerStatus, Wanted,
+    Elicitation, ElicitationAnswer, ElicitationOutcome, FieldKind, FormField, LookedUp, ServerPrompt, ServerResource,
+    ServerState, ServerStatus, SessionQuery, Wanted,
 };
 use serde_json::{Map, Value};
 
@@ -130,6 +130,7 @@ pub struct Beside {
     pub fake: Arc<Fake>,
     disk: Arc<Disk>,
     ended: JoinHandle<()>,
+    queries: SessionQueries,
 }
 
 impl Beside {
@@ -147,7 +148,8 @@ impl Beside {
         let setup = Setup { remote: Some(remote), ..setup(policy, tools, disk.clone(), Arc::new(Script(Mutex::default()))) };
         let (commands, receive) = mpsc::channel(8);
         let (send, events) = mpsc::unbounded_channel();
-        Self { commands, events, asks, fake, disk, ended: spawn(made(setup), receive, send) }
+        let Running { ended, queries } = spawn(made(setup), receive, send);
+        Self { commands, events, asks, fake, disk, ended, queries }
     }
 
     pub async fn send(&self, command: Command) {
@@ -297,16 +299,16 @@ async fn without_a_person_all_is_declined_and_without_servers_nothing_is_found()
 async fn what_servers_offer_is_looked_up_and_asked_for_once() {
     let mut beside = Beside::new();
     for (words, uris) in [("docs:file:///g", vec!["file:///guide.md"]), ("api", vec!["file:///api.md"]), ("nothing", vec![])] {
-        beside.send(Command::LookUp(LookUp::Resources { words: words.to_owned() })).await;
+        beside.queries.answer(SessionQuery::ServerResources { words: words.to_owned() });
         let LookedUp::Resources { words: of, resources } = beside.found().await else { panic!("another answer") };
         assert_eq!((of.as_str(), resources.iter().map(|one| one.uri.as_str()).collect::<Vec<_>>()), (words, uris));
     }
     assert_eq!(*beside.fake.log.lock().unwrap(), ["resources"]);
-    beside.send(Command::LookUp(LookUp::Prompts)).await;
+    beside.queries.answer(SessionQuery::ServerPrompts);
     assert!(matches!(beside.found().await, LookedUp::Prompts { prompts } if prompts[0].name == "explain"));
     let arguments = [("topic".to_owned(), "x".to_owned())].into();
-    let asked = LookUp::Prompt { server: "docs".to_owned(), name: "explain".to_owned(), arguments };
-    beside.send(Command::LookUp(asked)).await;
+    let asked = SessionQuery::ServerPrompt { server: "docs".to_owned(), name: "explain".to_owned(), arguments };
+    beside.queries.answer(asked);
     let LookedUp::Prompt { text, .. } = beside.found().await else { panic!("another answer") };
     assert_eq!(text.as_deref(), Ok("docs explain {\"topic\":\"x\"}"));
 }
@@ -316,7 +318,7 @@ async fn letters_that_are_typed_while_a_server_is_asked_wait_for_that_answer() {
     let mut beside = Beside::new();
     let typed = ["", "d", "do", "doc", "docs", "docs:"];
     for words in typed {
-        beside.send(Command::LookUp(LookUp::Resources { words: words.to_owned() })).await;
+        beside.queries.answer(SessionQuery::ServerResources { words: words.to_owned() });
     }
     for _ in typed {
         let LookedUp::Resources { resources, .. } = beside.found().await else { panic!("another answer") };
@@ -326,11 +328,24 @@ async fn letters_that_are_typed_while_a_server_is_asked_wait_for_that_answer() {
 }
 
 #[tokio::test]
+async fn queries_are_answered_until_the_session_ends_and_do_not_keep_its_events_open() {
+    let mut beside = Beside::new();
+    beside.queries.answer(SessionQuery::ListArtifacts);
+    beside.until(|kind| matches!(kind, EventKind::ArtifactsListed { .. }).then_some(())).await;
+    beside.queries.answer(SessionQuery::ListChanges { task_id: None });
+    beside.until(|kind| matches!(kind, EventKind::ChangedFiles(_)).then_some(())).await;
+    beside.send(Command::Quit).await;
+    while beside.events.recv().await.is_some() {}
+    beside.queries.answer(SessionQuery::ListArtifacts);
+    assert!(beside.events.recv().await.is_none());
+}
+
+#[tokio::test]
 async fn a_server_that_sleeps_is_woken_where_its_name_is_typed() {
     let mut beside = Beside::new();
     beside.stand().await;
     for words in ["git", "github:"] {
-        beside.send(Command::LookUp(LookUp::Resources { words: words.to_owned() })).await;
+        beside.queries.answer(SessionQuery::ServerResources { words: words.to_owned() });
         let _ = beside.found().await;
     }
     assert_eq!(*beside.fake.log.lock().unwrap(), ["resources", "resources of github"]);

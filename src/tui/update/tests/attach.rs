@@ -136,10 +136,10 @@ fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
 fn symbols_are_named_by_the_lines_that_declare_them() {
     let mut model = model(80, 24);
     let sent = update(&mut model, keys("@#").remove(0), 1000);
-    assert!(!sent.iter().any(|effect| matches!(effect, Effect::Send(Command::LookUp(LookUp::Symbols { .. })))));
+    assert!(!sent.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Symbols { .. })))));
     let effects: Vec<Effect> = keys("#gr").into_iter().flat_map(|msg| update(&mut model, msg, 1100)).collect();
     assert!(
-        effects.iter().any(|effect| matches!(effect, Effect::Send(Command::LookUp(LookUp::Symbols { words })) if words == "#gr"))
+        effects.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Symbols { words })) if words == "#gr"))
     );
     let symbol = |name: &str, first, last| FoundSymbol {
         name: name.to_owned(),

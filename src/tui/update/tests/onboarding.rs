@@ -28,7 +28,7 @@ fn title(model: &Model) -> String {
 
 fn setup_sent(effects: &[Effect]) -> Vec<&SetupAsked> {
     let asked = effects.iter().filter_map(|effect| match effect {
-        Effect::Send(Command::Setup(asked)) => Some(asked),
+        Effect::Ask(Query::Setup(asked)) => Some(asked),
         _ => None,
     });
     asked.collect()

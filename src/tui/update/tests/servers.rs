@@ -13,12 +13,12 @@ fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<Effect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at)
 }
 
-fn sent(effects: &[Effect]) -> Vec<LookUp> {
-    let look_up = |effect: &Effect| match effect {
-        Effect::Send(Command::LookUp(what)) => Some(what.clone()),
+fn sent(effects: &[Effect]) -> Vec<SessionQuery> {
+    let asked = |effect: &Effect| match effect {
+        Effect::Ask(Query::Session(query)) => Some(query.clone()),
         _ => None,
     };
-    effects.iter().filter_map(look_up).filter(LookUp::is_of_servers).collect()
+    effects.iter().filter_map(asked).collect()
 }
 
 /// All that the keys send, drafts and files left out.
@@ -76,7 +76,7 @@ fn without_servers_it_is_said_how_there_come_to_be_some() {
 fn what_servers_offer_to_be_read_is_named_like_a_file() {
     let mut model = with_servers();
     let effects = type_in(&mut model, 1000, "see @docs:gu");
-    let words = |words: &str| LookUp::Resources { words: words.to_owned() };
+    let words = |words: &str| SessionQuery::ServerResources { words: words.to_owned() };
     assert_eq!(sent(&effects), ["", "d", "do", "doc", "docs", "docs:", "docs:g", "docs:gu"].map(words));
     let resource = |uri: &str, name: &str, is_template| ServerResource {
         server: "docs".to_owned(),
@@ -131,7 +131,7 @@ fn a_server_that_sleeps_is_woken_by_its_name_and_one_that_begins_to_answer_is_as
         docs.map(|status| ServerStatus { state: state.clone(), ..status }).collect::<Vec<_>>()
     };
     tell(&mut model, EventKind::ServersChanged { servers: state(&ServerState::Asleep) }, 100);
-    let named = LookUp::Resources { words: "docs:".to_owned() };
+    let named = SessionQuery::ServerResources { words: "docs:".to_owned() };
     assert_eq!(sent(&type_in(&mut model, 1000, "@docs:")), std::slice::from_ref(&named));
     let ready = EventKind::ServersChanged { servers: state(&ServerState::Ready) };
     let stands = |model: &mut Model, at| sent(&update(model, Msg::Event(Box::new(event(ready.clone()))), at));
@@ -159,7 +159,7 @@ fn with_prompt() -> Model {
         arguments: arguments.clone(),
     };
     let effects = type_in(&mut model, 1000, "/doc");
-    assert_eq!(sent(&effects), [LookUp::Prompts]);
+    assert_eq!(sent(&effects), [SessionQuery::ServerPrompts]);
     told(&mut model, LookedUp::Prompts { prompts: vec![prompt("explain"), prompt("no name")] }, 2000);
     model
 }
@@ -175,7 +175,7 @@ fn what_servers_offer_to_be_said_is_a_command_and_its_words_are_read_before_they
     let effects = type_in(&mut model, 6000, "/docs:explain \"borrow checker\" language=English<enter>");
     let arguments =
         [("topic", "borrow checker"), ("language", "English")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let asked = LookUp::Prompt { server: "docs".to_owned(), name: "explain".to_owned(), arguments: arguments.into() };
+    let asked = SessionQuery::ServerPrompt { server: "docs".to_owned(), name: "explain".to_owned(), arguments: arguments.into() };
     assert_eq!(sent(&effects).last(), Some(&asked));
     let answer = |text: Result<&str, &str>| LookedUp::Prompt {
         server: "docs".to_owned(),

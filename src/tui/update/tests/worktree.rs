@@ -6,7 +6,7 @@ use crate::tui::samples::completed;
 /// How often it is asked for by these events.
 fn asked(model: &mut Model, events: Vec<EventKind>) -> usize {
     let effects = events.into_iter().flat_map(|kind| update(model, Msg::Event(Box::new(event(kind))), 1000));
-    let is_one = |effect: &Effect| matches!(effect, Effect::Send(Command::LookUp(LookUp::Worktree)));
+    let is_one = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Worktree)));
     effects.collect::<Vec<_>>().iter().filter(|effect| is_one(effect)).count()
 }
 
