@@ -1,5 +1,7 @@
 //! What stands in `.git`, read and never asked of git. A project says what it likes there, and nobody was asked about it yet:
 //! only what git itself would have written is taken.
+//!
+//! No `gix`: its index and its objects would bring some thirty crates for what `changes` and `staged` read within limits of size and time.
 
 mod changes;
 mod staged;

@@ -1,4 +1,6 @@
 //! The files of the log: one a day, another number when it is full, the oldest gone when all together are too large.
+//!
+//! The rotation of `tracing-appender` goes by time alone: it has no limit of bytes, for one file or for all of them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

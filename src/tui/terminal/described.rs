@@ -1,4 +1,6 @@
 //! What the system's description of a terminal (terminfo) says of its colours.
+//!
+//! No terminfo crate: one number is needed, and a whole parser would have to be trusted with a file that an environment variable names.
 
 use std::path::PathBuf;
 
