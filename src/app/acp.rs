@@ -13,7 +13,7 @@ use super::models::ModelsHere;
 use super::past::Past;
 use super::place::Place;
 use super::project::Brought;
-use super::query_service::QueryService;
+use super::query_service::{QueryService, Serving};
 use super::reload::Reload;
 use super::retention;
 use super::rules::PersonsRules;
@@ -42,6 +42,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 
 /// How long the rest may take to end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
@@ -298,13 +299,7 @@ fn begin(
     let mut session =
         session::open(store.clone(), &place, &policy, chosen, model.name(), session::Extent::All).map_err(refusal)?;
     session.goes_on();
-    let mut notices: Vec<String> = said.into_iter().collect();
-    if let Some(line) = project.ignored() {
-        if told.lock().unwrap_or_else(PoisonError::into_inner).insert(place.workspace.clone()) {
-            super::warn(&line);
-        }
-        notices.push(line);
-    }
+    let mut notices: Vec<String> = said.into_iter().chain(ignored(&project, &place, told)).collect();
     if let Some(editor) = OfEditor::of(&asked) {
         session.kept.edited_in(InEditor::new(Arc::new(editor)));
     }
@@ -342,14 +337,7 @@ fn begin(
     if let Some(servers) = session.kept.servers() {
         servers.look();
     }
-    // The claim on the session is given back when it has ended.
-    let ended = tokio::spawn(async move {
-        let _ = running.ended.await;
-        serving.end().await;
-        let session: Session = session;
-        session.end_servers().await;
-        drop(session);
-    });
+    let ended = tokio::spawn(wait_for_the_end(running.ended, serving, session));
     Ok(Opened {
         id,
         directory,
@@ -365,6 +353,23 @@ fn begin(
         room,
         ended: ended.map(drop).boxed(),
     })
+}
+
+/// What of the project takes no effect; the log of the editor has it once for each workspace.
+fn ignored(project: &Brought, place: &Place, told: &Told) -> Option<String> {
+    let line = project.ignored()?;
+    if told.lock().unwrap_or_else(PoisonError::into_inner).insert(place.workspace.clone()) {
+        super::warn(&line);
+    }
+    Some(line)
+}
+
+/// Gives back the lock of the session when it has ended.
+async fn wait_for_the_end(ended: JoinHandle<()>, serving: Serving, session: Session) {
+    let _ = ended.await;
+    serving.end().await;
+    session.end_servers().await;
+    drop(session);
 }
 
 /// A program that aye runs could say yes to itself.

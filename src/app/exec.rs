@@ -18,9 +18,9 @@ use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
-use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Command, Event, EventKind, size};
-use crate::store::SessionSummary;
+use crate::ports::{Model, Record, TaskEnd};
+use crate::protocol::{Command, Event, EventKind, SessionId, size};
+use crate::store::{SessionSummary, Store};
 use crate::sys::signals::hang_up_is_ignored;
 use std::io::{IsTerminal, Read};
 use std::sync::Arc;
@@ -51,6 +51,20 @@ struct Words {
 }
 
 impl Words {
+    /// The prompt that was given, or what stdin holds.
+    fn read(given: ExecPrompt) -> Result<Self, Trouble> {
+        let nothing = Self { prompt: None, input: None };
+        Ok(match given {
+            ExecPrompt::Text(text) => Self { prompt: Some(text), ..nothing },
+            ExecPrompt::Stdin => Self { prompt: Some(stdin()?), ..nothing },
+            ExecPrompt::Piped => {
+                let input = piped::read(&mut super::warn)?.ok_or_else(|| Trouble::usage(NO_PROMPT))?;
+                Self { input: Some(input), ..nothing }
+            }
+            ExecPrompt::GoOn => nothing,
+        })
+    }
+
     fn is_empty(&self) -> bool {
         self.prompt.is_none() && self.input.is_none()
     }
@@ -78,52 +92,24 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
     let from_stdin = request.prompt == ExecPrompt::Stdin;
-    let mut words = Words { prompt: None, input: None };
-    match request.prompt {
-        ExecPrompt::Text(text) => words.prompt = Some(text),
-        ExecPrompt::Stdin => words.prompt = Some(stdin()?),
-        ExecPrompt::Piped => words.input = Some(piped::read(&mut super::warn)?.ok_or_else(|| Trouble::usage(NO_PROMPT))?),
-        ExecPrompt::GoOn => {}
-    }
+    let mut words = Words::read(request.prompt)?;
     let store = super::open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
-    if let Some(SessionSummary { session_id: id, .. }) = &chosen {
-        if common.take_over {
-            take_over::end_holder(&store, id).map_err(Trouble::usage)?;
-        }
-        if let Some(holder) = store.holder(id)? {
-            let pid = holder.instance.pid;
-            let help = "end it there, have it end with `--take-over`, or start another session";
-            return Err(Trouble::usage(format!("session `{id}` is in use by process {pid}; {help}")));
-        }
+    if let Some(SessionSummary { session_id, .. }) = &chosen {
+        check_lock(&store, session_id, common.take_over)?;
     }
     let runtime = super::runtime()?;
     let project = Brought::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     place.with_tools_of(&project);
-    let (flag, models) = (common.model.as_deref(), ModelsHere::new(&place).under(&policy));
-    let open = local::is_open(&place.settings, flag, chosen.as_ref());
-    let model = models.choose(flag, chosen.as_ref());
-    let (model, said) = runtime.block_on(local::instead(&models, &place.settings, model, open));
-    if let Some(line) = &said {
-        super::warn(line);
-    }
-    let model = model.map_err(|error| match error {
-        NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
-        NoModel::Forbidden { message } => Trouble::usage(message),
-        NoModel::Wrong(error) => error.into(),
-    })?;
-    if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
-        ask();
-    }
+    let models = ModelsHere::new(&place).under(&policy);
+    let model = choose_model(&runtime, &models, &place, common.model.as_deref(), chosen.as_ref())?;
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped::read(&mut super::warn)?;
     }
     let mut session = session::open(store, &place, &policy, chosen, model.name(), session::Extent::All)?;
     session.goes_on();
-    for notice in std::mem::take(&mut session.notices) {
-        super::warn(&notice);
-    }
+    std::mem::take(&mut session.notices).iter().for_each(|notice| super::warn(notice));
     if words.is_empty() && is_done(&session.records) {
         return told_again(&runtime, &place, &session, request.format);
     }
@@ -168,6 +154,41 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     runtime.block_on(session.end_servers());
     retention::before_the_end(&own, &session.store);
     Ok(exit)
+}
+
+/// Fails where another process has the session and is not to end.
+fn check_lock(store: &Store, id: &SessionId, takes_over: bool) -> Result<(), Trouble> {
+    if takes_over {
+        take_over::end_holder(store, id).map_err(Trouble::usage)?;
+    }
+    let Some(holder) = store.holder(id)? else { return Ok(()) };
+    let pid = holder.instance.pid;
+    let help = "end it there, have it end with `--take-over`, or start another session";
+    Err(Trouble::usage(format!("session `{id}` is in use by process {pid}; {help}")))
+}
+
+/// The model of the session, or a local one where that is left to aye. Asks for its key where the keyring asks.
+fn choose_model(
+    runtime: &Runtime,
+    models: &ModelsHere,
+    place: &Place,
+    flag: Option<&str>,
+    chosen: Option<&SessionSummary>,
+) -> Result<Arc<dyn Model>, Trouble> {
+    let open = local::is_open(&place.settings, flag, chosen);
+    let (model, said) = runtime.block_on(local::instead(models, &place.settings, models.choose(flag, chosen), open));
+    if let Some(line) = &said {
+        super::warn(line);
+    }
+    let model = model.map_err(|error| match error {
+        NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
+        NoModel::Forbidden { message } => Trouble::usage(message),
+        NoModel::Wrong(error) => error.into(),
+    })?;
+    if let Some(ask) = super::models::key_to_ask_for(place, model.name()) {
+        ask();
+    }
+    Ok(model)
 }
 
 /// Runs the session until its task ends, and tells of it.

@@ -16,7 +16,7 @@ use crate::protocol::{Mode, SessionId};
 use crate::sys::{fatal, memory};
 use crate::tui::{self, Ended, Front, Next, Outcome};
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -136,13 +136,8 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
         for notice in &remains.notices {
             super::warn(notice);
         }
-        let outcome = outcome.map_err(|error| {
-            let resume = remains.session.as_ref().map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
-            let logs = logs.display();
-            let failed =
-                format!("the terminal failed: {error}. `aye {resume}` continues; what is to be reported stands in {logs}");
-            watch.trouble().unwrap_or_else(|| Trouble::failed(failed))
-        })?;
+        let outcome = outcome
+            .map_err(|error| watch.trouble().unwrap_or_else(|| terminal_failed(&error, remains.session.as_ref(), &logs)))?;
         let model = Some(outcome.model.clone()).filter(|model| !model.is_empty());
         let before = outcome.mode.map(|mode| Before { workspace: here.workspace(), model, mode }).or(before);
         left(outcome, remains, prompt, before)
@@ -150,6 +145,12 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
     // Nobody waits for a disk that does not answer.
     runtime.shutdown_timeout(LEFTOVERS);
     left
+}
+
+fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> Trouble {
+    let resume = session.map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
+    let logs = logs.display();
+    Trouble::failed(format!("the terminal failed: {error}. `aye {resume}` continues; what is to be reported stands in {logs}"))
 }
 
 /// A screen, and the other ends of what it is connected to.

@@ -104,21 +104,24 @@ impl Reload {
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
 
-    /// Until the session ends.
-    pub async fn run(mut self) {
+    /// The files whose change counts.
+    fn files(&self) -> Vec<PathBuf> {
         let sources = self.place.sources(self.file.as_deref());
         let mut files: Vec<PathBuf> = sources.files().into_iter().map(PathBuf::from).collect();
         if self.project.is_trusted() {
             files.push(self.place.workspace.join(PROJECT_FILE));
-        }
-        if self.project.is_trusted() {
             files.push(self.place.workspace.join(servers::SERVERS));
             let own = directory_name(&self.place.workspace);
             // A later yes to the project is written there.
             files.push(self.place.directories.config.join("projects").join(own).join("trust.toml"));
         }
         files.push(self.place.directories.config_file());
-        let mut watch = match Watch::with_directories(files, vec![own_directory(&self.place.directories)]) {
+        files
+    }
+
+    /// Until the session ends.
+    pub async fn run(mut self) {
+        let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.place.directories)]) {
             Ok(watch) => Some(watch),
             Err(error) => {
                 tracing::warn!(%error, "the policy's files are not watched");

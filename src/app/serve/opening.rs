@@ -155,11 +155,7 @@ impl Opener {
         }
         let set = place.settings.approval.timeout;
         let terms = Terms {
-            // A program that aye runs could say yes to itself.
-            approver: match Nesting::of_process() {
-                Nesting::Outermost => Approver::Person,
-                Nesting::InsideAye => Approver::Nobody,
-            },
+            approver: approver(),
             unfinished: Unfinished::Wait,
             max_steps: common.max_steps,
             approval_timeout: Some(enforcer.approval_timeout().map_or(set, |bundle| bundle.min(set))),
@@ -210,6 +206,14 @@ impl Opener {
             }
             wanted => Ok(wanted.unwrap_or(set)),
         }
+    }
+}
+
+/// A program that aye runs could approve its own actions.
+fn approver() -> Approver {
+    match Nesting::of_process() {
+        Nesting::Outermost => Approver::Person,
+        Nesting::InsideAye => Approver::Nobody,
     }
 }
 
