@@ -4,8 +4,9 @@ use super::events::note;
 use super::panel::is_text;
 use crate::protocol::{Command, Elicitation, ElicitationAnswer, ElicitationOutcome};
 use crate::tui::approval::{Panel, Question};
-use crate::tui::asking::{Asking, Entered, Pick};
+use crate::tui::asking::{Asking, Entered, Entry, Pick};
 use crate::tui::clipboard::Clip;
+use crate::tui::composer::Field;
 use crate::tui::guard::MACHINE_MS;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::Tone;
@@ -137,15 +138,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         }
         _ if is_typed => {
             let Some(field) = &mut panel.words else { return true };
-            if ctrl && key.code == KeyCode::Char('u') {
-                *field = crate::tui::composer::Field::new();
-            } else {
-                field.key(key);
-            }
-            let text = field.text();
-            if let Some(entry) = asking.entry_mut() {
-                entry.set_text(&text);
-            }
+            edit(field, asking.entry_mut(), key);
             panel.refresh_asking();
             return true;
         }
@@ -161,6 +154,18 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     }
     show(model);
     true
+}
+
+/// A key in the text of an entry.
+fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
+    if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('u') {
+        *field = Field::new();
+    } else {
+        field.key(key);
+    }
+    if let Some(entry) = entry {
+        entry.set_text(&field.text());
+    }
 }
 
 /// Whether pasted words were for a form.

@@ -58,31 +58,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let rows = strip::rows(model, area.width, (rest.height / 3).clamp(2, 4).min(rest.height), now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
-    let mut filter = None;
-    let scroll = if helps {
-        filter = help::draw(model, transcript, buffer);
-        None
-    } else if model.has_list() && model.reading.is_some() && !model.panels.is_open() {
-        reading::draw(model, transcript, buffer);
-        None
-    } else if model.sessions.is_some() {
-        filter = sessions::draw(model, transcript, buffer);
-        None
-    } else if model.has_list() {
-        let (theme, glyphs) = (model.theme.clone(), model.glyphs);
-        filter = model.list_mut().map(|list| list.draw(transcript, buffer, &theme, &glyphs));
-        None
-    } else if let Some(changes) = &mut model.changes {
-        changes.draw(transcript, buffer, &model.theme, &model.glyphs);
-        None
-    } else if model.reading.is_some() && !model.panels.is_open() {
-        reading::draw(model, transcript, buffer);
-        None
-    } else {
-        let (text, look) = model.transcript_look(now);
-        let position = text.draw(transcript, buffer, look);
-        Some(Scroll { area: transcript, position })
-    };
+    let (filter, scroll) = draw_upper(model, transcript, buffer, now);
     strip::draw(model, &rows, strip, buffer);
     model.pointer.strip = strip::clicks(&rows, strip);
     menu::draw(model, menu, buffer, now);
@@ -112,6 +88,31 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
         paint(buffer, ground);
     }
     Drawn { cursor, scroll }
+}
+
+/// Draws the transcript, or what is in its place. Returns the cursor of a filter, and how far the transcript is scrolled.
+fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
+    if model.help.is_some() {
+        return (help::draw(model, area, buffer), None);
+    }
+    let reads = model.reading.is_some() && !model.panels.is_open();
+    if model.has_list() && reads {
+        reading::draw(model, area, buffer);
+    } else if model.sessions.is_some() {
+        return (sessions::draw(model, area, buffer), None);
+    } else if model.has_list() {
+        let (theme, glyphs) = (model.theme.clone(), model.glyphs);
+        return (model.list_mut().map(|list| list.draw(area, buffer, &theme, &glyphs)), None);
+    } else if let Some(changes) = &mut model.changes {
+        changes.draw(area, buffer, &model.theme, &model.glyphs);
+    } else if reads {
+        reading::draw(model, area, buffer);
+    } else {
+        let (text, look) = model.transcript_look(now);
+        let position = text.draw(area, buffer, look);
+        return (None, Some(Scroll { area, position }));
+    }
+    (None, None)
 }
 
 /// A theme that brings its ground has it wherever nothing else is painted.

@@ -78,23 +78,9 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some(words) = commands::words(model) {
         rows.push(Row { right: &["/ps lists them"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
-    if let Some((sign, words, right)) = status::activity(model, now) {
-        // A panel has the keyboard: Escape is its own.
-        let right = if model.panels.is_open() { &[] } else { right };
-        let retrying = match &model.task.activity {
-            Activity::Retrying(retry) => Some(retry),
-            _ => None,
-        };
-        if let Some(words) = retrying.and_then(|retry| retry::details(retry, glyphs.dot)) {
-            // What waits and what is queued keep their rows, and so does the wait itself.
-            let most = limit.saturating_sub(1 + rows.len()).max(1);
-            let sign = |at| if at == 0 { glyphs.note } else { "" };
-            let said = folded(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
-            rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
-        }
-        // The countdown chooses its words itself.
-        rows.push(Row { right, gives: retrying.is_none(), ..Row::new(sign, words, Token::Muted) });
-    }
+    // What waits and what is queued keep their rows, and so does the wait itself.
+    let most = limit.saturating_sub(1 + rows.len()).max(1);
+    rows.extend(activity(model, width, most, now));
     if let Some((words, _)) = &model.said {
         let most = limit.saturating_sub(rows.len()).clamp(1, SAID_ROWS);
         let said = folded(words, usize::from(width.saturating_sub(GUTTER)), most);
@@ -121,6 +107,27 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         let first = rows.iter().position(|row| !row.asks).unwrap_or(0);
         rows.remove(first);
     }
+    rows
+}
+
+/// What goes on now, behind at most so many rows of what a provider says about it.
+fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
+    let Some((sign, words, right)) = status::activity(model, now) else { return Vec::new() };
+    let glyphs = &model.glyphs;
+    // A panel has the keyboard: Escape is its own.
+    let right = if model.panels.is_open() { &[] } else { right };
+    let retrying = match &model.task.activity {
+        Activity::Retrying(retry) => Some(retry),
+        _ => None,
+    };
+    let mut rows = Vec::new();
+    if let Some(words) = retrying.and_then(|retry| retry::details(retry, glyphs.dot)) {
+        let sign = |at| if at == 0 { glyphs.note } else { "" };
+        let said = folded(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
+        rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
+    }
+    // The countdown chooses its words itself.
+    rows.push(Row { right, gives: retrying.is_none(), ..Row::new(sign, words, Token::Muted) });
     rows
 }
 
