@@ -117,14 +117,7 @@ impl Enforcer {
             self.shut_places(|layer| layer.read.as_ref(), now)
                 .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
         );
-        let with_globs = |rules: fn(&Ready) -> Option<&FileRules>| -> Vec<Places> {
-            self.shut_places(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
-        };
-        let marks = Marks {
-            hidden: with_globs(|layer| layer.read.as_ref()),
-            read_only: with_globs(|layer| layer.write.as_ref()),
-            opened: reopened.clone(),
-        };
+        let marks = self.marks(reopened.clone(), now);
         let of_others = |glob: &str| !PROTECTED.iter().any(|name| glob.contains(&format!("/{name}/")));
         for (verb, list) in [("read", &marks.hidden), ("written", &marks.read_only)] {
             for (_, glob) in list.iter().flat_map(Places::globs).filter(|(_, glob)| of_others(glob)) {
@@ -157,6 +150,14 @@ impl Enforcer {
             marks,
             unheld,
         }
+    }
+
+    fn marks(&self, opened: Vec<PathBuf>, now: Timestamp) -> Marks {
+        let with_globs = |rules: fn(&Ready) -> Option<&FileRules>| -> Vec<Places> {
+            self.shut_places(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
+        };
+        let (hidden, read_only) = (with_globs(|layer| layer.read.as_ref()), with_globs(|layer| layer.write.as_ref()));
+        Marks { hidden, read_only, opened }
     }
 
     /// Where in the workspace File.Write lets anything be written: all of it, or what every `allowed_paths` names.

@@ -215,25 +215,23 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
         }
     } else if rest.starts_with("-p") || rest.starts_with("-a ") || rest.starts_with("-w ") {
         let apart = matches!(rest.as_bytes().get(2), Some(b' ' | b'"' | b'\'' | b'='));
-        let takes = match &rest[..2] {
-            "-p" if apart => runs(&[
-                "sshpass",
-                "docker login",
-                "podman login",
-                "helm registry login",
-                "az login",
-                "mongosh",
-                "mongodump",
-                "mongo ",
-            ]),
-            "-p" => runs(&["mysql", "mariadb", "sshpass"]),
-            "-a" => runs(&["redis-cli"]),
-            _ => runs(&["ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"]),
-        };
+        let takes = runs(programs_with(&rest[..2], apart));
         let (start, end) = word_at(2);
         if takes && is_password(&text[start..end]) {
             hide(start, end);
         }
+    }
+}
+
+/// The programs that take a password by this flag; `apart`: as a word of its own.
+fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
+    match flag {
+        "-p" if apart => {
+            &["sshpass", "docker login", "podman login", "helm registry login", "az login", "mongosh", "mongodump", "mongo "]
+        }
+        "-p" => &["mysql", "mariadb", "sshpass"],
+        "-a" => &["redis-cli"],
+        _ => &["ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"],
     }
 }
 

@@ -58,16 +58,7 @@ pub fn collect(values: &mut Values, scan: &Scan) {
             "read" | "mapfile" | "readarray" => {
                 let fed = fed.get_or_insert_with(|| readable(values, scan)).clone();
                 for word in rest.iter().filter(|word| !word.raw.starts_with('-')) {
-                    for value in &fed {
-                        values.assign(&Assignment { name: word.raw.clone(), values: vec![value.clone()], appends: false });
-                        // Which of its fields is not worked out: each is possible.
-                        let text = value.literal().unwrap_or_default();
-                        let fields: Vec<&str> =
-                            text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
-                        for field in fields.iter().take(MOST_FIELDS).filter(|_| fields.len() > 1) {
-                            values.assign_text(&word.raw, field);
-                        }
-                    }
+                    fed.iter().for_each(|value| read_into(values, word, value));
                 }
             }
             "printf" if rest.first().is_some_and(|word| word.raw == "-v") && rest.len() > 2 => {
@@ -86,6 +77,17 @@ pub fn collect(values: &mut Values, scan: &Scan) {
             called if values.functions.contains(called) => position(values, rest),
             _ => {}
         }
+    }
+}
+
+/// A variable of `read` may have all of a text, or one of its fields.
+fn read_into(values: &mut Values, variable: &Word, text: &Word) {
+    values.assign(&Assignment { name: variable.raw.clone(), values: vec![text.clone()], appends: false });
+    // Which of its fields is not worked out: each is possible.
+    let text = text.literal().unwrap_or_default();
+    let fields: Vec<&str> = text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
+    for field in fields.iter().take(MOST_FIELDS).filter(|_| fields.len() > 1) {
+        values.assign_text(&variable.raw, field);
     }
 }
 

@@ -148,23 +148,9 @@ impl Page {
                 self.put("---");
                 self.block(2);
             }
-            "ul" | "ol" => {
-                self.block(if self.lists.is_empty() { 2 } else { 1 });
-                if self.lists.len() < 1000 {
-                    let first = attribute(tag, "start").and_then(|start| start.parse().ok()).unwrap_or(1);
-                    self.lists.push((name == "ol").then_some(first));
-                }
-            }
+            "ul" | "ol" => self.begin_list(tag),
             "li" => self.item(),
-            "pre" => {
-                if let Some((depth, _)) = &mut self.verbatim {
-                    *depth += 1;
-                } else {
-                    self.block(2);
-                    self.flush();
-                    self.verbatim = Some((1, self.out.len()));
-                }
-            }
+            "pre" => self.begin_verbatim(),
             "code" | "kbd" | "samp" if self.is_markdown() && self.verbatim.is_none() => self.mark("`"),
             "blockquote" => {
                 self.block(2);
@@ -193,6 +179,24 @@ impl Page {
             _ => self.block(breaks_around(name)),
         }
         TokenSinkResult::Continue
+    }
+
+    fn begin_list(&mut self, tag: &Tag) {
+        self.block(if self.lists.is_empty() { 2 } else { 1 });
+        if self.lists.len() < 1000 {
+            let first = attribute(tag, "start").and_then(|start| start.parse().ok()).unwrap_or(1);
+            self.lists.push((&*tag.name == "ol").then_some(first));
+        }
+    }
+
+    fn begin_verbatim(&mut self) {
+        if let Some((depth, _)) = &mut self.verbatim {
+            *depth += 1;
+        } else {
+            self.block(2);
+            self.flush();
+            self.verbatim = Some((1, self.out.len()));
+        }
     }
 
     fn raw(&mut self, name: &str, kind: RawKind) -> TokenSinkResult<()> {
