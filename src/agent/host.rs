@@ -297,7 +297,11 @@ impl Host {
             let effects = self.machine.handle(input, moment());
             return self.perform(effects.into()).await;
         }
-        // Nothing goes on before what was decided is saved. Whatever the person says tries it again.
+        self.take_while_stalled(input).await;
+    }
+
+    /// Nothing goes on before what was decided is saved. Whatever the person says tries it again.
+    async fn take_while_stalled(&mut self, input: Input) {
         match input {
             Input::Command(Command::Continue) => self.retry().await,
             Input::Command(Command::SaveDraft { text }) => self.act(Effect::SaveDraft(text)).await,
@@ -333,22 +337,7 @@ impl Host {
                 | Command::ReconnectServer { .. }
                 | Command::Cancel
                 | Command::Kill),
-            ) => {
-                let stops = matches!(command, Command::Cancel | Command::Kill);
-                if !stops {
-                    self.retry().await;
-                }
-                let effects = self.machine.handle(Input::Command(command), moment());
-                if self.stalled.is_empty() {
-                    return self.perform(effects.into()).await;
-                }
-                self.keep(effects);
-                if stops {
-                    self.call_off_runs(|_, _| Some(stalled::stopped()));
-                    return self.retry().await;
-                }
-                self.emit(None, None, EventKind::Notice { message: stalled::KEPT.to_owned() });
-            }
+            ) => self.retry_and_take(command).await,
             Input::Command(Command::Quit) => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -375,6 +364,24 @@ impl Host {
                 self.keep(effects);
             }
         }
+    }
+
+    /// Tries to save again, then does as the person says: at once where it was saved, else as soon as it is.
+    async fn retry_and_take(&mut self, command: Command) {
+        let stops = matches!(command, Command::Cancel | Command::Kill);
+        if !stops {
+            self.retry().await;
+        }
+        let effects = self.machine.handle(Input::Command(command), moment());
+        if self.stalled.is_empty() {
+            return self.perform(effects.into()).await;
+        }
+        self.keep(effects);
+        if stops {
+            self.call_off_runs(|_, _| Some(stalled::stopped()));
+            return self.retry().await;
+        }
+        self.emit(None, None, EventKind::Notice { message: stalled::KEPT.to_owned() });
     }
 
     /// In their order, but for one thing: what is told of records that are still to be saved is told once they are.
@@ -417,26 +424,7 @@ impl Host {
     async fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Commit(..) => {}
-            Effect::Emit { task_id, step_id, mut kind } => {
-                self.with_capability(&mut kind);
-                if let EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } = &kind {
-                    self.tool_uses.note(tool_name, *status, *latency_ms);
-                    self.router.journaled(Some(tool_call_id));
-                }
-                if let EventKind::Rewound(_) = &kind {
-                    self.router.journaled(None);
-                }
-                if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } | EventKind::Rewound(_) = &kind {
-                    self.guides.forget();
-                }
-                if let Some(task) = &task_id {
-                    self.note_task(task, step_id.as_ref());
-                }
-                if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
-                    modes.send_replace(*mode);
-                }
-                self.emit(task_id, step_id, self.with_places(kind));
-            }
+            Effect::Emit { task_id, step_id, kind } => self.emit_and_follow(task_id, step_id, kind),
             Effect::Request(request) => {
                 let mut request = self.last_net.hide_in_request(&self.redactor, request);
                 if self.model.facts().images {
@@ -488,6 +476,28 @@ impl Host {
             Effect::Rewind(rewind) => self.rewind(rewind),
             Effect::End => self.ending = true,
         }
+    }
+
+    /// Emits an event of the machine, after all that goes by such events has learned of it.
+    fn emit_and_follow(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>, mut kind: EventKind) {
+        self.with_capability(&mut kind);
+        if let EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } = &kind {
+            self.tool_uses.note(tool_name, *status, *latency_ms);
+            self.router.journaled(Some(tool_call_id));
+        }
+        if let EventKind::Rewound(_) = &kind {
+            self.router.journaled(None);
+        }
+        if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } | EventKind::Rewound(_) = &kind {
+            self.guides.forget();
+        }
+        if let Some(task) = &task_id {
+            self.note_task(task, step_id.as_ref());
+        }
+        if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
+            modes.send_replace(*mode);
+        }
+        self.emit(task_id, step_id, self.with_places(kind));
     }
 
     /// Names the capability of the tool, whether or not its call could be planned; an edit reads first, and is still `File.Write`.
