@@ -1,8 +1,10 @@
-//! The shape of the project, kept true: layers, owners, purity, the size and the head of a file, what documents promise.
+//! The shape of the project, kept true: layers, owners, purity, the size and the head of a file, the length of a function, what documents promise.
 #![expect(clippy::panic, reason = "a test that cannot go on fails")]
 
 #[path = "tidy/documents.rs"]
 mod documents;
+#[path = "tidy/functions.rs"]
+mod functions;
 #[path = "tidy/layers.rs"]
 mod layers;
 #[path = "tidy/rules.rs"]

@@ -1,0 +1,71 @@
+//! The length of functions, kept within a limit outside tests.
+
+use crate::source::{Role, sources};
+
+const MAX_LINES: usize = 70;
+
+/// How many functions are longer still. It goes down to zero: whoever splits one lowers it.
+const LONG: usize = 18;
+
+/// A function in the code of a file.
+#[derive(Debug, PartialEq, Eq)]
+struct Function<'a> {
+    name: &'a str,
+    /// From 1.
+    line: usize,
+    /// From `fn` to the closing brace.
+    lines: usize,
+}
+
+/// The functions with a body; a function in another one counts for itself, too.
+fn functions(code: &str) -> Vec<Function<'_>> {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let one = |(at, word): (usize, &str)| {
+        let rest = &code[at + word.len()..];
+        let name = &rest[..rest.find(|letter| !is_word(letter)).unwrap_or(rest.len())];
+        if name.is_empty() || code[..at].chars().next_back().is_some_and(is_word) {
+            return None;
+        }
+        let length = word.len() + body_end(rest)?;
+        let line = code[..at].matches('\n').count() + 1;
+        Some(Function { name, line, lines: code[at..at + length].matches('\n').count() + 1 })
+    };
+    code.match_indices("fn ").filter_map(one).collect()
+}
+
+/// Where the body ends that begins behind a signature; `None` where there is none.
+fn body_end(signature: &str) -> Option<usize> {
+    let (mut nested, mut depth) = (0_usize, 0_usize);
+    for (at, letter) in signature.char_indices() {
+        match letter {
+            '(' | '[' if depth == 0 => nested += 1,
+            ')' | ']' if depth == 0 => nested = nested.saturating_sub(1),
+            ';' if depth == 0 && nested == 0 => return None,
+            '{' => depth += 1,
+            '}' if depth <= 1 => return Some(at + 1),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[test]
+fn a_function_can_be_read_at_once() {
+    let mut long = Vec::new();
+    for source in sources("src").iter().filter(|source| source.role == Role::Product) {
+        let code = source.code();
+        let too_long = functions(&code).into_iter().filter(|function| function.lines > MAX_LINES);
+        long.extend(too_long.map(|Function { name, line, lines }| (lines, format!("{}:{line} `{name}`", source.path))));
+    }
+    long.sort();
+    let list: Vec<String> = long.iter().map(|(lines, place)| format!("{place}: {lines} lines, at most {MAX_LINES}")).collect();
+    assert!(list.len() <= LONG, "{} functions are too long, at most {LONG} may be:\n{}\n", list.len(), list.join("\n"));
+}
+
+#[test]
+fn functions_are_measured_from_their_name_to_the_end_of_their_body() {
+    let code = "trait A {\n  fn without(&self) -> [u8; 2];\n}\nconst fn outer(\n  a: [u8; 3],\n) -> u8 {\n  fn inner() {}\n  if a { b }\n}\nlet f: fn (u8);";
+    let function = |name, line, lines| Function { name, line, lines };
+    assert_eq!(functions(code), [function("outer", 4, 6), function("inner", 7, 1)]);
+}
