@@ -68,7 +68,7 @@ pub async fn open(opening: Opening, wires: Wires) -> Remains {
         (Vec::new(), Err(trouble))
     });
     match opened {
-        Ok(opened) => Remains { notices, ..run(opened, wires).await },
+        Ok(opened) => Remains { notices, ..Box::pin(run(opened, wires)).await },
         // The wires end here, and with them the screen.
         Err(trouble) => Remains { notices, trouble: Some(trouble), ..Remains::default() },
     }

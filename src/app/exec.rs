@@ -109,7 +109,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     }
     let mut session = session::open(store, &place, &policy, chosen, model.name(), session::Extent::All)?;
     session.goes_on();
-    std::mem::take(&mut session.notices).iter().for_each(|notice| super::warn(notice));
+    for notice in std::mem::take(&mut session.notices) {
+        super::warn(&notice);
+    }
     if words.is_empty() && is_done(&session.records) {
         return told_again(&runtime, &place, &session, request.format);
     }

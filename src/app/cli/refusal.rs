@@ -74,21 +74,18 @@ pub(super) fn unknown_help(line: &[OsString]) -> Option<String> {
     let (mut command, mut path) = (&root, "aye help".to_owned());
     let asked = line.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != "help").skip(1);
     for word in asked.filter(|word| !word.starts_with('-')) {
-        match command.find_subcommand(word) {
-            Some(found) => {
-                command = found;
-                path = format!("{path} {}", found.get_name());
-            }
-            None => {
-                let names = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
-                let hint = match (words::near(word, names), words::elsewhere(word)) {
-                    (Some(name), _) => format!("did you mean `{path} {name}`?"),
-                    (None, Some(instead)) if path == "aye help" => instead.to_owned(),
-                    (None, _) => format!("run `{path}` to list the commands"),
-                };
-                return Some(format!("unrecognized subcommand `{word}`\n{HINT}{hint}"));
-            }
+        if let Some(found) = command.find_subcommand(word) {
+            command = found;
+            path = format!("{path} {}", found.get_name());
+            continue;
         }
+        let names = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
+        let hint = match (words::near(word, names), words::elsewhere(word)) {
+            (Some(name), _) => format!("did you mean `{path} {name}`?"),
+            (None, Some(instead)) if path == "aye help" => instead.to_owned(),
+            (None, _) => format!("run `{path}` to list the commands"),
+        };
+        return Some(format!("unrecognized subcommand `{word}`\n{HINT}{hint}"));
     }
     None
 }

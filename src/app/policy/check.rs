@@ -127,7 +127,8 @@ mod tests {
         let servers = ServerTools::none();
         let said = |command: &str, id: u32| {
             let line = format!("{{\"id\": {id}, \"tool\": \"RunCommand\", \"arguments\": {{\"command\": \"{command}\"}}}}");
-            let answer = answer(line.as_bytes(), &enforcer, &bench.settings, &servers);
+            let line = Line::Whole(line.into_bytes());
+            let answer = answer(&line, &enforcer, &bench.settings, &servers);
             serde_json::to_value(&answer).unwrap()
         };
         let broken = said(FAULTY, 1);

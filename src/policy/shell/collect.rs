@@ -58,7 +58,9 @@ pub fn collect(values: &mut Values, scan: &Scan) {
             "read" | "mapfile" | "readarray" => {
                 let fed = fed.get_or_insert_with(|| readable(values, scan)).clone();
                 for word in rest.iter().filter(|word| !word.raw.starts_with('-')) {
-                    fed.iter().for_each(|value| read_into(values, word, value));
+                    for value in &fed {
+                        read_into(values, word, value);
+                    }
                 }
             }
             "printf" if rest.first().is_some_and(|word| word.raw == "-v") && rest.len() > 2 => {
