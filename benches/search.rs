@@ -23,6 +23,9 @@ mod ports;
 #[path = "../src/protocol/mod.rs"]
 mod protocol;
 #[allow(dead_code, unused_imports)]
+#[path = "../src/session/mod.rs"]
+mod session;
+#[allow(dead_code, unused_imports)]
 #[path = "../src/store/mod.rs"]
 mod store;
 #[allow(dead_code, unused_imports)]

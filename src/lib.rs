@@ -19,6 +19,7 @@ mod policy;
 mod ports;
 mod protocol;
 mod serve;
+mod session;
 mod store;
 mod sys;
 mod text;

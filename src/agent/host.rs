@@ -31,7 +31,8 @@ use super::turn::{Effect, Input, Machine};
 use crate::policy::redact::Redactor;
 use crate::ports::{Durability, Journal, Model, ModelStream, Models, Record, Rules, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, Failure, Mode, StepId, TaskId, ToolUses};
-use arrivals::{moment, next_delta, next_update, used};
+use crate::session::SessionState;
+use arrivals::{moment, next_delta, next_update};
 use calls::Runs;
 use commands::next_list;
 use follow::Follows;
@@ -180,7 +181,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         stalled: VecDeque::new(),
         unsaved: None,
         lost: false,
-        tool_uses: used(&setup.records),
+        tool_uses: SessionState::from_records(&setup.records).tool_uses,
         started: Instant::now(),
         deadline: None,
         ending: false,

@@ -1,64 +1,24 @@
-//! The events a journal tells of, for a front end that was not there.
+//! Replay: the events of a journal, for a front end that was not there.
 
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{
-    Arguments, Effort, Event, EventKind, HistorySum, Part, SessionId, StepId, StopReason, TaskId, ToolUses, Usage, WorkspaceId,
-};
+use crate::protocol::{CallId, Effort, Event, EventKind, Part, SessionId, StepId, StopReason, TaskId, Usage, WorkspaceId};
+use crate::session::{CallChange, Change, ModelChoice, Payer, SessionState, Spent};
 use jiff::Timestamp;
-use std::collections::HashMap;
 
 /// Turns records back into the events that a front end shows; questions that are still open come from the running session.
 pub fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) -> Vec<Event> {
-    let mut replay = Replay {
-        events: Vec::new(),
-        workspace,
-        session,
-        task: None,
-        step: None,
-        at: Timestamp::UNIX_EPOCH,
-        partial: String::new(),
-        changes: HashMap::new(),
-        own: None,
-        summaries: Vec::new(),
-        model: String::new(),
-        chosen: None,
-    };
+    let (mut replay, mut state) = (Replay::new(workspace, session), SessionState::default());
     for record in records {
-        replay.record(record);
-    }
-    replay.discard("aye ended here");
-    replay.events
-}
-
-/// What all of it came to: what the events of `replay` would add up to.
-pub fn sum(records: &[Record]) -> HistorySum {
-    let mut sum = HistorySum::default();
-    let mut uses = ToolUses::default();
-    for record in records {
-        match record {
-            Record::TaskStarted { .. } => {
-                (sum.task_usage, sum.task_cost_usd, sum.task_estimated) = (Usage::default(), None, false);
-            }
-            Record::Answer { usage, cost_usd, estimated, .. }
-            | Record::Wasted { usage, cost_usd, estimated }
-            | Record::Sampled { usage, cost_usd, estimated, .. }
-            | Record::Compacted { usage, cost_usd, estimated, .. } => {
-                sum.usage += *usage;
-                sum.task_usage += *usage;
-                for (total, cost) in [&mut sum.cost_usd, &mut sum.task_cost_usd].into_iter().zip([cost_usd; 2]) {
-                    if let Some(cost) = cost {
-                        *total.get_or_insert(0.0) += cost;
-                    }
-                }
-                sum.estimated |= estimated;
-                sum.task_estimated |= estimated;
-            }
-            Record::Finished { result, latency_ms } => uses.note(&result.tool_name, result.status, *latency_ms),
-            _ => {}
+        let applied = state.apply(record);
+        if let Some((text, reason)) = applied.interrupted {
+            replay.interrupted(text, reason);
         }
+        replay.change(applied.change, &state);
     }
-    sum.tools = uses.list();
-    sum
+    if let Some((text, reason)) = state.interrupted_answer() {
+        replay.interrupted(text.to_owned(), reason);
+    }
+    replay.events
 }
 
 struct Replay<'a> {
@@ -68,22 +28,14 @@ struct Replay<'a> {
     task: Option<TaskId>,
     step: Option<StepId>,
     at: Timestamp,
-    /// Text of an answer whose end did not come yet.
-    partial: String,
-    /// Tokens before each compaction that was not taken back.
-    summaries: Vec<u64>,
-    /// The model that was asked last, as far as the journal tells.
-    model: String,
-    /// What the person chose last.
-    chosen: Option<(String, Option<Effort>)>,
-    /// What each call was about to change.
-    changes: HashMap<crate::protocol::CallId, crate::protocol::Proposal>,
-    /// The command of the person's own that has not ended.
-    own: Option<crate::protocol::CallId>,
 }
 
-impl Replay<'_> {
-    fn tell(&mut self, kind: EventKind) {
+impl<'a> Replay<'a> {
+    fn new(workspace: &'a WorkspaceId, session: &'a SessionId) -> Self {
+        Self { events: Vec::new(), workspace, session, task: None, step: None, at: Timestamp::UNIX_EPOCH }
+    }
+
+    fn emit(&mut self, kind: EventKind) {
         self.events.push(Event {
             workspace_id: self.workspace.clone(),
             session_id: self.session.clone(),
@@ -94,23 +46,19 @@ impl Replay<'_> {
         });
     }
 
-    /// Shows a partial answer that does not count, marked so.
-    fn discard(&mut self, reason: &str) {
-        if !self.partial.is_empty() {
-            let text = std::mem::take(&mut self.partial);
-            self.tell(EventKind::TextChunk { text });
-            self.tell(EventKind::AnswerDiscarded { reason: reason.to_owned() });
-        }
+    /// Shows the text of an answer that broke off, marked as discarded.
+    fn interrupted(&mut self, text: String, reason: &str) {
+        self.emit(EventKind::TextChunk { text });
+        self.emit(EventKind::AnswerDiscarded { reason: reason.to_owned() });
     }
 
-    /// A request that left no answer in the thread, for what it used.
-    fn asked(&mut self, stop_reason: StopReason, usage: Usage, cost_usd: Option<f64>, estimated: bool) {
-        let model = self.model.clone();
-        let session_cost_usd = None;
-        self.tell(EventKind::LlmRequestCompleted {
+    fn request(&mut self, model: &str, stop_reason: StopReason, latency_ms: u64, spent: Spent) {
+        let Spent { usage, cost_usd, estimated } = spent;
+        let (model, session_cost_usd) = (model.to_owned(), None);
+        self.emit(EventKind::LlmRequestCompleted {
             model,
             usage,
-            latency_ms: 0,
+            latency_ms,
             stop_reason,
             cost_usd,
             session_cost_usd,
@@ -118,169 +66,127 @@ impl Replay<'_> {
         });
     }
 
-    /// What is known of the model now was not written down; that it was chosen was.
-    fn chosen(&mut self, model: &str, effort: Option<Effort>) {
-        let (before, effort_before) = self.chosen.take().unzip();
-        let is_new = before.as_deref() != Some(model);
-        let new_effort = effort_before.flatten() != effort;
-        let effort_words = format!("effort {}", effort.map_or("as the model has it by itself", Effort::as_str));
-        let words = [is_new.then(|| format!("model {model}")), new_effort.then_some(effort_words)];
+    /// The journal has the choice, and nothing else that is known of the model.
+    fn chosen(&mut self, choice: &ModelChoice, before: Option<&ModelChoice>) {
+        let is_new = before.is_none_or(|before| before.model != choice.model);
+        let new_effort = before.and_then(|before| before.effort) != choice.effort;
+        let effort = choice.effort.map_or("as the model has it by itself", Effort::as_str);
+        let words = [is_new.then(|| format!("model {}", choice.model)), new_effort.then(|| format!("effort {effort}"))];
         let message = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
         if !message.is_empty() {
-            self.tell(EventKind::Notice { message });
+            self.emit(EventKind::Notice { message });
         }
-        model.clone_into(&mut self.model);
-        self.chosen = Some((model.to_owned(), effort));
     }
 
-    fn record(&mut self, record: &Record) {
-        match record {
-            Record::TaskStarted { prompt, max_steps } => {
-                self.discard("aye ended here");
+    fn change(&mut self, change: Change<'_>, state: &SessionState) {
+        match change {
+            Change::TaskStarted { prompt, max_steps } => {
                 self.at = prompt.timestamp;
-                self.task = Some(prompt.task_id.clone());
-                self.step = None;
-                self.tell(EventKind::TaskStarted { prompt: prompt.typed().to_owned(), max_steps: *max_steps });
+                (self.task, self.step) = (Some(prompt.task_id.clone()), None);
+                self.emit(EventKind::TaskStarted { prompt: prompt.typed().to_owned(), max_steps });
             }
-            Record::StepStarted { task_id, step_id, .. } => {
-                self.discard("aye ended here");
-                // A part of a session may begin here.
-                self.task = Some(task_id.clone());
-                self.step = Some(step_id.clone());
+            // A part of a session may begin here.
+            Change::StepStarted { task_id, step_id, .. } => {
+                (self.task, self.step) = (Some(task_id.clone()), Some(step_id.clone()));
             }
-            Record::PartialAnswer { text, .. } => self.partial.push_str(text),
-            Record::AnswerDiscarded { reason, .. } => self.discard(reason),
-            Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated } => {
-                self.partial.clear();
+            Change::Answered { message, stop_reason, latency_ms, model, spent } => {
                 self.at = message.timestamp;
-                self.model.clone_from(model);
                 for part in &message.content {
                     match part {
-                        Part::Text { text } => self.tell(EventKind::TextChunk { text: text.clone() }),
-                        Part::Reasoning { text, .. } => self.tell(EventKind::ReasoningChunk { text: text.clone() }),
+                        Part::Text { text } => self.emit(EventKind::TextChunk { text: text.clone() }),
+                        Part::Reasoning { text, .. } => self.emit(EventKind::ReasoningChunk { text: text.clone() }),
                         Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_) => {}
                     }
                 }
-                self.tell(EventKind::LlmRequestCompleted {
-                    model: model.clone(),
-                    usage: *usage,
-                    latency_ms: *latency_ms,
-                    stop_reason: *stop_reason,
-                    cost_usd: *cost_usd,
-                    session_cost_usd: None,
-                    estimated: *estimated,
-                });
+                self.request(model, stop_reason, latency_ms, spent);
             }
-            Record::Intent { call, summary, actions, proposal, changes, .. } => {
-                if let (true, Some(proposal)) = (*changes, proposal) {
-                    self.changes.insert(call.tool_call_id.clone(), proposal.clone());
-                }
-                self.tell(EventKind::ToolRequested {
-                    tool_call_id: call.tool_call_id.clone(),
-                    tool_name: call.tool_name.clone(),
-                    capability: actions.first().map(|action| action.capability().to_owned()),
-                    arguments: call.arguments.clone(),
-                    summary: summary.clone(),
-                });
-            }
-            // What is asked about now is what it would change now.
-            Record::ApprovalRequested { approval } => {
-                self.changes.remove(&approval.tool_call_id);
-                if approval.proposal != crate::protocol::Proposal::default() {
-                    self.changes.insert(approval.tool_call_id.clone(), approval.proposal.clone());
-                }
-            }
-            Record::Previewed { tool_call_id, proposal: Some(proposal) } => {
-                self.changes.insert(tool_call_id.clone(), proposal.clone());
-            }
-            Record::PreviewDropped { tool_call_id } => {
-                self.changes.remove(tool_call_id);
-            }
-            Record::Started { tool_call_id, rule, edited, .. } => {
-                let summary = edited.as_ref().map(|edited| edited.summary.clone());
-                self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: rule.clone(), summary });
-            }
-            Record::Finished { result, latency_ms } => {
-                let proposal = self.changes.remove(&result.tool_call_id).filter(|_| result.error.is_none());
-                self.tell(EventKind::ToolCompleted {
-                    tool_call_id: result.tool_call_id.clone(),
-                    tool_name: result.tool_name.clone(),
-                    status: result.status,
-                    latency_ms: *latency_ms,
-                    output_text: result.output_text.clone(),
-                    error: result.error.clone(),
-                    proposal,
-                    redactions: result.redactions.clone(),
-                    artifact_uris: result.artifact_uris.clone(),
-                });
-            }
-            Record::TaskEnded { step_count, end, .. } => {
-                self.discard("aye ended here");
-                self.tell(match end {
-                    TaskEnd::Completed => EventKind::TaskCompleted {
-                        text: String::new(),
-                        usage: Usage::default(),
-                        cost_usd: None,
-                        step_count: *step_count,
-                    },
-                    TaskEnd::Failed { failure } => EventKind::TaskFailed { failure: failure.clone(), step_count: *step_count },
-                    TaskEnd::Cancelled => EventKind::TaskCancelled { step_count: *step_count },
-                });
-            }
-            Record::Steered { message } => self.tell(EventKind::Steered { text: message.text() }),
-            Record::Wasted { usage, cost_usd, estimated } => self.asked(StopReason::Error, *usage, *cost_usd, *estimated),
-            Record::Sampled { usage, cost_usd, estimated, .. } => self.asked(StopReason::EndTurn, *usage, *cost_usd, *estimated),
-            Record::ModelChosen { model, effort } => self.chosen(model, *effort),
-            Record::Compacted { compaction, usage, cost_usd, estimated, .. } => {
-                self.asked(StopReason::EndTurn, *usage, *cost_usd, *estimated);
-                self.summaries.push(compaction.tokens_before);
-                self.tell(EventKind::ContextCompacted(compaction.clone()));
-            }
-            Record::Truncated { removed, .. } => self.tell(EventKind::ContextTruncated { removed: *removed }),
-            Record::CompactionUndone => {
-                if let Some(tokens) = self.summaries.pop() {
-                    self.tell(EventKind::CompactionUndone { tokens });
-                }
-            }
-            Record::OwnStarted { call, shared, .. } => {
-                self.discard("aye ended here");
-                (self.task, self.step) = (None, None);
-                let line = match &call.arguments {
-                    Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
-                    Arguments::Malformed(_) => "",
+            Change::Call { tool_call_id, change } => self.call(tool_call_id, change),
+            Change::TaskEnded { end, step_count } => self.emit(task_end(end, step_count)),
+            Change::Steered { message } => self.emit(EventKind::Steered { text: message.text() }),
+            Change::Spent { spent, payer } => {
+                let stop_reason = match payer {
+                    Payer::FailedRequest => StopReason::Error,
+                    Payer::Server(_) => StopReason::EndTurn,
                 };
+                self.request(&state.asked_model, stop_reason, 0, spent);
+            }
+            Change::ModelChosen { choice, before } => self.chosen(&choice, before.as_ref()),
+            Change::Compacted { compaction, spent, .. } => {
+                self.request(&state.asked_model, StopReason::EndTurn, 0, spent);
+                self.emit(EventKind::ContextCompacted(compaction.clone()));
+            }
+            Change::Truncated { removed, .. } => self.emit(EventKind::ContextTruncated { removed }),
+            Change::CompactionUndone { tokens: Some(tokens) } => self.emit(EventKind::CompactionUndone { tokens }),
+            Change::UserCommandStarted { call, line, shared, .. } => {
+                (self.task, self.step) = (None, None);
                 let (tool_call_id, line) = (call.tool_call_id.clone(), line.to_owned());
-                self.own = Some(tool_call_id.clone());
-                self.tell(EventKind::OwnCommandStarted { tool_call_id, line, shared: *shared });
+                self.emit(EventKind::OwnCommandStarted { tool_call_id, line, shared });
             }
-            Record::OwnEnded { said, .. } => {
-                if let Some(tool_call_id) = self.own.take() {
-                    self.tell(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
-                }
+            Change::UserCommandEnded { tool_call_id: Some(tool_call_id), shared } => {
+                self.emit(EventKind::OwnCommandEnded { tool_call_id, shared: shared.is_some() });
             }
-            Record::Rewound { rewound, .. } => self.tell(EventKind::Rewound(rewound.clone())),
-            Record::Queue { .. }
-            | Record::RewindStarted { .. }
-            | Record::CompactionStarted { .. }
-            | Record::CompactionGivenUp
-            | Record::PreviewStarted { .. }
-            | Record::Previewed { proposal: None, .. }
-            | Record::KeptFrom { .. }
-            | Record::Decided { .. }
-            | Record::RuleSaved { .. }
-            | Record::Refused { .. }
-            | Record::RuleRemoved { .. }
-            | Record::Resolved { .. }
-            | Record::Renewed { .. }
-            | Record::StepCompleted { .. }
-            | Record::PolicyInForce { .. }
-            | Record::Stopping { .. }
-            | Record::BudgetSet { .. }
-            | Record::Paused { .. }
-            | Record::Continued
-            | Record::Imported { .. }
-            | Record::Unreadable => {}
+            Change::Rewound { rewound, .. } => self.emit(EventKind::Rewound(rewound.clone())),
+            Change::CompactionUndone { tokens: None }
+            | Change::UserCommandEnded { tool_call_id: None, .. }
+            | Change::None
+            | Change::Repeated
+            | Change::StepCompleted { .. }
+            | Change::Stopping
+            | Change::Paused { .. }
+            | Change::Continued
+            | Change::BudgetSet { .. }
+            | Change::QueueChanged { .. }
+            | Change::RewindStarted { .. }
+            | Change::PolicyChanged { .. }
+            | Change::Imported { .. }
+            | Change::Unreadable => {}
         }
+    }
+
+    fn call(&mut self, id: &CallId, change: CallChange<'_>) {
+        match change {
+            CallChange::Planned { call, summary, actions, .. } => self.emit(EventKind::ToolRequested {
+                tool_call_id: id.clone(),
+                tool_name: call.tool_name.clone(),
+                capability: actions.first().map(|action| action.capability().to_owned()),
+                arguments: call.arguments.clone(),
+                summary: summary.to_owned(),
+            }),
+            CallChange::Started { rule, edited } => {
+                let summary = edited.map(|edited| edited.summary.clone());
+                self.emit(EventKind::ToolStarted { tool_call_id: id.clone(), rule: rule.to_owned(), summary });
+            }
+            CallChange::Finished { result, latency_ms, proposal } => self.emit(EventKind::ToolCompleted {
+                tool_call_id: id.clone(),
+                tool_name: result.tool_name.clone(),
+                status: result.status,
+                latency_ms,
+                output_text: result.output_text.clone(),
+                error: result.error.clone(),
+                proposal,
+                redactions: result.redactions.clone(),
+                artifact_uris: result.artifact_uris.clone(),
+            }),
+            CallChange::Asked { .. }
+            | CallChange::Decided { .. }
+            | CallChange::Refused { .. }
+            | CallChange::Renewed
+            | CallChange::PreviewStarted
+            | CallChange::Previewed { .. }
+            | CallChange::PreviewDropped
+            | CallChange::Blocked
+            | CallChange::Resolved { .. } => {}
+        }
+    }
+}
+
+fn task_end(end: &TaskEnd, step_count: u32) -> EventKind {
+    match end {
+        TaskEnd::Completed => {
+            EventKind::TaskCompleted { text: String::new(), usage: Usage::default(), cost_usd: None, step_count }
+        }
+        TaskEnd::Failed { failure } => EventKind::TaskFailed { failure: failure.clone(), step_count },
+        TaskEnd::Cancelled => EventKind::TaskCancelled { step_count },
     }
 }
 

@@ -94,11 +94,6 @@ impl Thread {
         &self.messages
     }
 
-    /// Whether this message was among the latest.
-    pub fn said_lately(&self, id: &MessageId) -> bool {
-        self.messages.iter().rev().take(3).any(|message| message.message_id == *id)
-    }
-
     /// As estimated; a provider may count otherwise.
     pub fn tokens(&self) -> u64 {
         self.tokens

@@ -89,7 +89,7 @@ pub async fn run(opened: Opened, wires: Wires) -> Remains {
         }
         Opened::One(backstage) => {
             let mut remains = Remains::default();
-            remains.changed = backstage.run(wires, &mut remains.session).await;
+            remains.changed = Box::pin(backstage.run(wires, &mut remains.session)).await;
             remains
         }
     }
@@ -248,7 +248,7 @@ impl Backstage {
         let sum = match loading.await {
             Ok(Ok(loaded)) => {
                 session.loaded(loaded);
-                older.map(|_| EventKind::HistorySummed(agent::sum(&session.records)))
+                older.map(|_| EventKind::HistorySummed(session.state.history_sum()))
             }
             Ok(Err(error)) => return past::unreadable(past, error, &events, commands).await,
             Err(_) => return nothing(),

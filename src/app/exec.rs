@@ -18,7 +18,7 @@ use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
-use crate::ports::{Model, Record, TaskEnd};
+use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind, SessionId, size};
 use crate::store::{SessionSummary, Store};
 use crate::sys::signals::hang_up_is_ignored;
@@ -112,7 +112,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);
     }
-    if words.is_empty() && is_done(&session.records) {
+    if words.is_empty() && session.state.is_done() {
         return told_again(&runtime, &place, &session, request.format);
     }
     project.ignored().iter().for_each(|line| super::warn(line));
@@ -267,9 +267,8 @@ fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: Outpu
         return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
     };
     if let EventKind::TaskCompleted { text, usage, cost_usd, .. } = &mut end.kind {
-        *text = agent::last_response(&session.records);
-        let sum = agent::sum(&session.records);
-        (*usage, *cost_usd) = (sum.task_usage, sum.task_cost_usd);
+        session.state.last_response().clone_into(text);
+        (*usage, *cost_usd) = (session.state.task_totals.usage, session.state.task_totals.cost_usd);
     }
     super::warn("the session is done, and this is how its last task ended; `aye exec -c PROMPT` says what to do next");
     let (tell, told) = mpsc::unbounded_channel();
@@ -286,20 +285,6 @@ impl From<OutputFormat> for Format {
             OutputFormat::StreamJson => Self::StreamJson,
         }
     }
-}
-
-/// Whether the session waits for nothing but a prompt.
-fn is_done(records: &[Record]) -> bool {
-    let queue = records.iter().rev().find_map(|record| match record {
-        Record::Queue { prompts } => Some(prompts.is_empty()),
-        _ => None,
-    });
-    let last = records.iter().rev().find(|record| matches!(record, Record::TaskStarted { .. } | Record::TaskEnded { .. }));
-    queue.unwrap_or(true)
-        && !matches!(
-            last,
-            Some(Record::TaskStarted { .. } | Record::TaskEnded { end: TaskEnd::Failed { .. } | TaskEnd::Cancelled, .. })
-        )
 }
 
 /// The prompt on stdin, as it is.

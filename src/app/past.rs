@@ -6,6 +6,7 @@ use super::sessions;
 use crate::agent;
 use crate::ports::Record;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, SessionId, WorkspaceId};
+use crate::session::SessionState;
 use crate::store::{Loaded, Piece, Store, StoreError};
 use std::path::PathBuf;
 use tokio::sync::mpsc;
@@ -38,7 +39,7 @@ impl Past {
     /// The figures of all of it, where only its end is shown.
     pub fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
-            Ok(loaded) => self.say(EventKind::HistorySummed(agent::sum(&loaded.records)), &events),
+            Ok(loaded) => self.say(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
             Err(error) => self.say(EventKind::Notice { message: error.to_string() }, &events),
         });
     }

@@ -20,6 +20,7 @@ use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail}
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
+use crate::session::SessionState;
 use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -44,6 +45,8 @@ pub struct Session {
     pub store: Store,
     pub claim: Claim,
     pub records: Vec<Record>,
+    /// Their state.
+    pub state: SessionState,
     pub draft: String,
     /// The last that commands printed which were running when the process before ended.
     pub tails: HashMap<CallId, Tail>,
@@ -180,6 +183,7 @@ impl Session {
     pub fn loaded(&mut self, loaded: Loaded) {
         self.tail = Piece::default();
         self.notices.extend(unreadable(&loaded));
+        self.state = SessionState::from_records(&loaded.records);
         self.records = loaded.records;
         self.tails = loaded.tails;
     }
@@ -255,7 +259,8 @@ pub fn open(
         });
         let kept = Kept::new(place, claim.id(), false);
         let (records, draft, tail, tails) = (Vec::new(), String::new(), Piece::default(), HashMap::new());
-        return Ok(Session { store, claim, records, draft, tails, tail, model_before: None, notices, kept, is_archived: false });
+        let (state, model_before, is_archived) = (SessionState::default(), None, false);
+        return Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived });
     };
     let claim = store.claim(&summary.session_id)?;
     let (records, draft, tail, tails) = match extent {
@@ -273,7 +278,8 @@ pub fn open(
     // A session that was begun without a model has none to compare with.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
     let is_archived = summary.archived;
-    Ok(Session { store, claim, records, draft, tails, tail, model_before, notices, kept, is_archived })
+    let state = SessionState::from_records(&records);
+    Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived })
 }
 
 /// How the questions of a session are answered and how far it may go.
@@ -309,11 +315,12 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     let settings = session.kept.tool_settings(place, &policy, holding);
     let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
     let router = Arc::new(Router::new(settings));
-    let Recovered { settled, notices } =
-        router.recover(&left_bases(&place.directories.data), &|call| awaits(&session.records, call));
+    let state = &session.state;
+    let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
+    let Recovered { settled, notices } = router.recover(&left_bases(&place.directories.data), &has_no_result);
     session.notices.extend(notices);
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
-    let known = Known { found: found(&session.records), tails: std::mem::take(&mut session.tails) };
+    let known = Known { found: found(&session.state), tails: std::mem::take(&mut session.tails) };
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {
         model: model.facts(),
@@ -381,19 +388,6 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<Allowance> {
     let set =
         settings.limits.iter().map(|set| Allowance { limit: set.limit, set_by: set.set_by.clone(), for_this_run: set.by_flag });
     by_flag.into_iter().chain(set).collect()
-}
-
-/// Whether the call began and nothing says what came of it.
-fn awaits(records: &[Record], call: &CallId) -> bool {
-    let open = records.iter().rev().find_map(|record| match record {
-        Record::Started { tool_call_id, .. } if tool_call_id == call => Some(true),
-        Record::Finished { result, .. } if result.tool_call_id == *call => Some(false),
-        // What began before these has an end, also where it cannot be read.
-        Record::Answer { .. } | Record::StepStarted { .. } | Record::StepCompleted { .. } => Some(false),
-        Record::TaskStarted { .. } | Record::TaskEnded { .. } => Some(false),
-        _ => None,
-    });
-    open.unwrap_or(false)
 }
 
 /// `[tools.text]`, as the tools know it.

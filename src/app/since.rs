@@ -4,7 +4,7 @@
 use super::git::Repository;
 use super::place::Place;
 use super::session::Session;
-use crate::ports::{Baselines, Record};
+use crate::ports::Baselines;
 use crate::protocol::{PolicyLayer, SessionId};
 use crate::store::SessionSummary;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> V
     told.extend(words(&files(place, session.id()).await).map(|files| format!("since this session was left {files}")));
     let summary = session.store.find(session.id().as_str()).ok();
     told.extend(summary.as_ref().and_then(branch));
-    told.extend(policy(&session.records, layers));
+    told.extend(policy(session.state.policy.as_deref(), layers));
     told
 }
 
@@ -65,11 +65,8 @@ pub fn branch(summary: &SessionSummary) -> Option<String> {
 }
 
 /// Which layers were in force at the end, and are not those of now.
-fn policy(records: &[Record], now: &[PolicyLayer]) -> Option<String> {
-    let then = records.iter().rev().find_map(|record| match record {
-        Record::PolicyInForce { layers, .. } => Some(layers),
-        _ => None,
-    })?;
+fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
+    let then = then?;
     let known = |layers: &[PolicyLayer]| {
         let one = |layer: &PolicyLayer| (layer.scope.clone(), layer.bundle_version.clone(), layer.file.clone());
         layers.iter().map(one).collect::<Vec<_>>()
@@ -110,10 +107,9 @@ mod tests {
     #[test]
     fn another_policy_is_told_and_the_same_is_not() {
         let then = vec![layer("built-in", None), layer("user", Some("7"))];
-        let records = [Record::PolicyInForce { layers: then.clone(), mode: None }];
-        assert_eq!(policy(&records, &then), None);
-        assert_eq!(policy(&[], &then), None);
-        let told = policy(&records, &[layer("built-in", None)]).unwrap();
+        assert_eq!(policy(Some(&then), &then), None);
+        assert_eq!(policy(None, &then), None);
+        let told = policy(Some(&then), &[layer("built-in", None)]).unwrap();
         assert_eq!(told, "the policy was built-in, user (bundle 7) when this session was left, and is built-in now");
     }
 }

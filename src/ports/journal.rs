@@ -9,7 +9,7 @@ use crate::protocol::{
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One line of a session's journal. The session is the fold of its records.
+/// One line of a session's journal. What it means for the session is known by `session::SessionState` alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Record {

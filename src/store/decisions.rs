@@ -4,6 +4,7 @@ use super::records::{self, Place};
 use super::{Store, StoreError};
 use crate::ports::{Durability, Record};
 use crate::protocol::{APPROVED_BY_YOU, CallId, Decision, Mode};
+use crate::session::{CallChange, Change, SessionState};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -77,44 +78,50 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// The decisions that records carry which are kept at once.
-    pub(super) fn decisions(&mut self, records: &[Record]) -> Vec<Row> {
-        let refused: HashSet<&CallId> = records
+    /// Returns the decisions among these changes.
+    pub(super) fn decisions(&mut self, changes: &[Change<'_>]) -> Vec<Row> {
+        let refused: HashSet<&CallId> = changes
             .iter()
-            .filter_map(|record| match record {
-                Record::Refused { tool_call_id, .. } => Some(tool_call_id),
+            .filter_map(|change| match change {
+                Change::Call { tool_call_id, change: CallChange::Refused { .. } } => Some(*tool_call_id),
                 _ => None,
             })
             .collect();
-        records.iter().filter_map(|record| self.decision(record, &refused)).collect()
+        changes.iter().filter_map(|change| self.decision(change, &refused)).collect()
     }
 
-    fn decision(&mut self, record: &Record, refused: &HashSet<&CallId>) -> Option<Row> {
-        match record {
-            Record::PolicyInForce { mode, .. } => {
+    fn decision(&mut self, change: &Change<'_>, refused: &HashSet<&CallId>) -> Option<Row> {
+        match change {
+            Change::PolicyChanged { mode } => {
                 self.mode = mode.or(self.mode);
                 None
             }
-            Record::Intent { call, summary, .. } => {
-                self.calls.insert(call.tool_call_id.clone(), (call.tool_name.clone(), summary.clone()));
+            Change::Call { tool_call_id, change } => self.decision_on_call(tool_call_id, change, refused),
+            _ => None,
+        }
+    }
+
+    fn decision_on_call(&mut self, id: &CallId, change: &CallChange<'_>, refused: &HashSet<&CallId>) -> Option<Row> {
+        match change {
+            CallChange::Planned { call, summary, .. } => {
+                self.calls.insert(id.clone(), (call.tool_name.clone(), (*summary).to_owned()));
                 None
             }
             // What is answered from here on is what was asked last.
-            Record::ApprovalRequested { approval } => {
-                let asked = (approval.tool_name.clone(), approval.action_summary.clone());
-                self.calls.insert(approval.tool_call_id.clone(), asked);
+            CallChange::Asked { approval } => {
+                self.calls.insert(id.clone(), (approval.tool_name.clone(), approval.action_summary.clone()));
                 None
             }
-            Record::Started { tool_call_id, rule, edited, .. } => {
-                let by = if rule == APPROVED_BY_YOU { YOU } else { rule };
-                let row = self.row(tool_call_id, "allow", by, "");
-                let summary = edited.as_ref().map_or_else(|| row.summary.clone(), |edited| edited.summary.clone());
+            CallChange::Started { rule, edited } => {
+                let by = if *rule == APPROVED_BY_YOU { YOU } else { rule };
+                let row = self.row(id, "allow", by, "");
+                let summary = edited.map_or_else(|| row.summary.clone(), |edited| edited.summary.clone());
                 Some(Row { summary, ..row })
             }
-            Record::Refused { tool_call_id, rule, reason } => Some(self.row(tool_call_id, "deny", rule, reason)),
+            CallChange::Refused { rule, reason } => Some(self.row(id, "deny", rule, reason)),
             // A question that the policy took back was answered by nobody; what refused it says so itself.
-            Record::Decided { tool_call_id, decision: Decision::Denied { .. }, .. } if refused.contains(tool_call_id) => None,
-            Record::Decided { tool_call_id, decision: Decision::Denied { reason }, .. } => {
+            CallChange::Decided { decision: Decision::Denied { .. } } if refused.contains(id) => None,
+            CallChange::Decided { decision: Decision::Denied { reason } } => {
                 let reason = reason.as_deref().unwrap_or_default();
                 let by = match reason {
                     "no one to ask" => reason,
@@ -122,10 +129,10 @@ impl Calls {
                     "the task was cancelled" => "cancel",
                     _ => YOU,
                 };
-                Some(self.row(tool_call_id, "deny", by, if by == reason { "" } else { reason }))
+                Some(self.row(id, "deny", by, if by == reason { "" } else { reason }))
             }
-            Record::Finished { result, .. } => {
-                self.calls.remove(&result.tool_call_id);
+            CallChange::Finished { .. } => {
+                self.calls.remove(id);
                 None
             }
             _ => None,
@@ -148,10 +155,10 @@ fn call_of(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite
     records::visit(transaction, session, last - LOOKED_BACK, last, |place| {
         if let Place::Record { json, .. } = place
             && json.starts_with(br#"{"record":"intent""#)
-            && let Ok(Record::Intent { call, summary, .. }) = serde_json::from_slice(json)
-            && call.tool_call_id == *id
+            && let Ok(record) = serde_json::from_slice::<Record>(json)
+            && let Some(call) = SessionState::from_records([&record]).call(id)
         {
-            found = Some((call.tool_name, summary));
+            found = Some((call.tool_name.clone(), call.summary.clone()));
         }
     })?;
     Ok(found)

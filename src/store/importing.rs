@@ -1,8 +1,9 @@
 //! A session from elsewhere: all of it in one transaction, and none of what it says was decided.
 
 use super::marks::{self, Parent};
-use super::{NewSession, SessionStatus, Store, StoreError, Written};
+use super::{NewSession, Store, StoreError, Written};
 use crate::ports::Durability;
+use crate::session::{SessionState, SessionStatus};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// A session as it is to stand in the store.
@@ -46,7 +47,7 @@ impl Foreign {
         if there.is_some() {
             return Ok(false);
         }
-        let status = self.records.iter().rev().find_map(|written| SessionStatus::after(&written.record));
+        let status = SessionState::from_records(self.records.iter().map(|written| &written.record)).status;
         let now = jiff::Timestamp::now();
         transaction.execute(
             "INSERT INTO sessions (id, workspace_id, workspace, title, created, updated, status, model, draft, owner)

@@ -4,11 +4,12 @@ use super::claim::{Holder, is_held_by, living};
 use super::decisions::{self, Calls, Row};
 use super::error::not_saved;
 use super::records;
-use super::sessions::{NewSession, SessionStatus, title_of};
+use super::sessions::NewSession;
 use super::writer::Desk;
 use super::{Inner, locked, tails};
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, Tail};
 use crate::protocol::{CallId, Mode, SessionId};
+use crate::session::{CallChange, Change, SessionState, SessionStatus};
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::sync::{Arc, Mutex};
@@ -50,12 +51,14 @@ pub(super) enum Clears {
 }
 
 impl Clears {
-    fn by(records: &[Record]) -> Self {
-        if records.iter().any(|record| matches!(record, Record::TaskStarted { .. } | Record::TaskEnded { .. })) {
+    fn by(changes: &[Change<'_>]) -> Self {
+        if changes.iter().any(|change| matches!(change, Change::TaskStarted { .. } | Change::TaskEnded { .. })) {
             return Self::All;
         }
-        let ended = records.iter().filter_map(|record| match record {
-            Record::Finished { result, .. } | Record::KeptFrom { result, .. } => Some(result.tool_call_id.clone()),
+        let ended = changes.iter().filter_map(|change| match change {
+            Change::Call { tool_call_id, change: CallChange::Finished { .. } | CallChange::Blocked } => {
+                Some((*tool_call_id).clone())
+            }
             _ => None,
         });
         Self::Calls(ended.collect())
@@ -115,14 +118,14 @@ impl Journal for SessionJournal {
                 return Ok(());
             }
             let mut entry = self.entry();
-            entry.status = records.iter().rev().find_map(SessionStatus::after);
-            entry.model = records.iter().rev().find_map(|record| match record {
-                Record::ModelChosen { model, .. } => Some(model.clone()),
-                _ => None,
-            });
-            entry.title = records.iter().find_map(title_of);
-            entry.clears = Clears::by(&records);
-            entry.decisions = locked(&self.calls).decisions(&records);
+            // The state of these records alone: what they leave as it is stays in the row.
+            let mut state = SessionState::default();
+            let changes: Vec<Change<'_>> = records.iter().map(|record| state.apply(record).change).collect();
+            entry.status = state.status;
+            entry.model = state.model.map(|choice| choice.model);
+            entry.title = state.title;
+            entry.clears = Clears::by(&changes);
+            entry.decisions = locked(&self.calls).decisions(&changes);
             entry.records = records
                 .iter()
                 .map(serde_json::to_string)

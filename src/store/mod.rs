@@ -33,8 +33,8 @@ pub use health::{Health, health};
 pub use importing::Foreign;
 pub use marks::Parent;
 pub use pruning::GiveBack;
-pub use reading::{Size, Tally, Written};
-pub use sessions::{Loaded, NewSession, Piece, SessionStatus, SessionSummary};
+pub use reading::{Size, Written};
+pub use sessions::{Loaded, NewSession, Piece, SessionSummary};
 pub use snapshots::Snapshots;
 
 use crate::ports::Journal;

@@ -1,14 +1,11 @@
-//! The records of a session one after the other, however many there are, and what can be said of a session without
-//! understanding each of them.
+//! Reading records one after the other, however many there are, and the size and totals of a session.
 
 use super::records::{self, Place};
 use super::{Store, StoreError};
 use crate::ports::Record;
-use crate::protocol::{SessionId, Usage};
+use crate::protocol::SessionId;
+use crate::session::{Tally, TallyCounter, TallyEntry};
 use rusqlite::OptionalExtension;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -30,41 +27,6 @@ pub struct Size {
     pub bytes: u64,
 }
 
-/// What a session came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Tally {
-    pub tasks: u64,
-    /// Steps of all tasks that were completed, as `stepCount` of a task has them.
-    pub steps: u64,
-    /// Of these, those of the last task.
-    last_task: u64,
-    pub usage: Usage,
-    /// Absent where no price was known.
-    pub cost_usd: Option<f64>,
-    /// Something was not counted by its provider.
-    pub estimated: bool,
-    /// Messages that wait.
-    pub queued: u64,
-}
-
-/// Of a record what a tally is made of; all else in it is passed over unread.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Glance<'a> {
-    #[serde(borrow)]
-    record: Cow<'a, str>,
-    #[serde(default)]
-    step_count: u64,
-    #[serde(default)]
-    usage: Option<Usage>,
-    #[serde(default)]
-    cost_usd: Option<f64>,
-    #[serde(default)]
-    estimated: bool,
-    #[serde(default)]
-    prompts: Vec<IgnoredAny>,
-}
-
 impl Store {
     /// Hands out the records of a session in their order, one at a time, until `visit` has seen enough. It must not ask this store
     /// for anything else meanwhile.
@@ -75,15 +37,16 @@ impl Store {
         })
     }
 
+    /// Returns the totals of a session. Of its records only what counts is read.
     pub fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
-        let mut tally = Tally::default();
+        let mut counter = TallyCounter::default();
         self.for_each_text(id, |_, text| {
-            if let Some(glance) = text.and_then(|json| serde_json::from_slice::<Glance<'_>>(json).ok()) {
-                tally.add(&glance);
+            if let Some(entry) = text.and_then(TallyEntry::parse) {
+                counter.add(&entry);
             }
             ControlFlow::Continue(())
         })?;
-        Ok(tally)
+        Ok(counter.tally)
     }
 
     /// How much is held of each session.
@@ -140,38 +103,5 @@ impl Store {
             Ok(true)
         })?;
         if found { Ok(()) } else { Err(StoreError::NoSession { given: id.to_string() }) }
-    }
-}
-
-impl Tally {
-    fn completed(&mut self, steps: u64) {
-        self.steps = self.steps - self.last_task + steps;
-        self.last_task = steps;
-    }
-
-    fn add(&mut self, glance: &Glance<'_>) {
-        match glance.record.as_ref() {
-            "task_started" => {
-                self.tasks += 1;
-                self.last_task = 0;
-            }
-            // A step that is begun anew counts once, and one that is not completed does not.
-            "step_started" => self.completed(glance.step_count.saturating_sub(1)),
-            "step_completed" | "imported" => self.completed(glance.step_count),
-            "task_ended" => {
-                self.completed(glance.step_count);
-                // One that is taken up again counts from 1.
-                self.last_task = 0;
-            }
-            "queue" => self.queued = glance.prompts.len() as u64,
-            "answer" | "wasted" | "compacted" => {
-                self.usage += glance.usage.unwrap_or_default();
-                self.estimated |= glance.estimated;
-                if let Some(cost) = glance.cost_usd {
-                    self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
-                }
-            }
-            _ => {}
-        }
     }
 }

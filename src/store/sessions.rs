@@ -4,14 +4,13 @@ use super::claim::living;
 use super::records::{self, Place};
 use super::{Store, StoreError, tails};
 use crate::ports::{Record, Tail};
-use crate::protocol::{Arguments, CallId, SessionId, ToolCall, WorkspaceId};
+use crate::protocol::{CallId, SessionId, WorkspaceId};
+use crate::session::SessionStatus;
 use rusqlite::{Row, params};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// A title is a line in a list.
-const TITLE_CHARS: usize = 80;
 /// Fewer digits name too many.
 const PREFIX_DIGITS: usize = 6;
 /// So many are listed where a prefix fits several.
@@ -26,18 +25,6 @@ pub struct NewSession {
     pub workspace: PathBuf,
     /// `anthropic/claude-sonnet-5`.
     pub model: String,
-}
-
-/// Where a session stands, by its last record that says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SessionStatus {
-    /// No task is open.
-    Idle,
-    Running,
-    /// A question is open.
-    Waiting,
-    Paused,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -235,89 +222,4 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         archived: row.get::<_, i64>(9).unwrap_or_default() != 0,
         parent: row.get::<_, Option<String>>(10).unwrap_or_default().map(SessionId::new),
     })
-}
-
-impl SessionStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Paused => "paused",
-        }
-    }
-
-    fn parse(text: &str) -> Self {
-        [Self::Running, Self::Waiting, Self::Paused].into_iter().find(|status| status.as_str() == text).unwrap_or(Self::Idle)
-    }
-
-    /// What a record makes of the status; most leave it as it is.
-    pub(super) fn after(record: &Record) -> Option<Self> {
-        match record {
-            Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued => Some(Self::Running),
-            Record::OwnStarted { .. } => Some(Self::Running),
-            Record::OwnEnded { waits: false, .. } => Some(Self::Idle),
-            Record::OwnEnded { waits: true, .. } => Some(Self::Paused),
-            Record::ApprovalRequested { .. } => Some(Self::Waiting),
-            Record::TaskEnded { .. } => Some(Self::Idle),
-            Record::Paused { .. } => Some(Self::Paused),
-            Record::Queue { .. }
-            | Record::StepStarted { .. }
-            | Record::PartialAnswer { .. }
-            | Record::AnswerDiscarded { .. }
-            | Record::Answer { .. }
-            | Record::Intent { .. }
-            | Record::RuleSaved { .. }
-            | Record::Refused { .. }
-            | Record::RuleRemoved { .. }
-            | Record::PreviewStarted { .. }
-            | Record::Previewed { .. }
-            | Record::PreviewDropped { .. }
-            | Record::Started { .. }
-            | Record::KeptFrom { .. }
-            | Record::Finished { .. }
-            | Record::Resolved { .. }
-            | Record::Renewed { .. }
-            | Record::StepCompleted { .. }
-            | Record::PolicyInForce { .. }
-            | Record::Steered { .. }
-            | Record::Stopping { .. }
-            | Record::Wasted { .. }
-            | Record::Sampled { .. }
-            | Record::Compacted { .. }
-            | Record::CompactionUndone
-            | Record::RewindStarted { .. }
-            | Record::Rewound { .. }
-            | Record::CompactionStarted { .. }
-            | Record::CompactionGivenUp
-            | Record::Truncated { .. }
-            | Record::ModelChosen { .. }
-            | Record::BudgetSet { .. }
-            | Record::Imported { .. }
-            | Record::Unreadable => None,
-        }
-    }
-}
-
-/// The first line of the first prompt, without control characters; or the command of the person's own that came before any.
-pub(super) fn title_of(record: &Record) -> Option<String> {
-    let text = match record {
-        Record::TaskStarted { prompt, .. } => prompt.typed().to_owned(),
-        Record::OwnStarted { call, .. } => format!("! {}", command_of(call)),
-        _ => return None,
-    };
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
-    let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if plain.chars().count() <= TITLE_CHARS {
-        return Some(plain);
-    }
-    Some(plain.chars().take(TITLE_CHARS - 1).chain(['…']).collect())
-}
-
-/// The line of a command.
-fn command_of(call: &ToolCall) -> &str {
-    match &call.arguments {
-        Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
-        Arguments::Malformed(_) => "",
-    }
 }

@@ -95,6 +95,8 @@ const PURE: &[Pure] = &[
     // The streams of a program that others start are named there, by their traits.
     Pure { place: "src/ports/", never: WORLD, except: "src/ports/remote.rs" },
     Pure { place: "src/ports/", never: CLOCK, except: "" },
+    Pure { place: "src/session/", never: WORLD, except: "" },
+    Pure { place: "src/session/", never: CLOCK, except: "" },
     Pure { place: "src/agent/", never: WORLD, except: "" },
     // The host does what the machine asks for, and brings it the time and the ids.
     Pure { place: "src/agent/", never: CLOCK, except: "src/agent/host" },

@@ -4,24 +4,13 @@ use super::{Host, PolicyUpdate};
 use crate::agent::limits::RELOAD_SECONDS;
 use crate::agent::secrets::LastNet;
 use crate::agent::turn::{Input, Moment, PolicyChange};
-use crate::ports::{Delta, ModelError, ModelStream, Record};
-use crate::protocol::{EventKind, Failure, FailureKind, ToolUses};
+use crate::ports::{Delta, ModelError, ModelStream};
+use crate::protocol::{EventKind, Failure, FailureKind};
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-
-/// What the tools did as far as a journal tells.
-pub(super) fn used(records: &[Record]) -> ToolUses {
-    let mut uses = ToolUses::default();
-    for record in records {
-        if let Record::Finished { result, latency_ms } = record {
-            uses.note(&result.tool_name, result.status, *latency_ms);
-        }
-    }
-    uses
-}
 
 pub(super) async fn next_update(updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) -> Option<PolicyUpdate> {
     match updates {

@@ -163,8 +163,13 @@ impl Call {
     }
 
     /// It runs like this, and is told of like this from here on.
-    pub(super) fn runs_as(&mut self, Edited { summary, actions }: &Edited) {
+    pub(super) fn runs_as(&mut self, edited: &Edited) {
         self.amended.began = true;
+        self.plan_as(edited);
+    }
+
+    /// What it does and touches, as it was planned or edited.
+    pub(super) fn plan_as(&mut self, Edited { summary, actions }: &Edited) {
         self.summary.clone_from(summary);
         self.touches = actions.iter().filter_map(touched).collect();
         self.ran = super::ran::ran(actions, summary, self.changes);

@@ -2,13 +2,13 @@
 
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::ask::waited;
-use super::spending::Spent;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
 use crate::protocol::{
     ArgumentFault, Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Role, StopReason, TaskStatus,
     ToolError, ToolResult,
 };
+use crate::session::Spent;
 use std::time::Duration;
 
 /// What a model is told when its answer was cut by its own output limit.

@@ -189,11 +189,11 @@ impl Machine {
     fn used(&self, scope: BudgetScope, unit: BudgetUnit) -> f64 {
         let task = self.last_task();
         match (scope, unit) {
-            (Session, Tokens) => (self.usage.input_tokens + self.usage.output_tokens) as f64,
-            (Session, CostUsd) => self.cost_usd.unwrap_or(0.0),
+            (Session, Tokens) => self.totals.tokens() as f64,
+            (Session, CostUsd) => self.totals.cost_usd.unwrap_or(0.0),
             (Session, Steps) => f64::from(self.counters.steps),
-            (Task, Tokens) => task.map_or(0.0, |task| (task.usage.input_tokens + task.usage.output_tokens) as f64),
-            (Task, CostUsd) => task.and_then(|task| task.cost_usd).unwrap_or(0.0),
+            (Task, Tokens) => task.map_or(0.0, |task| task.totals.tokens() as f64),
+            (Task, CostUsd) => task.and_then(|task| task.totals.cost_usd).unwrap_or(0.0),
             (Task, Steps) => task.map_or(0.0, |task| f64::from(task.step_count)),
         }
     }

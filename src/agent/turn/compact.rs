@@ -18,12 +18,12 @@ use super::super::limits::{
 use super::super::thread::Cut;
 use super::answer::CompletedRequest;
 use super::ask::waited;
-use super::spending::Spent;
 use super::{Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
     Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, Role, StopReason, TaskStatus,
 };
+use crate::session::Spent;
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -38,8 +38,6 @@ pub(super) struct Room {
     quiet_until: u64,
     /// The request of this step was too long once already.
     too_long: bool,
-    /// The journal breaks off while a summary is made.
-    lost: bool,
 }
 
 /// A summary that was asked for.

@@ -43,15 +43,15 @@ pub use restore::Unfinished;
 pub use sampling::Sampled;
 
 use super::context::estimate;
-use super::response::Parts;
 use super::retry::Backoff;
 use super::thread::Thread;
 use crate::policy::{Enforcer, Question};
 use crate::ports::{Durability, Edited, Known, Plan, Record, Tail};
 use crate::protocol::{
     Action, Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal,
-    Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Waiting,
 };
+use crate::session::{Parts, Totals};
 use jiff::Timestamp;
 use spending::Spending;
 use std::collections::VecDeque;
@@ -107,9 +107,8 @@ pub struct Machine {
     room: compact::Room,
     queue: VecDeque<Waiting>,
     counters: Counters,
-    usage: Usage,
-    /// What the session cost, as far as prices were known.
-    cost_usd: Option<f64>,
+    /// The tokens and the cost of the session.
+    totals: Totals,
     spending: Spending,
     choice: model::Choice,
     /// Why the last task ended, where a provider's guardrail ended it: the model is told with what comes next.
@@ -160,8 +159,7 @@ struct Task {
     /// Completed steps.
     step_count: u32,
     max_steps: u32,
-    usage: Usage,
-    cost_usd: Option<f64>,
+    totals: Totals,
     phase: Phase,
     /// The response so far, where its model is asked for the rest of it.
     parts: Parts,
@@ -333,8 +331,7 @@ impl Machine {
             room: compact::Room::default(),
             queue: VecDeque::new(),
             counters: Counters::default(),
-            usage: Usage::default(),
-            cost_usd: None,
+            totals: Totals::default(),
             states: state::States::default(),
             rewinds: rewind::Rewinds::default(),
             task: None,
@@ -387,7 +384,7 @@ impl Machine {
 
     /// Tasks begun, tokens used, dollars spent where all prices were known.
     pub fn totals(&self) -> (u32, u64, Option<f64>) {
-        (self.counters.tasks, self.usage.input_tokens + self.usage.output_tokens, self.session_cost())
+        (self.counters.tasks, self.totals.tokens(), self.session_cost())
     }
 
     fn command(&mut self, command: Command, at: Moment) {

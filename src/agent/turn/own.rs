@@ -9,8 +9,9 @@ use crate::policy::Question;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{
     Arguments, CallId, ErrorCode, EventKind, Message, Part, Risk, Role, SessionStatus, StepId, TaskId, TaskStatus, ToolCall,
-    ToolResult, ToolStatus, Usage,
+    ToolResult, ToolStatus,
 };
+use crate::session::Totals;
 
 /// The tool that runs it.
 const TOOL: &str = "RunCommand";
@@ -70,8 +71,7 @@ impl Machine {
             step_id: Some(step_id),
             step_count: 0,
             max_steps: 0,
-            usage: Usage::default(),
-            cost_usd: None,
+            totals: Totals::default(),
             phase: Phase::Working(vec![Call::new(call, CallState::Planning)]),
             parts: super::Parts::default(),
             cancelling: false,
@@ -147,12 +147,8 @@ impl Machine {
         self.task = self.aside.take();
     }
 
-    pub(super) fn fold_own(&mut self, task_id: TaskId, step_id: StepId, call: ToolCall, shared: bool) {
-        let line = match &call.arguments {
-            Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default().to_owned(),
-            Arguments::Malformed(_) => String::new(),
-        };
-        self.put_own(task_id, step_id, call, Own { line, shared, typed: false });
+    pub(super) fn fold_own(&mut self, (task_id, step_id): (TaskId, StepId), call: ToolCall, line: &str, shared: bool) {
+        self.put_own(task_id, step_id, call, Own { line: line.to_owned(), shared, typed: false });
     }
 
     pub(super) fn fold_own_ended(&mut self, said: Option<String>) {

@@ -1,12 +1,14 @@
-//! A session from its journal: the fold of the records.
+//! Restoring a session from its journal: a view over the changes that its records make.
 
+use super::amend::Amended;
+use super::loop_guard::Row;
 use super::opened::Held;
 use super::{Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
-    CallId, Decision, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, StopReason, TaskId,
-    ToolResult, Usage,
+    CallId, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, ToolResult,
 };
+use crate::session::{Applied, CallChange, CallStage, Change, OpenCall, SessionState, Spent, Totals};
 
 /// What is to become of a task that was not done when the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,21 +26,16 @@ impl Machine {
     /// calls that were under way when the process ended.
     pub fn restore(&mut self, records: Vec<Record>, settled: Vec<ToolResult>, unfinished: Unfinished, at: Moment) -> Vec<Effect> {
         self.enter_session(SessionStatus::Running);
-        let mut failure = None;
+        let (mut state, mut rows) = (SessionState::default(), Vec::new());
         for record in records {
-            if let Record::Paused { failure: why } = &record {
-                // How to continue is said by whoever resumes it.
-                failure = Some(why.clone()).filter(|why| *why != super::state::left_behind());
-            } else if matches!(record, Record::Continued | Record::TaskStarted { .. } | Record::TaskEnded { .. }) {
-                failure = None;
-            }
-            self.fold_lost(&record);
-            self.fold_summary_begun(&record);
-            self.fold(record, at);
+            let Applied { closed, change, .. } = state.apply(&record);
+            self.restore_change(change, (restored(closed, &rows), state.calls(), &mut rows), at);
         }
-        self.count_what_was_lost();
-        self.tell_of_lost_summary();
-        let failure = failure.unwrap_or_else(|| {
+        self.restore_calls(restored(state.take_calls(), &rows));
+        self.count_what_was_lost(state.uncounted_bytes());
+        self.tell_of_lost_summary(state.is_compacting);
+        // How to continue is said by whoever resumes it.
+        let failure = state.pause.filter(|why| *why != super::state::left_behind()).unwrap_or_else(|| {
             Failure::new(
                 FailureKind::Internal,
                 "aye ended in the middle of this task; all that was said and done is here",
@@ -54,158 +51,80 @@ impl Machine {
         self.effects()
     }
 
-    fn fold(&mut self, record: Record, at: Moment) {
-        if said_by(&record).is_some_and(|message| self.thread.said_lately(&message.message_id)) {
-            // Written twice; it was said once.
-            return;
+    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open
+    /// after it; `rows`: how often each call of that step was repeated.
+    fn restore_change(&mut self, change: Change<'_>, (closed, open, rows): (Vec<Call>, &[OpenCall], &mut Vec<Row>), at: Moment) {
+        match change {
+            Change::StepCompleted { message, step_count } => return self.restore_step(message, step_count, closed, at),
+            Change::UserCommandEnded { shared, .. } => return self.fold_own_ended(shared.map(str::to_owned)),
+            _ => self.mend(closed, at),
         }
-        match record {
-            Record::TaskStarted { prompt, max_steps } => {
-                self.mend(at);
-                self.fold_task(prompt, max_steps);
-            }
-            Record::Queue { prompts } => {
-                self.fold_queue(prompts);
-            }
-            Record::StepStarted { step_id, step_count, .. } => {
-                self.mend(at);
+        match change {
+            Change::TaskStarted { prompt, max_steps } => self.fold_task(prompt.clone(), max_steps),
+            Change::StepStarted { step_id, step_count, .. } => {
                 self.counters.steps += 1;
                 self.note_step();
                 if let Some(task) = &mut self.task {
-                    task.step_id = Some(step_id);
+                    task.step_id = Some(step_id.clone());
                     task.step_count = step_count.saturating_sub(1);
                     task.phase = Phase::Paused;
                 }
             }
-            Record::Answer { message, usage, cost_usd, stop_reason, .. } => {
-                self.mend(at);
-                self.fold_answer(message, stop_reason, usage, cost_usd);
+            Change::Answered { message, stop_reason, spent, .. } => *rows = self.fold_answer(message, stop_reason, spent),
+            Change::Call { change: CallChange::Asked { .. }, .. } => self.counters.approvals += 1,
+            Change::Call { tool_call_id, change: CallChange::Started { .. } } => self.restore_start(tool_call_id, open, rows),
+            Change::Steered { message } => {
+                self.count_message(message);
+                self.thread.push(message.clone());
             }
-            Record::Intent { call, summary, actions, proposal, changes, .. } => {
-                let open = |entry: &&mut Call| entry.announced.is_none() && entry.call.tool_call_id == call.tool_call_id;
-                if let Some(entry) = self.calls_mut().iter_mut().find(open) {
-                    entry.touches = actions.iter().filter_map(crate::ports::touched).collect();
-                    entry.order = super::order::Order::of_actions(actions.iter(), changes);
-                    entry.ran = super::ran::ran(&actions, &summary, changes);
-                    entry.summary.clone_from(&summary);
-                    entry.announced = Some(Edited { summary, actions });
-                    entry.proposal = proposal;
-                    entry.changes = changes;
+            Change::UserCommandStarted { task_id, step_id, call, line, shared } => {
+                *rows = vec![Row::default()];
+                self.fold_own((task_id.clone(), step_id.clone()), call.clone(), line, shared);
+            }
+            Change::TaskEnded { .. } | Change::Stopping | Change::Continued | Change::Imported { .. } => {
+                self.restore_task_change(change);
+            }
+            Change::RewindStarted { rewind_id, target, scope, overwrite } => {
+                self.fold_rewind_started(rewind_id, target, scope, overwrite.to_vec());
+            }
+            Change::Rewound { rewind_id, from, rewound, .. } => self.fold_rewound(rewind_id, from, rewound),
+            Change::Spent { spent, .. } => self.count(spent.usage, spent.cost_usd),
+            Change::Compacted { until, message, verbatim, spent, .. } => {
+                self.count_message(message);
+                self.count(spent.usage, spent.cost_usd);
+                self.replace_by_summary(until, verbatim, message.clone());
+            }
+            Change::CompactionUndone { .. } => self.take_summary_back(),
+            Change::Truncated { tokens, .. } => self.fit_again(tokens),
+            Change::QueueChanged { prompts } => self.fold_queue(prompts.to_vec()),
+            Change::ModelChosen { choice, .. } => self.fold_choice(choice.model, choice.effort),
+            Change::BudgetSet { limit } => self.fold_budget(*limit),
+            Change::None
+            | Change::Repeated
+            | Change::Call { .. }
+            | Change::StepCompleted { .. }
+            | Change::UserCommandEnded { .. }
+            | Change::Paused { .. }
+            | Change::PolicyChanged { .. }
+            | Change::Unreadable => {}
+        }
+    }
+
+    fn restore_task_change(&mut self, change: Change<'_>) {
+        match change {
+            Change::TaskEnded { end, .. } => {
+                self.note_blocked(end);
+                self.note_done();
+                if self.task.is_some() {
+                    self.ended = self.task.take().filter(|_| *end != TaskEnd::Completed);
                 }
             }
-            Record::ApprovalRequested { approval } => {
-                self.counters.approvals += 1;
-                if approval.effects.is_some()
-                    && let Some(call) = self.open_call(&approval.tool_call_id)
-                {
-                    call.proposal = Some(approval.proposal);
-                }
-            }
-            Record::Decided { tool_call_id, decision: Decision::Denied { reason }, .. } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    let (code, message) = super::ask::denial(reason.as_deref());
-                    call.refuse(code, message);
-                }
-            }
-            Record::Decided { tool_call_id, decision: Decision::Amended { amendment }, .. } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    call.amended.by.push(amendment);
-                }
-            }
-            Record::Renewed { tool_call_id } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    call.amended = super::amend::Amended { renewed: true, ..Default::default() };
-                    call.state = CallState::Planning;
-                }
-            }
-            Record::PreviewStarted { tool_call_id } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    call.previewed = true;
-                }
-            }
-            Record::PreviewDropped { tool_call_id } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    (call.previewed, call.proposal) = (false, None);
-                }
-            }
-            Record::Previewed { tool_call_id, proposal } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    call.proposal = proposal;
-                }
-            }
-            Record::Started { tool_call_id, told, edited, .. } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    call.amended.told = told;
-                    if let Some(edited) = &edited {
-                        call.runs_as(edited);
-                    }
-                    call.runs();
-                    let (row, ran) = (call.row, call.ran.clone());
-                    self.note_what_ran(ran);
-                    self.let_pass(row);
-                }
-            }
-            Record::KeptFrom { result, latency_ms } => {
-                if let Some(call) = self.open_call(&result.tool_call_id) {
-                    (call.previewed, call.state) = (false, CallState::Planning);
-                    call.held = Some(Held::new(result, latency_ms));
-                }
-            }
-            Record::Finished { result, .. } => {
-                // A denial is folded already, in other words than the model was told.
-                let of_it = |call: &&mut Call| call.call.tool_call_id == result.tool_call_id;
-                if let Some(call) = self.calls_mut().iter_mut().find(of_it) {
-                    call.state = CallState::Done(result);
-                }
-            }
-            Record::Resolved { tool_call_id, resolution: Resolution::Rerun } => {
-                if let Some(call) = self.open_call(&tool_call_id) {
-                    (call.previewed, call.state) = (false, CallState::Planning);
-                }
-            }
-            Record::StepCompleted { step_count, message, .. } => {
-                self.fold_results(message, at);
-                if let Some(task) = &mut self.task {
-                    task.step_count = step_count;
-                    task.phase = Phase::Paused;
-                }
-            }
-            Record::Steered { message } => {
-                self.mend(at);
-                self.count_message(&message);
-                self.thread.push(message);
-            }
-            Record::Stopping { .. } => {
+            Change::Stopping => {
                 if let Some(task) = &mut self.task {
                     task.cancelling = true;
                 }
             }
-            Record::Compacted { until, message, verbatim, usage, cost_usd, .. } => {
-                self.mend(at);
-                self.count_message(&message);
-                self.count(usage, cost_usd);
-                self.replace_by_summary(&until, &verbatim, message);
-            }
-            Record::CompactionUndone => self.take_summary_back(),
-            Record::Truncated { tokens, .. } => {
-                self.mend(at);
-                self.fit_again(tokens);
-            }
-            Record::TaskEnded { end, .. } => {
-                self.mend(at);
-                self.note_blocked(&end);
-                self.note_done();
-                if self.task.is_some() {
-                    self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
-                }
-            }
-            Record::Imported { step_count, .. } => {
-                self.counters.steps = self.counters.steps.max(step_count);
-                if let Some(task) = &mut self.task {
-                    task.step_count = step_count;
-                }
-            }
-            Record::Continued => {
+            Change::Continued => {
                 self.tell_of_block();
                 if let Some(task) = &mut self.task {
                     task.cancelling = false;
@@ -215,37 +134,30 @@ impl Machine {
                 }
                 self.tell_of_own();
             }
-            Record::Wasted { usage, cost_usd, .. } | Record::Sampled { usage, cost_usd, .. } => self.count(usage, cost_usd),
-            Record::ModelChosen { model, effort } => self.fold_choice(model, effort),
-            Record::BudgetSet { limit } => self.fold_budget(limit),
-            Record::RewindStarted { rewind_id, target, scope, overwrite } => {
-                self.mend(at);
-                self.fold_rewind_started(&rewind_id, &target, scope, overwrite);
+            Change::Imported { step_count } => {
+                self.counters.steps = self.counters.steps.max(step_count);
+                if let Some(task) = &mut self.task {
+                    task.step_count = step_count;
+                }
             }
-            Record::Rewound { rewind_id, from, rewound } => {
-                self.mend(at);
-                self.fold_rewound(&rewind_id, from.as_ref(), &rewound);
-            }
-            Record::OwnStarted { task_id, step_id, call, shared } => {
-                self.mend(at);
-                self.fold_own(task_id, step_id, call, shared);
-            }
-            Record::OwnEnded { said, .. } => self.fold_own_ended(said),
-            Record::Unreadable => self.fold_unreadable(),
-            Record::PartialAnswer { .. }
-            | Record::AnswerDiscarded { .. }
-            | Record::Decided {
-                decision: Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Previewed | Decision::Renewed,
-                ..
-            }
-            | Record::RuleSaved { .. }
-            | Record::Refused { .. }
-            | Record::RuleRemoved { .. }
-            | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
-            | Record::PolicyInForce { .. }
-            | Record::CompactionStarted { .. }
-            | Record::CompactionGivenUp
-            | Record::Paused { .. } => {}
+            _ => {}
+        }
+    }
+
+    /// A call started: what the list of rewind points, and the count of repetitions, know of it.
+    fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[Row]) {
+        let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
+        let Some(place) = open.iter().position(started) else { return };
+        let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
+        let ran = runs.map(|Edited { summary, actions }| super::ran::ran(actions, summary, open[place].changes));
+        self.note_what_ran(ran.unwrap_or_default());
+        self.let_pass(rows.get(place).copied().unwrap_or_default());
+    }
+
+    /// The calls of the step that is open at the end of the journal.
+    fn restore_calls(&mut self, calls: Vec<Call>) {
+        if let Some(task) = self.task.as_mut().filter(|_| !calls.is_empty()) {
+            task.phase = Phase::Working(calls);
         }
     }
 
@@ -274,8 +186,7 @@ impl Machine {
             step_id: None,
             step_count: 0,
             max_steps,
-            usage: Usage::default(),
-            cost_usd: None,
+            totals: Totals::default(),
             phase: Phase::Paused,
             parts: super::Parts::default(),
             cancelling: false,
@@ -285,62 +196,59 @@ impl Machine {
         self.thread.push(prompt);
     }
 
-    fn fold_answer(&mut self, message: Message, stop_reason: StopReason, usage: Usage, cost_usd: Option<f64>) {
+    /// Restores an answer. Returns how often each of its calls was repeated.
+    fn fold_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Spent) -> Vec<Row> {
         if self.task.is_none() {
-            self.fold_lost_prompt(&message);
+            self.fold_lost_prompt(message);
         }
-        self.count_message(&message);
-        self.refit(usage);
-        self.count(usage, cost_usd);
-        let calls: Vec<_> = message.tool_calls().cloned().collect();
+        self.count_message(message);
+        self.refit(spent.usage);
+        self.count(spent.usage, spent.cost_usd);
+        let mut rows = Vec::new();
         if let Some(task) = &mut self.task {
-            task.parts.note(&message, stop_reason);
-            let rows = task.guard.count(&calls);
-            let calls = calls.into_iter().zip(rows);
-            let calls: Vec<Call> = calls.map(|(call, row)| Call { row, ..Call::new(call, CallState::Planning) }).collect();
-            if !calls.is_empty() {
-                task.phase = Phase::Working(calls);
-            }
+            task.parts.note(message, stop_reason);
+            let calls: Vec<_> = message.tool_calls().cloned().collect();
+            rows = task.guard.count(&calls);
         }
         if !message.content.is_empty() {
-            self.thread.push(message);
+            self.thread.push(message.clone());
+        }
+        rows
+    }
+
+    /// The end of a step. Where a record is missing, its calls get their results all the same, and only its calls.
+    fn restore_step(&mut self, message: &Message, step_count: u32, mut calls: Vec<Call>, at: Moment) {
+        self.count_message(message);
+        if message.role == Role::Tool {
+            let most_bytes = self.result_bytes(calls.len());
+            let content = results_of(&mut calls, most_bytes);
+            if !content.is_empty() {
+                self.restore_results(Message { content, ..message.clone() });
+            }
+        } else {
+            self.mend(calls, at);
+            self.thread.push(message.clone());
+        }
+        if let Some(task) = &mut self.task {
+            task.step_count = step_count;
+            task.phase = Phase::Paused;
         }
     }
 
-    /// What follows an answer. Where a record is missing, its calls get their results all the same, and only its calls.
-    fn fold_results(&mut self, message: Message, at: Moment) {
-        self.count_message(&message);
-        if message.role != Role::Tool {
-            self.mend(at);
-            return self.thread.push(message);
-        }
-        for part in &message.content {
-            if let Part::ToolResult(result) = part
-                && let Some(call) = self.calls_mut().iter_mut().find(|call| call.call.tool_call_id == result.tool_call_id)
-            {
-                call.state = CallState::Done(result.clone());
-            }
-        }
-        let content = self.results();
-        if !content.is_empty() {
-            let message = Message { content, ..message };
-            self.note_outcomes(&message);
-            self.thread.push(message);
-        }
+    fn restore_results(&mut self, message: Message) {
+        self.note_outcomes(&message);
+        self.thread.push(message);
     }
 
     /// Closes a step whose end cannot be read: no provider takes a call without its result.
-    fn mend(&mut self, at: Moment) {
-        if self.drop_own() {
+    fn mend(&mut self, mut calls: Vec<Call>, at: Moment) {
+        if calls.is_empty() || self.drop_own() {
             return;
         }
-        let results = self.results();
-        if results.is_empty() {
-            return;
-        }
+        let most_bytes = self.result_bytes(calls.len());
+        let results = results_of(&mut calls, most_bytes);
         if let Some(message) = self.message(Role::Tool, results, at) {
-            self.note_outcomes(&message);
-            self.thread.push(message);
+            self.restore_results(message);
         }
         if let Some(task) = &mut self.task {
             task.phase = Phase::Paused;
@@ -351,25 +259,7 @@ impl Machine {
     pub(super) fn results(&mut self) -> Vec<Part> {
         let count = self.calls_mut().len();
         let most_bytes = self.result_bytes(count);
-        let calls = self.calls_mut().iter_mut();
-        calls
-            .filter_map(|call| {
-                if !call.is_done() {
-                    super::calls::outcome_unknown(call);
-                }
-                super::calls::done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)))
-            })
-            .collect()
-    }
-
-    /// It may have said that a call began, so no open call may run again by itself.
-    fn fold_unreadable(&mut self) {
-        for call in self.calls_mut() {
-            if !call.is_done() {
-                call.runs();
-                call.changes = true;
-            }
-        }
+        results_of(self.calls_mut(), most_bytes)
     }
 
     /// Message ids are counted; a restored session counts on.
@@ -384,19 +274,61 @@ impl Machine {
             Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => &mut [],
         }
     }
-
-    fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
-        self.calls_mut().iter_mut().find(|call| !call.is_done() && call.call.tool_call_id == *id)
-    }
 }
 
-/// What a record adds to the thread.
-fn said_by(record: &Record) -> Option<&Message> {
-    match record {
-        Record::TaskStarted { prompt: message, .. }
-        | Record::Answer { message, .. }
-        | Record::Steered { message }
-        | Record::StepCompleted { message, .. } => Some(message),
-        _ => None,
+fn results_of(calls: &mut [Call], most_bytes: usize) -> Vec<Part> {
+    let result = |call: &mut Call| {
+        if !call.is_done() {
+            super::calls::outcome_unknown(call);
+        }
+        super::calls::done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)))
+    };
+    calls.iter_mut().filter_map(result).collect()
+}
+
+/// The calls of a step, as the machine has them. A call that no answer asked for is none of its calls.
+fn restored(calls: Vec<OpenCall>, rows: &[Row]) -> Vec<Call> {
+    let rows = rows.iter().copied().chain(std::iter::repeat(Row::default()));
+    calls.into_iter().zip(rows).filter_map(|(call, row)| Call::restored(call, row)).collect()
+}
+
+impl Call {
+    fn restored(open: OpenCall, row: Row) -> Option<Self> {
+        let mut call = Self { row, ..Self::new(open.call?, CallState::Planning) };
+        call.changes = open.changes;
+        if let Some(planned) = open.planned {
+            call.order = super::order::Order::of_actions(planned.actions.iter(), open.changes);
+            call.plan_as(&planned);
+            call.announced = Some(planned);
+        }
+        if let Some(edited) = &open.edited {
+            call.plan_as(edited);
+        }
+        call.proposal = open.proposal;
+        call.previewed = open.previewed;
+        call.amended = Amended {
+            by: open.amendments,
+            told: open.told,
+            renewed: open.renewed,
+            began: open.runs_edited,
+            ..Amended::default()
+        };
+        call.held = open.first_run.map(|first| {
+            let mut held = Held::new(first.result, first.latency_ms);
+            if first.runs_again {
+                held.runs_again();
+            }
+            held
+        });
+        match (open.result, open.denied) {
+            (Some(result), _) => call.state = CallState::Done(result),
+            (None, Some(denial)) => {
+                let (code, message) = super::ask::denial(denial.reason.as_deref());
+                call.refuse(code, message);
+            }
+            (None, None) if open.stage == CallStage::Running => call.state = CallState::Running,
+            (None, None) => {}
+        }
+        Some(call)
     }
 }

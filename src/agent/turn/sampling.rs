@@ -1,10 +1,10 @@
 //! What MCP servers ask the model of the session: held to the same policy and the same budgets, and counted with all else.
 
 use super::answer::CompletedRequest;
-use super::spending::Spent;
 use super::{Machine, Moment};
 use crate::ports::Record;
 use crate::protocol::{Failure, FailureKind, ModelFacts, StopReason, Usage};
+use crate::session::Spent;
 
 /// What one request of a server came to.
 #[derive(Debug)]

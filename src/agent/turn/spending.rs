@@ -11,6 +11,7 @@ use super::ask::waited;
 use super::{Machine, Moment, Phase};
 use crate::ports::{Delta, ModelError, Record};
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ModelFacts, Part, StopReason, Usage};
+use crate::session::{Spent, Totals};
 use jiff::Timestamp;
 
 /// What is known of the money and tokens of a session besides their sums.
@@ -22,12 +23,8 @@ pub(super) struct Spending {
     pub warned: Vec<(BudgetScope, BudgetUnit)>,
     /// The task waits because a budget is used up.
     pub paused: bool,
-    /// Something was used up at an unknown price: in the session, in the task.
-    unpriced: (bool, bool),
     asked: Option<Asked>,
     last: Option<Answered>,
-    /// Of the answer that the journal breaks off in.
-    lost_bytes: usize,
     /// What the last task used that was done.
     pub done: Option<Done>,
 }
@@ -35,8 +32,7 @@ pub(super) struct Spending {
 /// A task that was done, in numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    pub usage: Usage,
-    pub cost_usd: Option<f64>,
+    pub totals: Totals,
     pub step_count: u32,
     pub max_steps: u32,
 }
@@ -57,14 +53,6 @@ struct Answered {
     model: String,
     usage: Usage,
     at: Timestamp,
-}
-
-/// What a request used up.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Spent {
-    pub usage: Usage,
-    pub cost_usd: Option<f64>,
-    pub estimated: bool,
 }
 
 impl Machine {
@@ -171,24 +159,8 @@ impl Machine {
         }
     }
 
-    /// Notes what the journal has of an answer that nothing has counted yet.
-    pub(super) fn fold_lost(&mut self, record: &Record) {
-        match record {
-            Record::PartialAnswer { text, .. } => self.spending.lost_bytes += text.len(),
-            Record::Answer { .. }
-            | Record::AnswerDiscarded { .. }
-            | Record::Wasted { .. }
-            | Record::StepStarted { .. }
-            | Record::StepCompleted { .. }
-            | Record::TaskStarted { .. }
-            | Record::TaskEnded { .. } => self.spending.lost_bytes = 0,
-            _ => {}
-        }
-    }
-
     /// The process before ended in the middle of an answer: it was paid for all the same, and nobody has counted it.
-    pub(super) fn count_what_was_lost(&mut self) {
-        let bytes = std::mem::take(&mut self.spending.lost_bytes);
+    pub(super) fn count_what_was_lost(&mut self, bytes: usize) {
         if bytes == 0 || self.task.is_none() {
             return;
         }
@@ -202,20 +174,15 @@ impl Machine {
 
     /// Adds to the sums, also from the journal.
     pub(super) fn count(&mut self, usage: Usage, cost_usd: Option<f64>) {
-        self.usage += usage;
-        add(&mut self.cost_usd, cost_usd);
-        let unpriced = cost_usd.is_none() && usage != Usage::default();
-        self.spending.unpriced.0 |= unpriced;
+        let spent = Spent { usage, cost_usd, estimated: false };
+        self.totals.add(spent);
         if let Some(task) = &mut self.task {
-            task.usage += usage;
-            add(&mut task.cost_usd, cost_usd);
-            self.spending.unpriced.1 |= unpriced;
+            task.totals.add(spent);
         }
     }
 
     /// A task begins: what is said of one begins anew.
     pub(super) fn count_anew(&mut self) {
-        self.spending.unpriced.1 = false;
         self.spending.done = None;
         self.spending.warned.retain(|(scope, _)| *scope != BudgetScope::Task);
     }
@@ -227,22 +194,17 @@ impl Machine {
 
     /// The numbers of the task that runs, or of the last one.
     pub(super) fn last_task(&self) -> Option<Done> {
-        let of = |task: &super::Task| Done {
-            usage: task.usage,
-            cost_usd: task.cost_usd,
-            step_count: task.step_count,
-            max_steps: task.max_steps,
-        };
+        let of = |task: &super::Task| Done { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps };
         self.task.as_ref().or(self.ended.as_ref()).map(of).or(self.spending.done)
     }
 
     /// What the session cost; nothing where a part of it is not known.
     pub(super) fn session_cost(&self) -> Option<f64> {
-        self.cost_usd.filter(|_| !self.spending.unpriced.0)
+        self.totals.whole_cost_usd()
     }
 
     pub(super) fn task_cost(&self) -> Option<f64> {
-        self.task.as_ref()?.cost_usd.filter(|_| !self.spending.unpriced.1)
+        self.task.as_ref()?.totals.whole_cost_usd()
     }
 
     /// What the next request may use. `at`: what a provider keeps of the last request it keeps for some minutes.
@@ -261,11 +223,5 @@ impl Machine {
             }
         }
         next
-    }
-}
-
-fn add(sum: &mut Option<f64>, more: Option<f64>) {
-    if let Some(more) = more {
-        *sum = Some(sum.unwrap_or(0.0) + more);
     }
 }

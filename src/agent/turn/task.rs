@@ -3,7 +3,8 @@
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::{Approver, CallState, Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
-use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage, counted};
+use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, counted};
+use crate::session::Totals;
 
 impl Machine {
     pub(super) fn prompt(&mut self, text: String, at: Moment) {
@@ -50,8 +51,7 @@ impl Machine {
             step_id: None,
             step_count: 0,
             max_steps: self.options.max_steps,
-            usage: Usage::default(),
-            cost_usd: None,
+            totals: Totals::default(),
             phase: Phase::Paused,
             parts: super::Parts::default(),
             cancelling: false,
@@ -211,7 +211,7 @@ impl Machine {
     pub(super) fn end(&mut self, end: TaskEnd) {
         self.enter_session(SessionStatus::Running);
         let Some(task) = &self.task else { return };
-        let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.usage, self.task_cost());
+        let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.totals.usage, self.task_cost());
         let parts = task.parts.clone();
         self.note_blocked(&end);
         self.note(Record::TaskEnded { task_id, step_count, end: end.clone() });

@@ -7,7 +7,7 @@ use crate::ports::{Amends, Completion, Delta, Found, ModelError, ModelRequest};
 use crate::protocol::{
     Action, Amendable, Amendment, Approval, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Decision,
     EffectKind, Effects, Failure, FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Mode, Outside, Place, PreviewOffer,
-    Price, Remember, Resolution, RewindScope, RewindTarget, SandboxTier, StopReason, Target,
+    Price, Remember, Resolution, RewindScope, RewindTarget, SandboxTier, StopReason, Target, Usage,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

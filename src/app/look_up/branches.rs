@@ -1,8 +1,8 @@
 //! The family of a session: what it was copied from, what was copied from it, and the parts that were gone back from.
 
 use super::sessions::age;
-use crate::ports::Record;
-use crate::protocol::{Branch, RewindTarget, SessionId};
+use crate::protocol::{Branch, SessionId};
+use crate::session::{Change, RewindEffect, SessionState};
 use crate::store::{SessionSummary, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -108,7 +108,7 @@ struct Undone {
     at: jiff::Timestamp,
 }
 
-/// What is looked for in the records of a session.
+/// The branches that the records of a session tell of.
 #[derive(Default)]
 struct Past {
     /// Prompts that count, and the place of every one.
@@ -119,46 +119,26 @@ struct Past {
 
 impl Past {
     fn of(store: &Store, id: &SessionId) -> Result<Self, StoreError> {
-        let (mut past, mut count, mut begun) = (Self::default(), 0_u64, 0_u64);
-        // The prompts that count, by their message and first line.
-        let mut said: Vec<(crate::protocol::MessageId, String)> = Vec::new();
-        let mut taken: Vec<Vec<(crate::protocol::MessageId, String)>> = Vec::new();
+        let (mut past, mut state, mut begun) = (Self::default(), SessionState::default(), 0);
         store.for_each_record(id, |written| {
-            match written.record {
-                Record::TaskStarted { prompt, .. } => {
-                    past.starts.push(count + 1);
-                    let line = prompt.typed().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
-                    said.push((prompt.message_id, line));
-                }
-                Record::RewindStarted { .. } => begun = count,
-                Record::Rewound { rewound, .. } if rewound.target == RewindTarget::Redo => {
-                    if rewound.scope.conversation()
-                        && let Some(back) = taken.pop()
-                    {
-                        said.extend(back);
-                        past.undone.pop();
-                    }
-                }
-                Record::Rewound { from: Some(from), rewound, .. } if rewound.scope.conversation() => {
-                    let from = said.iter().position(|(id, _)| *id == from).unwrap_or(said.len());
-                    let gone = said.split_off(from);
-                    if !gone.is_empty() {
-                        past.undone.push(Undone {
-                            records: begun,
-                            title: gone.first().map(|(_, line)| line.clone()),
-                            before: said.len() as u64,
-                            prompts: gone.len() as u64,
-                            at: written.time,
-                        });
-                        taken.push(gone);
-                    }
+            match state.apply(&written.record).change {
+                Change::TaskStarted { .. } => past.starts.push(state.records),
+                Change::RewindStarted { .. } => begun = state.records - 1,
+                Change::Rewound { effect: RewindEffect::Redone { prompts }, .. } if prompts > 0 => drop(past.undone.pop()),
+                Change::Rewound { effect: RewindEffect::Cut { prompts: gone, .. }, .. } if !gone.is_empty() => {
+                    past.undone.push(Undone {
+                        records: begun,
+                        title: gone.first().map(|prompt| prompt.line.clone()),
+                        before: state.prompts().len() as u64,
+                        prompts: gone.len() as u64,
+                        at: written.time,
+                    });
                 }
                 _ => {}
             }
-            count += 1;
             ControlFlow::Continue(())
         })?;
-        past.prompts = said.len() as u64;
+        past.prompts = state.prompts().len() as u64;
         Ok(past)
     }
 }
@@ -166,7 +146,8 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Message, MessageId, Part, RewindScope, Rewound, Role, TaskId, WorkspaceId};
+    use crate::ports::Record;
+    use crate::protocol::{Message, MessageId, Part, RewindScope, RewindTarget, Rewound, Role, TaskId, WorkspaceId};
     use crate::store::{Foreign, NewSession, Parent, Written};
 
     fn prompt(number: u32, words: &str) -> Record {

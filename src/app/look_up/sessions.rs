@@ -6,11 +6,11 @@ use crate::app::place::Place;
 use crate::app::sessions;
 use crate::app::since;
 use crate::app::trouble::Trouble;
-use crate::ports::Record;
 use crate::protocol::{
-    CallId, EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
+    EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
 };
-use crate::store::{SessionStatus, SessionSummary, Store, StoreError};
+use crate::session::{CallStage, OpenCall, SessionState, SessionStatus};
+use crate::store::{SessionSummary, Store, StoreError};
 use crate::tui;
 use std::path::Path;
 
@@ -88,8 +88,8 @@ pub fn list(
         if !is_last() {
             return Ok(());
         }
-        let tally = store.tally(&session.session_id).unwrap_or_default();
-        (session.cost_usd, session.estimated) = (tally.cost_usd, tally.estimated);
+        let totals = store.tally(&session.session_id).unwrap_or_default().totals;
+        (session.cost_usd, session.estimated) = (totals.cost_usd, totals.estimated);
     }
     if is_last() {
         told(found, false);
@@ -185,7 +185,7 @@ pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook,
         }
     }
     put(&mut lines, LookKind::Answer, &answer);
-    for (kind, words) in left_open(&piece.records, summary.held_by.is_some()) {
+    for (kind, words) in left_open(&SessionState::from_records(&piece.records), summary.held_by.is_some()) {
         put(&mut lines, kind, &words);
     }
     let before = lines.len().saturating_sub(LINES);
@@ -193,55 +193,29 @@ pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook,
     Ok(SessionLook { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
 }
 
-/// How far a call is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Meant,
-    Asked,
-    Begun,
-}
-
-/// What the last records of a session leave open: questions without an answer, and calls without an end. `held`: a process has it.
-fn left_open(records: &[Record], held: bool) -> Vec<(LookKind, String)> {
-    let mut open: Vec<(&CallId, &str, Stage)> = Vec::new();
-    let reach = |open: &mut Vec<(&CallId, &str, Stage)>, id: &CallId, stage| {
-        open.iter_mut().filter(|(open, ..)| *open == id).for_each(|call| call.2 = stage);
-    };
-    for record in records {
-        match record {
-            Record::Intent { call, summary, .. } => open.push((&call.tool_call_id, summary, Stage::Meant)),
-            Record::ApprovalRequested { approval } => {
-                open.retain(|(id, ..)| **id != approval.tool_call_id);
-                open.push((&approval.tool_call_id, &approval.action_summary, Stage::Asked));
-            }
-            Record::Decided { tool_call_id, .. } => reach(&mut open, tool_call_id, Stage::Meant),
-            Record::Started { tool_call_id, edited: Some(edited), .. } => {
-                open.retain(|(id, ..)| *id != tool_call_id);
-                open.push((tool_call_id, &edited.summary, Stage::Begun));
-            }
-            Record::Started { tool_call_id, edited: None, .. } => reach(&mut open, tool_call_id, Stage::Begun),
-            Record::Finished { result, .. } => open.retain(|(id, ..)| **id != result.tool_call_id),
-            Record::Answer { .. } | Record::TaskStarted { .. } | Record::TaskEnded { .. } | Record::StepCompleted { .. } => {
-                open.clear();
-            }
-            _ => {}
+/// The calls of the open step that wait for an answer or have no result. `held`: a process has the session.
+fn left_open(state: &SessionState, held: bool) -> Vec<(LookKind, String)> {
+    let told = |call: &OpenCall| match call.stage {
+        CallStage::Planning | CallStage::Done => None,
+        CallStage::Asking => Some((LookKind::Waits, format!("{} — waits for you", call.summary))),
+        CallStage::Running | CallStage::Blocked if held => Some((LookKind::Note, format!("{} — runs", call.summary))),
+        CallStage::Running | CallStage::Blocked => {
+            Some((LookKind::Failed, format!("{} — was running when aye ended", call.summary)))
         }
-    }
-    let told = |(_, what, stage): (&CallId, &str, Stage)| match stage {
-        Stage::Meant => None,
-        Stage::Asked => Some((LookKind::Waits, format!("{what} — waits for you"))),
-        Stage::Begun if held => Some((LookKind::Note, format!("{what} — runs"))),
-        Stage::Begun => Some((LookKind::Failed, format!("{what} — was running when aye ended"))),
     };
-    open.into_iter().filter_map(told).collect()
+    state.calls().iter().filter_map(told).collect()
 }
 
 fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> {
     let tally = store.tally(&summary.session_id).unwrap_or_default();
     let counted = |count: u64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
-    let tokens = tally.usage.input_tokens + tally.usage.output_tokens;
     let mut facts = vec![
-        format!("{} · {} · {} tokens", counted(tally.tasks, "prompt"), counted(tally.steps, "step"), tui::tokens(tokens)),
+        format!(
+            "{} · {} · {} tokens",
+            counted(tally.tasks, "prompt"),
+            counted(tally.steps, "step"),
+            tui::tokens(tally.totals.tokens())
+        ),
         summary.model.clone(),
     ];
     if tally.queued > 0 {
@@ -273,8 +247,8 @@ pub fn delete(store: &Store, place: &Place, id: &SessionId) -> Result<(), Troubl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::TaskEnd;
-    use crate::protocol::{Arguments, StepId, ToolCall, ToolResult};
+    use crate::ports::{Record, TaskEnd};
+    use crate::protocol::{Arguments, CallId, StepId, ToolCall, ToolResult};
 
     #[test]
     fn what_was_asked_about_or_had_begun_is_left_open_and_what_has_an_answer_is_not() {
@@ -309,8 +283,9 @@ mod tests {
             vec![started("b", Some("$ deux")), started("c", None), finished("c")],
         ]
         .concat();
-        let told =
-            |records: &[Record], held| -> Vec<String> { left_open(records, held).into_iter().map(|(_, words)| words).collect() };
+        let told = |records: &[Record], held| -> Vec<String> {
+            left_open(&SessionState::from_records(records), held).into_iter().map(|(_, words)| words).collect()
+        };
         assert_eq!(told(&all, false), ["$ one — waits for you", "$ deux — was running when aye ended"]);
         assert_eq!(told(&all, true)[1], "$ deux — runs");
         let ended = Record::TaskEnded { task_id: crate::protocol::TaskId::new("t"), step_count: 1, end: TaskEnd::Cancelled };

@@ -12,13 +12,13 @@ use crate::app::retention;
 use crate::app::rules::PersonsRules;
 use crate::app::servers::{self, FIRST_WAIT};
 use crate::app::session::{self, Extent, Session, Terms};
-use crate::app::sessions::Fold;
 use crate::app::standing::Standing;
 use crate::app::trouble::Trouble;
 use crate::config::NoModel;
-use crate::ports::{Model, Record};
+use crate::ports::Model;
 use crate::protocol::{Event, EventKind, Mode, SessionId, StepId, TaskState, TaskStatus};
 use crate::serve::{Asked, CreateSession, Fault, FaultCode, Opened, ResumeSession};
+use crate::session::SessionState;
 use crate::store::{SessionSummary, Store, StoreError};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -147,7 +147,7 @@ impl Opener {
         })?;
         session.goes_on();
         project.ignored().iter().for_each(|line| crate::app::warn(line));
-        let (step_cursor, last_task) = stands(&session.records);
+        let (step_cursor, last_task) = stands(&session.state);
         // No method of it answers what servers ask: that is declined.
         let remote = servers::of_session(Vec::new(), &mut session, &place, &rules, &project, &standing, Approver::Nobody);
         if let Some(servers) = session.kept.servers() {
@@ -284,19 +284,15 @@ fn choose_model(
     })
 }
 
-/// The last step that was completed, and the last task, as one that is not under way: as an export of the session has them.
-fn stands(records: &[Record]) -> (Option<StepId>, Option<TaskState>) {
-    let mut fold = Fold::default();
-    for record in records {
-        fold.add(record);
-    }
-    let task = fold.task.map(|task| TaskState {
-        task_id: task.task_id,
+/// The last completed step and the last task, as an export of the session has them.
+fn stands(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
+    let task = state.task().map(|task| TaskState {
+        task_id: task.task_id.clone(),
         status: TaskStatus::Idle,
         step_count: task.step_count,
         max_steps: task.max_steps,
     });
-    (fold.step_cursor, task)
+    (state.step_cursor().cloned(), task)
 }
 
 /// What the writer of the policy calls this state of it.

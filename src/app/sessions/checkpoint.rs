@@ -2,6 +2,7 @@
 
 use crate::ports::Record;
 use crate::protocol::{Artifact, Message, MessageId, Part, Role, SessionId, SessionStatus, StepId, TaskId, Waiting, WorkspaceId};
+use crate::session::TaskProgress;
 use jiff::Timestamp;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -42,6 +43,18 @@ pub struct TaskState {
     pub status: String,
     pub step_count: u32,
     pub max_steps: u32,
+}
+
+impl From<&TaskProgress> for TaskState {
+    fn from(task: &TaskProgress) -> Self {
+        Self {
+            task_id: task.task_id.clone(),
+            prompt: task.prompt.clone(),
+            status: task.stage.as_str().to_owned(),
+            step_count: task.step_count,
+            max_steps: task.max_steps,
+        }
+    }
 }
 
 /// A message of the thread.
@@ -168,50 +181,4 @@ pub struct Kept {
     #[serde(flatten)]
     pub artifact: Artifact,
     pub base64: String,
-}
-
-/// What a record is outside of the store that it was written in: it tells what happened, and grants nothing. Rules and budgets are
-/// the person's of that machine.
-pub fn without_authority(record: Record) -> Option<Record> {
-    use crate::protocol::Decision;
-    match record {
-        Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } => None,
-        // One that was not done to its end would be done by who takes the session up; that it was done is told by another record.
-        Record::RewindStarted { .. } => None,
-        Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
-            Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })
-        }
-        other => Some(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::{MessageId, RewindScope, RewindTarget, Rewound};
-
-    #[test]
-    fn a_rewind_is_told_outside_of_its_store_and_never_carried_out_there() {
-        let begun = Record::RewindStarted {
-            rewind_id: "rewind_1".to_owned(),
-            target: RewindTarget::Last,
-            scope: RewindScope::Both,
-            overwrite: vec!["/etc/passwd".into()],
-        };
-        assert_eq!(without_authority(begun), None);
-        let done = Record::Rewound {
-            rewind_id: "rewind_1".to_owned(),
-            from: Some(MessageId::new("msg_1")),
-            rewound: Rewound {
-                target: RewindTarget::Last,
-                scope: RewindScope::Both,
-                restored: 2,
-                kept: Vec::new(),
-                messages: 3,
-                message: "back before prompt 1".to_owned(),
-                prompt: Some("do it".to_owned()),
-            },
-        };
-        assert_eq!(without_authority(done.clone()), Some(done), "what was said then stays undone");
-    }
 }

@@ -1,7 +1,7 @@
 //! `aye sessions export`: a session as a file.
 
-use super::checkpoint::{Checkpoint, Entry, Kept, OWN_FORMAT, Own, Said, VERSION, without_authority};
-use super::fold::Fold;
+use super::checkpoint::{Checkpoint, Entry, Kept, OWN_FORMAT, Own, Said, TaskState, VERSION};
+use super::conversation::Conversation;
 use super::transcript::Transcript;
 use super::{html, markdown};
 use crate::app::cli::{ExportForm, WithArtifacts};
@@ -10,6 +10,7 @@ use crate::app::place::Place;
 use crate::app::trouble::Trouble;
 use crate::ports::{ARTIFACT_BYTES, Artifacts};
 use crate::protocol::{SessionId, SessionStatus, cut_before};
+use crate::session::{SessionState, without_authority};
 use crate::store::{ArtifactStore, SessionSummary, Store};
 use base64::Engine as _;
 use std::io::Write;
@@ -112,34 +113,36 @@ pub fn checkpoint_of(
     artifacts: Option<Vec<Kept>>,
     most: Option<u64>,
 ) -> Result<(Checkpoint, u64), Trouble> {
-    let (mut fold, mut records, mut last) = (Fold::default(), Vec::new(), summary.created);
+    let (mut state, mut conversation) = (SessionState::default(), Conversation::default());
+    let (mut records, mut last) = (Vec::new(), summary.created);
     let mut count = 0;
     store.for_each_record(&summary.session_id, |written| {
         if most == Some(count) {
             return ControlFlow::Break(());
         }
         count += 1;
-        fold.add(&written.record);
+        conversation.add(&state.apply(&written.record).change);
         if let Some(entry) = without_authority(written.record) {
             last = written.time;
             records.push(Entry { time: last, entry });
         }
         ControlFlow::Continue(())
     })?;
-    let open = fold.task.as_ref().is_some_and(|task| matches!(task.status.as_str(), "running" | "waiting"));
-    let status = if fold.paused || (open && summary.held_by.is_none()) { SessionStatus::Paused } else { SessionStatus::Running };
+    let is_open = state.task().is_some_and(|task| task.stage.is_open());
+    let is_paused = state.pause.is_some() || (is_open && summary.held_by.is_none());
+    let totals = state.totals();
     let checkpoint = Checkpoint {
         checkpoint_version: VERSION,
         session_id: summary.session_id.clone(),
         workspace_id: summary.workspace_id.clone(),
-        tenant_id: fold.tenant_id,
-        user_id: fold.user_id,
-        session_status: status,
-        task: fold.task,
-        step_cursor: fold.step_cursor,
-        thread: fold.said.into_iter().map(Said::from).collect(),
-        session_tokens_used: fold.usage.input_tokens + fold.usage.output_tokens,
-        policy_bundle_version: fold.policy_bundle_version,
+        session_status: if is_paused { SessionStatus::Paused } else { SessionStatus::Running },
+        task: state.task().map(TaskState::from),
+        step_cursor: state.step_cursor().cloned(),
+        thread: conversation.messages.into_iter().map(Said::from).collect(),
+        session_tokens_used: totals.tokens(),
+        tenant_id: state.tenant_id,
+        user_id: state.user_id,
+        policy_bundle_version: state.policy_bundle_version,
         checkpointed_at: last,
         aye: Own {
             format: OWN_FORMAT,
@@ -150,9 +153,9 @@ pub fn checkpoint_of(
             created: summary.created,
             model: summary.model.clone(),
             draft: store.draft(&summary.session_id)?,
-            queue: fold.queue,
-            cost_usd: fold.cost_usd,
-            estimated: fold.estimated,
+            queue: state.queue,
+            cost_usd: totals.cost_usd,
+            estimated: totals.estimated,
             records,
             artifacts,
         },
@@ -176,7 +179,7 @@ pub fn contents(artifacts: &ArtifactStore) -> Vec<Kept> {
 fn transcript(store: &Store, summary: &SessionSummary) -> Result<Transcript, Trouble> {
     let mut transcript = Transcript::of(summary);
     store.for_each_record(&summary.session_id, |written| {
-        transcript.add(written.record);
+        transcript.add(&written.record);
         ControlFlow::Continue(())
     })?;
     transcript.end(&store.draft(&summary.session_id)?);

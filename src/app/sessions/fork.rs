@@ -4,8 +4,8 @@ use super::{export, import, one_line};
 use crate::app::exit::Exit;
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
-use crate::ports::Record;
 use crate::protocol::{ForkUntil, SessionId, TaskId};
+use crate::session::{Change, SessionState};
 use crate::store::{Parent, Store, StoreError};
 use std::ops::ControlFlow;
 
@@ -51,15 +51,15 @@ pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> 
 
 /// How many records stand before a prompt, and what it says.
 fn before(store: &Store, id: &SessionId, task: &TaskId) -> Result<Option<(u64, String)>, StoreError> {
-    let (mut count, mut found) = (0, None);
-    store.for_each_record(id, |written| match written.record {
-        Record::TaskStarted { prompt, .. } if prompt.task_id == *task => {
-            found = Some((count, prompt.typed().to_owned()));
-            ControlFlow::Break(())
-        }
-        _ => {
-            count += 1;
-            ControlFlow::Continue(())
+    let (mut state, mut found) = (SessionState::default(), None);
+    store.for_each_record(id, |written| {
+        let before = state.records;
+        match state.apply(&written.record).change {
+            Change::TaskStarted { prompt, .. } if prompt.task_id == *task => {
+                found = Some((before, prompt.typed().to_owned()));
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
         }
     })?;
     Ok(found)

@@ -79,6 +79,8 @@ struct Open {
     step: Option<StepId>,
     /// Calls that have no result yet.
     calls: Vec<ToolCall>,
+    /// The results since the last answer, in their order.
+    results: Vec<Part>,
     /// The last that was said is an answer in words.
     answered: bool,
 }
@@ -105,7 +107,8 @@ impl Maker {
             self.tasks += 1;
             let id = task_id.unwrap_or_else(|| format!("task_{}", self.tasks));
             let id = TaskId::new(id);
-            self.task = Some(Open { id: id.clone(), steps: 0, step: None, calls: Vec::new(), answered: false });
+            self.task =
+                Some(Open { id: id.clone(), steps: 0, step: None, calls: Vec::new(), results: Vec::new(), answered: false });
             if !is_prompt {
                 // A thread begins with what a person said.
                 let prompt = self.made(id, Role::User, vec![text("[The start of this conversation is not here.]")]);
@@ -156,7 +159,7 @@ impl Maker {
         open.step = Some(step_id.clone());
         open.answered = calls.is_empty();
         let stop_reason = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
-        open.calls = calls;
+        (open.calls, open.results) = (calls, Vec::new());
         let (task_id, step_count) = (open.id.clone(), open.steps);
         message.step_id = Some(step_id.clone());
         self.add(Record::StepStarted { task_id, step_id, step_count });
@@ -190,6 +193,8 @@ impl Maker {
                 Part::Reasoning { .. } | Part::ToolCall(_) | Part::Image(_) => {}
             }
         }
+        open.results.extend(results.iter().cloned().map(Part::ToolResult));
+        let content = open.results.clone();
         let (task_id, step, count, done) = (open.id.clone(), open.step.clone(), open.steps, open.calls.is_empty());
         if !results.is_empty() {
             for result in &results {
@@ -197,7 +202,6 @@ impl Maker {
             }
             // Several messages of results are those of one step: the last of them ends it.
             if let (true, Some(step_id)) = (done, step) {
-                let content = self.results_of_step();
                 let message = Message { content, step_id: Some(step_id.clone()), ..message.clone() };
                 self.add(Record::StepCompleted { task_id: task_id.clone(), step_id, step_count: count, message });
                 if let Some(open) = &mut self.task {
@@ -213,16 +217,6 @@ impl Maker {
                 open.answered = false;
             }
         }
-    }
-
-    /// The results since the last answer, in their order.
-    fn results_of_step(&self) -> Vec<Part> {
-        let since = self.records.iter().rposition(|written| matches!(written.record, Record::Answer { .. })).unwrap_or(0);
-        let results = self.records[since..].iter().filter_map(|written| match &written.record {
-            Record::Finished { result, .. } => Some(Part::ToolResult(result.clone())),
-            _ => None,
-        });
-        results.collect()
     }
 
     /// What has no result has none to come; the model is told so where the session is taken up.

@@ -1,7 +1,7 @@
 //! `aye sessions import`: a checkpoint becomes a session of this project. What it says is text like any other: it brings no rules,
 //! no policy and no budget, and what waited for a yes waits for it here.
 
-use super::checkpoint::{Content, Kept, OWN_FORMAT, VERSION, without_authority};
+use super::checkpoint::{Content, Kept, OWN_FORMAT, VERSION};
 use super::from_thread;
 use super::{counted, one_line};
 use crate::app::exit::Exit;
@@ -9,6 +9,7 @@ use crate::app::place::{Place, workspace_id};
 use crate::app::trouble::Trouble;
 use crate::ports::{Artifacts, NewArtifact, Record};
 use crate::protocol::SessionId;
+use crate::session::{SessionState, without_authority};
 use crate::store::{Foreign, NewSession, Parent, Store, Written};
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -220,17 +221,14 @@ pub(super) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
     if records.is_empty() && draft.trim().is_empty() {
         return Err("nothing was said in this session, so there is nothing to import".to_owned());
     }
-    let queued = records.iter().rev().find_map(|written| match &written.record {
-        Record::Queue { prompts } => Some(prompts.len() as u64),
-        _ => None,
-    });
-    if let Some(count @ 1..) = queued {
+    let state = SessionState::from_records(records.iter().map(|written| &written.record));
+    if let count @ 1.. = state.queue.len() {
         said.push(format!(
             "{} in its queue: look at them before you go on",
             if count == 1 { "1 message waits".to_owned() } else { format!("{count} messages wait") }
         ));
     }
-    let title = title.or_else(|| title_of(&records)).map(|title| plain(&title)).filter(|title| !title.is_empty());
+    let title = title.or(state.title).map(|title| plain(&title)).filter(|title| !title.is_empty());
     let session = NewSession {
         id: SessionId::new(incoming.session_id.to_ascii_lowercase()),
         workspace_id: workspace_id(workspace),
@@ -318,15 +316,6 @@ fn keep(place: &Place, id: &SessionId, artifacts: Vec<Kept>) -> Vec<String> {
         kept.err().map(|reason| format!("artifact `{}`: {reason}", one_line(&artifact.uri)))
     });
     kept.collect()
-}
-
-fn title_of(records: &[Written]) -> Option<String> {
-    records.iter().find_map(|written| match &written.record {
-        Record::TaskStarted { prompt, .. } => {
-            prompt.typed().lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
-        }
-        _ => None,
-    })
 }
 
 /// A line without controls, not longer than a list has room for.

@@ -7,7 +7,8 @@ use crate::app::place::Place;
 use crate::app::trouble::Trouble;
 use crate::ports::Artifacts;
 use crate::protocol::SessionId;
-use crate::store::{SessionStatus, SessionSummary, Size, Tally};
+use crate::session::{SessionStatus, Tally};
+use crate::store::{SessionSummary, Size};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -76,10 +77,10 @@ fn listed(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u6
         tasks: tally.tasks,
         steps: tally.steps,
         queued: tally.queued,
-        input_tokens: tally.usage.input_tokens,
-        output_tokens: tally.usage.output_tokens,
-        cost_usd: tally.cost_usd,
-        estimated: tally.estimated,
+        input_tokens: tally.totals.usage.input_tokens,
+        output_tokens: tally.totals.usage.output_tokens,
+        cost_usd: tally.totals.cost_usd,
+        estimated: tally.totals.estimated,
         records: size.records,
         bytes: size.bytes,
         artifact_bytes,
@@ -118,8 +119,8 @@ fn sums(tally: Tally) -> String {
         return String::new();
     }
     let mut sums = format!("  ({}, {}", counted(tally.tasks, "prompt"), counted(tally.steps, "step"));
-    if let Some(cost) = tally.cost_usd {
-        let _ = write!(sums, ", {}", dollars(cost, tally.estimated));
+    if let Some(cost) = tally.totals.cost_usd {
+        let _ = write!(sums, ", {}", dollars(cost, tally.totals.estimated));
     }
     if tally.queued > 0 {
         let _ = write!(sums, ", {} waiting", tally.queued);

@@ -2,9 +2,9 @@
 
 mod archive;
 mod checkpoint;
+mod conversation;
 mod delete;
 mod export;
-mod fold;
 mod fork;
 mod from_thread;
 mod html;
@@ -21,7 +21,6 @@ mod transcript;
 
 pub use delete::forget;
 pub use export::{to_new_file, to_read};
-pub use fold::Fold;
 pub use fork::fork;
 pub use list::{line, open};
 pub use prune::quietly as prune_quietly;

@@ -234,7 +234,7 @@ fn as_text(pruned: &Pruned) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::SessionStatus;
+    use crate::session::SessionStatus;
 
     fn session(name: &str, days: i64, status: SessionStatus, held_by: Option<u32>) -> SessionSummary {
         let updated = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * (1000 - days));

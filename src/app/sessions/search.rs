@@ -5,8 +5,8 @@ use crate::app::cli::SessionScope;
 use crate::app::exit::Exit;
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
-use crate::ports::Record;
 use crate::protocol::{Arguments, Message, Part, ToolResult};
+use crate::session::{CallChange, Change, SessionState};
 use crate::store::{SessionSummary, Store, StoreError, Written};
 use regex::{Regex, RegexBuilder};
 use serde::Serialize;
@@ -90,9 +90,9 @@ pub fn first_hit(
     pattern: &Regex,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<Option<String>, StoreError> {
-    let mut hit = None;
+    let (mut hit, mut state) = (None, SessionState::default());
     store.for_each_record(&session.session_id, |Written { record, .. }| {
-        texts(&record, &mut |_, text| {
+        texts(&state.apply(&record).change, &mut |_, text| {
             if hit.is_none() {
                 hit = pattern.find(text).map(|found| line_of(text, found.start(), found.end()));
             }
@@ -129,33 +129,30 @@ fn look(
     if let Some(title) = &session.title {
         test(session.created, "title", title);
     }
-    // What streamed and never became an answer.
-    let mut partial = String::new();
+    let mut state = SessionState::default();
     store.for_each_record(&session.session_id, |Written { time, record }| {
-        match &record {
-            Record::PartialAnswer { text, .. } => partial.push_str(text),
-            Record::Answer { .. } => partial.clear(),
-            Record::StepStarted { .. } | Record::TaskEnded { .. } | Record::AnswerDiscarded { .. } => {
-                test(time, "answer", &std::mem::take(&mut partial));
-            }
-            _ => {}
+        let applied = state.apply(&record);
+        if let Some((text, _)) = &applied.interrupted {
+            test(time, "answer", text);
         }
-        texts(&record, &mut |part, text| test(time, part, text));
+        texts(&applied.change, &mut |part, text| test(time, part, text));
         ControlFlow::Continue(())
     })?;
-    test(session.updated, "answer", &partial);
+    if let Some((text, _)) = state.interrupted_answer() {
+        test(session.updated, "answer", text);
+    }
     test(session.updated, "draft", &store.draft(&session.session_id)?);
     Ok(())
 }
 
-/// The texts of a record that people look for, each once.
-fn texts(record: &Record, tell: &mut impl FnMut(&'static str, &str)) {
-    match record {
-        Record::TaskStarted { prompt: message, .. } | Record::Steered { message } => of_message(message, "prompt", tell),
-        Record::Answer { message, .. } => of_message(message, "answer", tell),
-        Record::Compacted { message, .. } => of_message(message, "summary", tell),
-        Record::Finished { result, .. } => of_result(result, tell),
-        Record::Queue { prompts } => prompts.iter().for_each(|waiting| tell("prompt", &waiting.text)),
+/// The texts of a change that people look for, each once.
+fn texts(change: &Change<'_>, tell: &mut impl FnMut(&'static str, &str)) {
+    match change {
+        Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => of_message(message, "prompt", tell),
+        Change::Answered { message, .. } => of_message(message, "answer", tell),
+        Change::Compacted { message, .. } => of_message(message, "summary", tell),
+        Change::Call { change: CallChange::Finished { result, .. }, .. } => of_result(result, tell),
+        Change::QueueChanged { prompts } => prompts.iter().for_each(|waiting| tell("prompt", &waiting.text)),
         _ => {}
     }
 }

@@ -158,12 +158,36 @@ proptest! {
         let (_dir, store) = store();
         prop_assert!(store.import(foreign(ID, &draft, records.clone())).unwrap());
         let first = exported(&store, ID);
-        prop_assume!(records.iter().any(|record| super::checkpoint::without_authority(record.clone()).is_some()) || !draft.trim().is_empty());
+        prop_assume!(records.iter().any(|record| crate::session::without_authority(record.clone()).is_some()) || !draft.trim().is_empty());
         let (second, _) = there_and_back(&first);
         prop_assert_eq!(&first, &second);
         let obeyed = first.contains(['\u{1b}', '\u{9b}', '\u{202e}']);
         prop_assert!(!obeyed);
         let _ = (markdown_of(&records), html_of(&records));
+    }
+
+    #[test]
+    fn the_list_the_export_and_the_transcript_have_the_totals_of_the_state(records in prop::collection::vec(any_record(), 1..24)) {
+        let (_dir, store) = store();
+        prop_assert!(store.import(foreign(ID, "", records.clone())).unwrap());
+        let state = crate::session::SessionState::from_records(&records);
+        prop_assert_eq!(store.tally(&SessionId::new(ID)).unwrap(), state.tally());
+        let (exported, totals) = (checkpoint(&store, &store.find(ID).unwrap(), None).unwrap(), state.totals());
+        let own = (exported.session_tokens_used, exported.aye.cost_usd, exported.aye.estimated);
+        prop_assert_eq!(own, (totals.tokens(), totals.cost_usd, totals.estimated));
+        let sums = transcript_of(&records).sums();
+        let tokens = format!("{} tokens in, {} out", totals.usage.input_tokens, totals.usage.output_tokens);
+        prop_assert!(sums.contains(&tokens), "{sums}");
+        let replayed = crate::agent::replay(&records, &WorkspaceId::new("w"), &SessionId::new(ID));
+        let usage = replayed.iter().fold(Usage::default(), |mut sum, event| {
+            if let EventKind::LlmRequestCompleted { usage, .. } = &event.kind {
+                sum += *usage;
+            }
+            sum
+        });
+        prop_assert_eq!(usage, totals.usage);
+        let status = state.status.unwrap_or(crate::session::SessionStatus::Idle);
+        prop_assert_eq!(store.find(ID).unwrap().status, status);
     }
 }
 
@@ -187,7 +211,9 @@ fn what_is_exported_names_the_session_it_is_a_copy_of() {
 
 fn transcript_of(records: &[Record]) -> Transcript {
     let mut transcript = Transcript::of(&summary());
-    records.iter().cloned().for_each(|record| transcript.add(record));
+    for record in records {
+        transcript.add(record);
+    }
     transcript.end("");
     transcript
 }
@@ -446,7 +472,7 @@ fn sizes_and_sums_of_a_session_are_told() {
     assert!(store.import(foreign(ID, "", records)).unwrap());
     let tally = store.tally(&SessionId::new(ID)).unwrap();
     // A step that did not complete does not count.
-    assert_eq!((tally.tasks, tally.steps, tally.usage.input_tokens, tally.estimated), (1, 0, 105, true));
+    assert_eq!((tally.tasks, tally.steps, tally.totals.usage.input_tokens, tally.totals.estimated), (1, 0, 105, true));
     let size = store.sizes().unwrap()[&SessionId::new(ID)];
     assert!(size.records == 4 && size.bytes > 200, "{size:?}");
     assert_eq!(list::line(&store.find(ID).unwrap()).split_whitespace().nth(3), Some("interrupted"));

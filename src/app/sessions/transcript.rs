@@ -2,9 +2,8 @@
 
 use super::{counted, dollars};
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{
-    Arguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus, Usage,
-};
+use crate::protocol::{Arguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus};
+use crate::session::{CallChange, Change, ModelChoice, Payer, SessionState, Spent};
 use crate::store::SessionSummary;
 use jiff::Timestamp;
 use std::collections::HashMap;
@@ -24,15 +23,11 @@ pub struct Transcript {
     pub created: Timestamp,
     pub pieces: Vec<Piece>,
     pub calls: Vec<Card>,
-    pub usage: Usage,
-    cost_usd: Option<f64>,
-    estimated: bool,
-    tasks: u64,
+    state: SessionState,
+    /// How many steps were started.
     steps: u64,
     /// The newest card of each id.
     cards: HashMap<CallId, usize>,
-    /// An answer whose end did not come yet.
-    partial: String,
     unreadable: u64,
     at: Timestamp,
 }
@@ -89,13 +84,9 @@ impl Transcript {
             created: summary.created,
             pieces: Vec::new(),
             calls: Vec::new(),
-            usage: Usage::default(),
-            cost_usd: None,
-            estimated: false,
-            tasks: 0,
+            state: SessionState::default(),
             steps: 0,
             cards: HashMap::new(),
-            partial: String::new(),
             unreadable: 0,
             at: summary.created,
         }
@@ -103,122 +94,96 @@ impl Transcript {
 
     /// `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
     pub fn sums(&self) -> String {
-        let (input, output) = (self.usage.input_tokens, self.usage.output_tokens);
-        let mut sums =
-            format!("{}, {}, {input} tokens in, {output} out", counted(self.tasks, "prompt"), counted(self.steps, "step"));
-        if let Some(cost) = self.cost_usd {
-            let _ = write!(sums, ", {}", dollars(cost, self.estimated));
-        }
-        sums
+        let (tasks, steps) = (self.state.tally().tasks, self.steps);
+        format!("{}, {}, {}", counted(tasks, "prompt"), counted(steps, "step"), spent(self.state.totals().spent()))
     }
 
-    pub fn add(&mut self, record: Record) {
-        match record {
-            Record::TaskStarted { prompt, .. } => {
-                self.break_off("aye ended here");
-                self.tasks += 1;
-                self.said("You", &prompt);
+    pub fn add(&mut self, record: &Record) {
+        let applied = self.state.apply(record);
+        if let Some((text, reason)) = applied.interrupted {
+            self.pieces.push(Piece::Broken { text, reason: reason.to_owned() });
+        }
+        match applied.change {
+            Change::TaskStarted { prompt, .. } => self.said("You", prompt),
+            Change::Steered { message } => self.said("You, while it worked", message),
+            Change::StepStarted { .. } => self.steps += 1,
+            Change::Answered { message, model, spent: cost, .. } => {
+                self.answer(message, &format!("{}{}", named(model), spent(cost)));
             }
-            Record::Steered { message } => self.said("You, while it worked", &message),
-            Record::StepStarted { .. } => {
-                self.break_off("aye ended here");
-                self.steps += 1;
+            Change::Spent { spent: cost, payer: Payer::FailedRequest } => {
+                self.note(format!("a request without an answer: {}", spent(cost)));
             }
-            Record::PartialAnswer { text, .. } => self.partial.push_str(&text),
-            Record::AnswerDiscarded { reason, .. } => self.break_off(&reason),
-            Record::Answer { message, usage, model, cost_usd, estimated, .. } => {
-                self.partial.clear();
-                self.count(usage, cost_usd, estimated);
-                self.answer(message, &says(&model, usage, cost_usd, estimated));
+            Change::Spent { spent: cost, payer: Payer::Server(server) } => {
+                self.note(format!("the MCP server {server} asked the model: {}", spent(cost)));
             }
-            Record::Wasted { usage, cost_usd, estimated } => {
-                self.count(usage, cost_usd, estimated);
-                self.note(format!("a request without an answer: {}", says("", usage, cost_usd, estimated)));
-            }
-            Record::Sampled { server, usage, cost_usd, estimated } => {
-                self.count(usage, cost_usd, estimated);
-                self.note(format!("the MCP server {server} asked the model: {}", says("", usage, cost_usd, estimated)));
-            }
-            Record::Compacted { compaction, usage, cost_usd, estimated, .. } => {
-                self.count(usage, cost_usd, estimated);
-                self.pieces.push(Piece::Summary { text: compaction.summary });
-            }
-            Record::CompactionUndone => self.note("the summary was taken back"),
-            Record::ModelChosen { model, effort } => {
+            Change::Compacted { compaction, .. } => self.pieces.push(Piece::Summary { text: compaction.summary.clone() }),
+            Change::CompactionUndone { .. } => self.note("the summary was taken back"),
+            Change::ModelChosen { choice: ModelChoice { model, effort }, .. } => {
                 let effort = effort.map_or_else(String::new, |effort| format!(", effort {}", effort.as_str()));
                 self.note(format!("model {model}{effort}"));
             }
-            Record::Intent { call, summary, proposal, changes, .. } => {
-                let card = self.card(&call.tool_call_id.clone(), |card| card.called(&call));
-                card.summary = summary;
+            Change::Call { tool_call_id, change } => self.call(tool_call_id, change),
+            Change::TaskEnded { end: TaskEnd::Failed { failure }, .. } => self.note(format!("failed: {}", failure.message)),
+            Change::TaskEnded { end: TaskEnd::Cancelled, .. } => self.note("stopped"),
+            Change::Paused { failure } => self.note(format!("paused: {}", failure.message)),
+            Change::Rewound { rewound, .. } => self.note(rewound.message.clone()),
+            Change::Continued => self.note("taken up again"),
+            Change::Unreadable => self.unreadable += 1,
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, id: &CallId, change: CallChange<'_>) {
+        match change {
+            CallChange::Planned { call, summary, proposal, changes, .. } => {
+                let card = self.card(id, |card| card.called(call));
+                summary.clone_into(&mut card.summary);
                 if let (true, Some(proposal)) = (changes, proposal) {
-                    card.changes(&proposal);
+                    card.changes(proposal);
                 }
             }
-            Record::ApprovalRequested { approval } => {
-                let card = self.card(&approval.tool_call_id, |card| card.tool.clone_from(&approval.tool_name));
+            CallChange::Asked { approval } => {
+                let card = self.card(id, |card| card.tool.clone_from(&approval.tool_name));
                 card.decided.push(format!("asked: {} ({})", approval.reason, approval.rule));
                 card.changes(&approval.proposal);
             }
-            Record::Decided { tool_call_id, decision, .. } => {
-                let words = match decision {
-                    Decision::Approved => "you said yes".to_owned(),
-                    Decision::ApprovedAlways { .. } => "you said yes, from then on without a question".to_owned(),
-                    Decision::Denied { reason: Some(reason) } => format!("you said no: {reason}"),
-                    Decision::Denied { reason: None } => "you said no".to_owned(),
-                    Decision::Amended { .. } => "you changed it".to_owned(),
-                    Decision::Renewed => "the file had changed, and you wanted to see it made anew".to_owned(),
-                    Decision::Previewed => "you wanted to see first what it would do".to_owned(),
-                };
-                self.card(&tool_call_id, |_| {}).decided.push(words);
-            }
-            Record::Refused { tool_call_id, rule, reason } => {
-                self.card(&tool_call_id, |_| {}).decided.push(format!("refused: {reason} ({rule})"));
-            }
-            Record::Started { tool_call_id, rule, edited, .. } => {
-                let card = self.card(&tool_call_id, |_| {});
+            CallChange::Decided { decision } => self.card(id, |_| {}).decided.push(words(decision)),
+            CallChange::Refused { rule, reason } => self.card(id, |_| {}).decided.push(format!("refused: {reason} ({rule})")),
+            CallChange::Started { rule, edited } => {
+                let card = self.card(id, |_| {});
                 if let Some(edited) = edited.filter(|edited| edited.summary != card.summary) {
                     card.decided.push(format!("it was asked for as: {}", card.summary));
-                    card.summary = edited.summary;
+                    card.summary.clone_from(&edited.summary);
                 }
                 if card.decided.is_empty() {
                     card.decided.push(format!("allowed ({rule})"));
                 }
             }
-            Record::Previewed { tool_call_id, proposal: Some(proposal) } => {
-                self.card(&tool_call_id, |_| {}).changes(&proposal);
+            CallChange::Previewed { proposal: Some(proposal) } => self.card(id, |_| {}).changes(proposal),
+            CallChange::Finished { result, latency_ms, .. } => {
+                self.card(id, |card| card.tool.clone_from(&result.tool_name)).finished(result, latency_ms);
             }
-            Record::Finished { result, latency_ms } => {
-                let id = result.tool_call_id.clone();
-                self.card(&id, |card| card.tool.clone_from(&result.tool_name)).finished(result, latency_ms);
-            }
-            Record::Resolved { tool_call_id, resolution } => {
+            CallChange::Resolved { resolution } => {
                 let words = match resolution {
                     Resolution::Rerun => "its outcome was unknown: you had it asked again",
                     Resolution::Skip => "its outcome was unknown: you skipped it",
                     Resolution::TellModel => "its outcome was unknown: you had the model told so",
                 };
-                self.card(&tool_call_id, |_| {}).decided.push(words.to_owned());
+                self.card(id, |_| {}).decided.push(words.to_owned());
             }
-            Record::TaskEnded { end, .. } => {
-                self.break_off("aye ended here");
-                match end {
-                    TaskEnd::Completed => {}
-                    TaskEnd::Failed { failure } => self.note(format!("failed: {}", failure.message)),
-                    TaskEnd::Cancelled => self.note("stopped"),
-                }
-            }
-            Record::Paused { failure } => self.note(format!("paused: {}", failure.message)),
-            Record::Rewound { rewound, .. } => self.note(rewound.message),
-            Record::Continued => self.note("taken up again"),
-            Record::Unreadable => self.unreadable += 1,
-            _ => {}
+            CallChange::Previewed { proposal: None }
+            | CallChange::PreviewStarted
+            | CallChange::PreviewDropped
+            | CallChange::Renewed
+            | CallChange::Blocked => {}
         }
     }
 
     /// What the end of the records leaves open.
     pub fn end(&mut self, draft: &str) {
-        self.break_off("aye ended here");
+        if let Some((text, reason)) = self.state.interrupted_answer() {
+            self.pieces.push(Piece::Broken { text: text.to_owned(), reason: reason.to_owned() });
+        }
         if self.unreadable > 0 {
             let records = counted(self.unreadable, "record");
             self.note(format!("{records} of this session cannot be read by this version and are left out"));
@@ -238,13 +203,13 @@ impl Transcript {
         self.pieces.push(Piece::Said { words: words.to_owned(), text, at: message.timestamp });
     }
 
-    fn answer(&mut self, message: Message, says: &str) {
+    fn answer(&mut self, message: &Message, says: &str) {
         self.at = message.timestamp;
         let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
-        for part in message.content {
+        for part in &message.content {
             match part {
-                Part::Text { text: more } => text.push_str(&more),
-                Part::Reasoning { text: more, .. } => thinking.push_str(&more),
+                Part::Text { text: more } => text.push_str(more),
+                Part::Reasoning { text: more, .. } => thinking.push_str(more),
                 Part::ToolCall(call) => calls.push(call),
                 Part::ToolResult(_) | Part::Image(_) => {}
             }
@@ -253,27 +218,12 @@ impl Transcript {
         // An id may come twice in a session; each answer's calls are new ones.
         for call in calls {
             self.cards.remove(&call.tool_call_id);
-            self.card(&call.tool_call_id.clone(), |card| card.called(&call));
-        }
-    }
-
-    fn break_off(&mut self, reason: &str) {
-        if !self.partial.is_empty() {
-            let text = std::mem::take(&mut self.partial);
-            self.pieces.push(Piece::Broken { text, reason: reason.to_owned() });
+            self.card(&call.tool_call_id, |card| card.called(call));
         }
     }
 
     fn note(&mut self, text: impl Into<String>) {
         self.pieces.push(Piece::Note(text.into()));
-    }
-
-    fn count(&mut self, usage: Usage, cost_usd: Option<f64>, estimated: bool) {
-        self.usage += usage;
-        self.estimated |= estimated;
-        if let Some(cost) = cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
-        }
     }
 
     /// The card of a call, made where there is none yet.
@@ -322,7 +272,7 @@ impl Card {
         }
     }
 
-    fn finished(&mut self, result: ToolResult, latency_ms: u64) {
+    fn finished(&mut self, result: &ToolResult, latency_ms: u64) {
         self.end = match (&result.status, &result.error) {
             (ToolStatus::Succeeded, _) => format!("done in {latency_ms} ms"),
             (_, Some(error)) => error.to_string(),
@@ -332,22 +282,34 @@ impl Card {
         if let Some(changed) = &result.changed {
             self.changes(changed);
         }
-        self.output = result.output_text;
-        self.artifacts = result.artifact_uris;
+        self.output.clone_from(&result.output_text);
+        self.artifacts.clone_from(&result.artifact_uris);
     }
 }
 
-/// `anthropic/claude-sonnet-5, 1200 tokens in, 80 out, $0.01`.
-fn says(model: &str, usage: Usage, cost_usd: Option<f64>, estimated: bool) -> String {
-    let mut text = String::new();
-    if !model.is_empty() {
-        let _ = write!(text, "{model}, ");
+/// `anthropic/claude-sonnet-5, `, or nothing where no model is known.
+fn named(model: &str) -> String {
+    if model.is_empty() { String::new() } else { format!("{model}, ") }
+}
+
+/// `1200 tokens in, 80 out, $0.01`.
+fn spent(spent: Spent) -> String {
+    let Spent { usage, cost_usd, estimated } = spent;
+    let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost, estimated)));
+    format!("{} tokens in, {} out{cost}", usage.input_tokens, usage.output_tokens)
+}
+
+/// A decision of the user, for the user.
+fn words(decision: &Decision) -> String {
+    match decision {
+        Decision::Approved => "you said yes".to_owned(),
+        Decision::ApprovedAlways { .. } => "you said yes, from then on without a question".to_owned(),
+        Decision::Denied { reason: Some(reason) } => format!("you said no: {reason}"),
+        Decision::Denied { reason: None } => "you said no".to_owned(),
+        Decision::Amended { .. } => "you changed it".to_owned(),
+        Decision::Renewed => "the file had changed, and you wanted to see it made anew".to_owned(),
+        Decision::Previewed => "you wanted to see first what it would do".to_owned(),
     }
-    let _ = write!(text, "{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
-    if let Some(cost) = cost_usd {
-        let _ = write!(text, ", {}", dollars(cost, estimated));
-    }
-    text
 }
 
 /// The start of a long text, and what is said of the rest.

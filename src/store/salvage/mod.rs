@@ -5,7 +5,7 @@ mod pages;
 mod rows;
 
 use super::packed;
-use super::sessions::SessionStatus;
+use crate::session::SessionStatus;
 use pages::{Pages, USUAL_SIZE};
 use rows::{Head, Row, Table, Value};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};

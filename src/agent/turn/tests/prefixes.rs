@@ -102,3 +102,35 @@ fn wherever_the_process_dies_nothing_runs_unasked_and_no_result_is_lost() {
     }
     assert!(looked_at > 20, "only {looked_at} results were kept back");
 }
+
+#[test]
+fn a_restored_machine_and_the_state_of_its_journal_agree() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
+    let mut compared = 0;
+    for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let (mut sim, all) = records_of(&file);
+        for length in 1..=all.len() {
+            sim.records = all[..length].to_vec();
+            let state = crate::session::SessionState::from_records(&sim.records);
+            // What was paid for an answer that is lost is counted by the machine that comes after it.
+            if state.uncounted_bytes() > 0 {
+                continue;
+            }
+            sim.crash("");
+            let place = format!("{} after {length} records", file.display());
+            let (machine, totals) = (&sim.machine.totals, state.totals());
+            assert_eq!((machine.usage, machine.cost_usd), (totals.usage, totals.cost_usd), "{place}");
+            assert_eq!(
+                sim.machine.queue.iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),
+                state.queue.iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),
+                "{place}"
+            );
+            let running = sim.machine.task.as_ref().filter(|task| task.own.is_none()).map(|task| task.id.clone());
+            if let Some(id) = running {
+                assert_eq!(Some(&id), state.task().map(|task| &task.task_id), "{place}");
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 500, "only {compared} journals were compared");
+}

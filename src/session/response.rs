@@ -1,6 +1,5 @@
 //! The text of a response that came in several parts, because its model was stopped in the middle and asked for the rest.
 
-use crate::ports::Record;
 use crate::protocol::{Message, StopReason};
 
 /// The parts before the last one.
@@ -28,26 +27,12 @@ impl Parts {
     }
 }
 
-/// The whole text of the last response in these records.
-pub fn last_response(records: &[Record]) -> String {
-    let (mut parts, mut last) = (Parts::default(), String::new());
-    for record in records {
-        match record {
-            Record::TaskStarted { .. } => (parts, last) = (Parts::default(), String::new()),
-            Record::Answer { message, stop_reason, .. } => {
-                last = parts.with(&message.text());
-                parts.note(message, *stop_reason);
-            }
-            _ => {}
-        }
-    }
-    last
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::Record;
     use crate::protocol::{Arguments, CallId, MessageId, Part, Role, TaskId, ToolCall, Usage};
+    use crate::session::SessionState;
 
     fn response(text: &str, calls: bool, stop_reason: StopReason) -> Record {
         let call = ToolCall {
@@ -57,7 +42,7 @@ mod tests {
         };
         let content = [Part::Text { text: text.to_owned() }].into_iter().chain(calls.then_some(Part::ToolCall(call)));
         let message = Message {
-            message_id: MessageId::new("m"),
+            message_id: MessageId::new(format!("msg {text}")),
             role: Role::Assistant,
             content: content.collect(),
             token_count: 0,
@@ -67,6 +52,10 @@ mod tests {
         };
         let (model, latency_ms, cost_usd, estimated) = ("m".to_owned(), 0, None, false);
         Record::Answer { message, usage: Usage::default(), stop_reason, latency_ms, model, cost_usd, estimated }
+    }
+
+    fn last_response(records: &[Record]) -> String {
+        SessionState::from_records(records).last_response().to_owned()
     }
 
     #[test]

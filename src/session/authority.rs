@@ -1,0 +1,49 @@
+//! Authority of records: what an exported, imported or forked session may not bring along.
+
+use crate::ports::Record;
+use crate::protocol::Decision;
+
+/// Returns a record as it leaves its store: it says what happened and grants nothing. Rules and budgets belong to the user of
+/// that machine.
+pub fn without_authority(record: Record) -> Option<Record> {
+    match record {
+        Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } => None,
+        // One that was not done to its end would be done by who takes the session up; that it was done is told by another record.
+        Record::RewindStarted { .. } => None,
+        Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
+            Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })
+        }
+        other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{MessageId, RewindScope, RewindTarget, Rewound};
+
+    #[test]
+    fn a_rewind_is_told_outside_of_its_store_and_never_carried_out_there() {
+        let begun = Record::RewindStarted {
+            rewind_id: "rewind_1".to_owned(),
+            target: RewindTarget::Last,
+            scope: RewindScope::Both,
+            overwrite: vec!["/etc/passwd".into()],
+        };
+        assert_eq!(without_authority(begun), None);
+        let done = Record::Rewound {
+            rewind_id: "rewind_1".to_owned(),
+            from: Some(MessageId::new("msg_1")),
+            rewound: Rewound {
+                target: RewindTarget::Last,
+                scope: RewindScope::Both,
+                restored: 2,
+                kept: Vec::new(),
+                messages: 3,
+                message: "back before prompt 1".to_owned(),
+                prompt: Some("do it".to_owned()),
+            },
+        };
+        assert_eq!(without_authority(done.clone()), Some(done), "what was said then stays undone");
+    }
+}

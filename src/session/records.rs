@@ -1,0 +1,82 @@
+//! Records one by one: what each of them says of itself, whatever came before it.
+
+use super::SessionStatus;
+use crate::ports::Record;
+use crate::protocol::{Arguments, ToolCall};
+
+/// Characters of a title, which is one line of a list.
+const TITLE_CHARS: usize = 80;
+
+/// Whether all calls before this record have ended, also where their end cannot be read.
+pub fn closes_calls(record: &Record) -> bool {
+    let changes_conversation = matches!(
+        record,
+        Record::Steered { .. }
+            | Record::Compacted { .. }
+            | Record::Truncated { .. }
+            | Record::RewindStarted { .. }
+            | Record::Rewound { .. }
+            | Record::OwnStarted { .. }
+            | Record::OwnEnded { .. }
+    );
+    starts_or_ends_step(record) || changes_conversation
+}
+
+fn starts_or_ends_step(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::Answer { .. }
+            | Record::StepStarted { .. }
+            | Record::StepCompleted { .. }
+            | Record::TaskStarted { .. }
+            | Record::TaskEnded { .. }
+    )
+}
+
+/// Whether a summary may still be on its way after this record. Its cost is not its end: it may be asked for again.
+pub fn may_follow_compaction(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::Wasted { .. }
+            | Record::Sampled { .. }
+            | Record::Queue { .. }
+            | Record::ModelChosen { .. }
+            | Record::BudgetSet { .. }
+            | Record::PolicyInForce { .. }
+    )
+}
+
+/// The status that a record gives its session; most leave it as it is.
+pub fn status_after(record: &Record) -> Option<SessionStatus> {
+    match record {
+        Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued | Record::OwnStarted { .. } => {
+            Some(SessionStatus::Running)
+        }
+        Record::TaskEnded { .. } | Record::OwnEnded { waits: false, .. } => Some(SessionStatus::Idle),
+        Record::Paused { .. } | Record::OwnEnded { waits: true, .. } => Some(SessionStatus::Paused),
+        Record::ApprovalRequested { .. } => Some(SessionStatus::Waiting),
+        _ => None,
+    }
+}
+
+/// The first line of a prompt, without control characters; or of a command that the user runs.
+pub fn title(record: &Record) -> Option<String> {
+    let text = match record {
+        Record::TaskStarted { prompt, .. } => prompt.typed().to_owned(),
+        Record::OwnStarted { call, .. } => format!("! {}", command_line(call)),
+        _ => return None,
+    };
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
+    let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if plain.chars().count() <= TITLE_CHARS {
+        return Some(plain);
+    }
+    Some(plain.chars().take(TITLE_CHARS - 1).chain(['…']).collect())
+}
+
+pub fn command_line(call: &ToolCall) -> &str {
+    match &call.arguments {
+        Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
+        Arguments::Malformed(_) => "",
+    }
+}

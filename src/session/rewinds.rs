@@ -1,0 +1,63 @@
+//! Prompts of the conversation, and the rewinds that can be undone.
+
+use super::RewindEffect;
+use crate::protocol::{Message, MessageId, RewindTarget, Rewound, TaskId};
+
+/// A prompt of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    pub message_id: MessageId,
+    pub task_id: TaskId,
+    /// The first line that is not blank.
+    pub line: String,
+}
+
+/// The prompts of the conversation, and the rewinds after the last of them.
+#[derive(Debug, Default)]
+pub struct Rewinds {
+    /// The oldest first.
+    pub prompts: Vec<Prompt>,
+    /// The prompts that each rewind took back which can be undone, the latest last.
+    undoable: Vec<Vec<Prompt>>,
+}
+
+impl Rewinds {
+    /// A new prompt. The rewinds before it cannot be undone any more.
+    pub fn add(&mut self, prompt: &Message) {
+        self.undoable.clear();
+        let line = prompt.typed().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+        self.prompts.push(Prompt { message_id: prompt.message_id.clone(), task_id: prompt.task_id.clone(), line });
+    }
+
+    pub fn apply<'r>(&mut self, from: Option<&'r MessageId>, rewound: &Rewound) -> RewindEffect<'r> {
+        if rewound.target == RewindTarget::Redo {
+            if !rewound.scope.conversation() && rewound.restored == 0 {
+                return RewindEffect::None;
+            }
+            let Some(gone) = self.undoable.pop() else { return RewindEffect::None };
+            let prompts = gone.len();
+            self.prompts.extend(gone);
+            return RewindEffect::Redone { prompts };
+        }
+        if from.is_none() && rewound.restored == 0 {
+            return RewindEffect::None;
+        }
+        let conversation = rewound.scope.conversation();
+        let place = from.filter(|_| conversation).map(|from| self.place(from, &rewound.target));
+        let prompts = self.prompts.split_off(place.unwrap_or(self.prompts.len()));
+        self.undoable.push(prompts.clone());
+        if conversation { RewindEffect::Cut { from, prompts } } else { RewindEffect::Files }
+    }
+
+    /// The first prompt that is cut off. Of a rewind into a task, the prompt of that task stays.
+    fn place(&self, from: &MessageId, target: &RewindTarget) -> usize {
+        let of_message = self.prompts.iter().position(|prompt| prompt.message_id == *from);
+        let of_task = || match target {
+            RewindTarget::Before { task_id, .. } => {
+                self.prompts.iter().position(|prompt| prompt.task_id == *task_id).map(|place| place + 1)
+            }
+            RewindTarget::Last | RewindTarget::Redo => None,
+        };
+        of_message.or_else(of_task).unwrap_or(self.prompts.len())
+    }
+}

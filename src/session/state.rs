@@ -1,0 +1,397 @@
+//! The state of a session after some records of its journal.
+
+use super::calls::Calls;
+use super::rewinds::{Prompt, Rewinds};
+use super::task::{Steps, TaskProgress, TaskStage};
+use super::{
+    Applied, Change, OpenCall, Parts, Payer, RewindEffect, SessionStatus, Spent, Tally, TallyCounter, TallyEntry, Totals, records,
+};
+use crate::ports::{Record, TaskEnd};
+use crate::protocol::{CallId, Effort, Failure, HistorySum, Mode, PolicyLayer, StepId, ToolUses, Waiting};
+
+/// Why an answer breaks off where no record says it.
+const PROCESS_ENDED: &str = "aye ended here";
+
+/// The state of a session, without its messages.
+#[derive(Debug, Default)]
+pub struct SessionState {
+    /// The status by the last record that changes it; absent where none did.
+    pub status: Option<SessionStatus>,
+    /// From the first prompt, or from a command that the user ran before it.
+    pub title: Option<String>,
+    /// How many records were applied.
+    pub records: u64,
+    /// The totals of the last task.
+    pub task_totals: Totals,
+    pub tool_uses: ToolUses,
+    /// The messages in the queue.
+    pub queue: Vec<Waiting>,
+    /// The failure for which the task is paused.
+    pub pause: Option<Failure>,
+    /// What the user chose last.
+    pub model: Option<ModelChoice>,
+    /// The model of the last request.
+    pub asked_model: String,
+    /// The policy that was in force last.
+    pub policy: Option<Vec<PolicyLayer>>,
+    pub mode: Option<Mode>,
+    pub policy_bundle_version: Option<String>,
+    /// Of an imported session: its tenant and user there.
+    pub tenant_id: Option<String>,
+    pub user_id: Option<String>,
+    /// A summary was begun, and nothing says how that ended.
+    pub is_compacting: bool,
+    /// The last task is open, or ended before it was completed.
+    is_unfinished: bool,
+    tally: TallyCounter,
+    steps: Steps,
+    calls: Calls,
+    rewinds: Rewinds,
+    /// The command that the user runs.
+    user_command: Option<CallId>,
+    /// Tokens before each compaction that was not undone.
+    compactions: Vec<u64>,
+    /// The text of the answer that streams.
+    partial: String,
+    /// Bytes of it that no record of a request counts.
+    uncounted_bytes: usize,
+    parts: Parts,
+    response: String,
+}
+
+/// A model and its effort, as the user chose them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    pub model: String,
+    pub effort: Option<Effort>,
+}
+
+impl SessionState {
+    pub fn from_records<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
+        let mut state = Self::default();
+        for record in records {
+            state.apply(record);
+        }
+        state
+    }
+
+    /// Applies one record, in the order of the journal.
+    pub fn apply<'r>(&mut self, record: &'r Record) -> Applied<'r> {
+        self.records += 1;
+        if !self.tally.add(&TallyEntry::from(record)) {
+            return Applied { interrupted: None, closed: Vec::new(), change: Change::Repeated };
+        }
+        self.is_compacting =
+            matches!(record, Record::CompactionStarted { .. }) || self.is_compacting && records::may_follow_compaction(record);
+        let interrupted = self.interrupt(record);
+        if let Record::StepCompleted { message, .. } = record {
+            self.calls.finish_all(message);
+        }
+        let closed = if records::closes_calls(record) { self.calls.close() } else { Vec::new() };
+        self.status = records::status_after(record).or(self.status);
+        if self.title.is_none() {
+            self.title = records::title(record);
+        }
+        Applied { interrupted, closed, change: self.change(record) }
+    }
+
+    /// The text that streamed and broke off, at a record that shows that it did.
+    fn interrupt<'r>(&mut self, record: &'r Record) -> Option<(String, &'r str)> {
+        let reason = match record {
+            Record::PartialAnswer { text, .. } => {
+                self.partial.push_str(text);
+                self.uncounted_bytes += text.len();
+                return None;
+            }
+            Record::Answer { .. } => {
+                self.partial.clear();
+                self.uncounted_bytes = 0;
+                return None;
+            }
+            Record::Wasted { .. } | Record::StepCompleted { .. } => {
+                self.uncounted_bytes = 0;
+                return None;
+            }
+            Record::OwnStarted { .. } => PROCESS_ENDED,
+            Record::TaskStarted { .. } | Record::StepStarted { .. } | Record::TaskEnded { .. } => {
+                self.uncounted_bytes = 0;
+                PROCESS_ENDED
+            }
+            Record::AnswerDiscarded { reason, .. } => {
+                self.uncounted_bytes = 0;
+                reason
+            }
+            _ => return None,
+        };
+        let text = std::mem::take(&mut self.partial);
+        (!text.is_empty()).then_some((text, reason))
+    }
+
+    fn change<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::Intent { .. }
+            | Record::ApprovalRequested { .. }
+            | Record::Decided { .. }
+            | Record::Renewed { .. }
+            | Record::Refused { .. }
+            | Record::PreviewStarted { .. }
+            | Record::Previewed { .. }
+            | Record::PreviewDropped { .. }
+            | Record::Started { .. }
+            | Record::Finished { .. }
+            | Record::KeptFrom { .. }
+            | Record::Resolved { .. } => self.change_call(record),
+            Record::TaskStarted { .. }
+            | Record::Steered { .. }
+            | Record::TaskEnded { .. }
+            | Record::Stopping { .. }
+            | Record::Paused { .. }
+            | Record::Continued
+            | Record::Imported { .. } => self.change_task(record),
+            Record::StepStarted { .. } | Record::StepCompleted { .. } | Record::Answer { .. } => self.change_step(record),
+            Record::Wasted { .. }
+            | Record::Sampled { .. }
+            | Record::Compacted { .. }
+            | Record::CompactionUndone
+            | Record::Truncated { .. } => self.change_context(record),
+            Record::Queue { .. } | Record::ModelChosen { .. } | Record::BudgetSet { .. } | Record::PolicyInForce { .. } => {
+                self.change_settings(record)
+            }
+            Record::RewindStarted { .. } | Record::Rewound { .. } => self.change_conversation(record),
+            Record::OwnStarted { .. } | Record::OwnEnded { .. } => self.change_user_command(record),
+            Record::Unreadable => {
+                self.calls.assume_started();
+                Change::Unreadable
+            }
+            Record::PartialAnswer { .. }
+            | Record::AnswerDiscarded { .. }
+            | Record::CompactionStarted { .. }
+            | Record::CompactionGivenUp
+            | Record::RuleSaved { .. }
+            | Record::RuleRemoved { .. } => Change::None,
+        }
+    }
+
+    fn change_call<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::ApprovalRequested { .. } => self.steps.enter(TaskStage::Waiting),
+            Record::Decided { .. } => self.steps.enter(TaskStage::Running),
+            Record::Finished { result, latency_ms } => self.tool_uses.note(&result.tool_name, result.status, *latency_ms),
+            _ => {}
+        }
+        match self.calls.apply(record) {
+            Some((tool_call_id, change)) => Change::Call { tool_call_id, change },
+            None => Change::None,
+        }
+    }
+
+    fn change_task<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::TaskStarted { prompt, max_steps } => {
+                (self.pause, self.is_unfinished) = (None, true);
+                self.task_totals = Totals::default();
+                (self.parts, self.response) = (Parts::default(), String::new());
+                self.rewinds.add(prompt);
+                self.steps.start_task(prompt, *max_steps);
+                Change::TaskStarted { prompt, max_steps: *max_steps }
+            }
+            Record::Steered { message } => Change::Steered { message },
+            Record::TaskEnded { end, step_count, .. } => {
+                (self.pause, self.is_unfinished) = (None, *end != TaskEnd::Completed);
+                self.steps.end_task(end, *step_count);
+                Change::TaskEnded { end, step_count: *step_count }
+            }
+            Record::Stopping { .. } => Change::Stopping,
+            Record::Paused { failure } => {
+                self.pause = Some(failure.clone());
+                self.steps.enter(TaskStage::Paused);
+                Change::Paused { failure }
+            }
+            Record::Continued => {
+                self.pause = None;
+                self.steps.continue_task();
+                Change::Continued
+            }
+            Record::Imported { tenant_id, user_id, policy_bundle_version, step_count, step_cursor } => {
+                self.tenant_id.clone_from(tenant_id);
+                self.user_id.clone_from(user_id);
+                self.policy_bundle_version.clone_from(policy_bundle_version);
+                self.steps.import(*step_count, step_cursor.as_ref());
+                Change::Imported { step_count: *step_count }
+            }
+            _ => Change::None,
+        }
+    }
+
+    fn change_step<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::StepStarted { task_id, step_id, step_count } => {
+                self.steps.start_step(step_id, *step_count);
+                Change::StepStarted { task_id, step_id, step_count: *step_count }
+            }
+            Record::StepCompleted { step_id, step_count, message, .. } => {
+                self.steps.complete_step(step_id, *step_count);
+                Change::StepCompleted { message, step_count: *step_count }
+            }
+            Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated } => {
+                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                self.task_totals.add(spent);
+                self.asked_model.clone_from(model);
+                self.response = self.parts.with(&message.text());
+                self.parts.note(message, *stop_reason);
+                self.calls.request(message.tool_calls());
+                Change::Answered { message, stop_reason: *stop_reason, latency_ms: *latency_ms, model, spent }
+            }
+            _ => Change::None,
+        }
+    }
+
+    /// Requests without an answer to the user, and what they make of the messages that are sent.
+    fn change_context<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::Wasted { usage, cost_usd, estimated } => {
+                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                self.task_totals.add(spent);
+                Change::Spent { spent, payer: Payer::FailedRequest }
+            }
+            Record::Sampled { server, usage, cost_usd, estimated } => {
+                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                self.task_totals.add(spent);
+                Change::Spent { spent, payer: Payer::Server(server) }
+            }
+            Record::Compacted { until, message, compaction, verbatim, usage, cost_usd, estimated } => {
+                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                self.task_totals.add(spent);
+                self.compactions.push(compaction.tokens_before);
+                Change::Compacted { until, message, verbatim, compaction, spent }
+            }
+            Record::CompactionUndone => Change::CompactionUndone { tokens: self.compactions.pop() },
+            Record::Truncated { tokens, removed } => Change::Truncated { tokens: *tokens, removed: *removed },
+            _ => Change::None,
+        }
+    }
+
+    fn change_settings<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::Queue { prompts } => {
+                self.queue.clone_from(prompts);
+                Change::QueueChanged { prompts }
+            }
+            Record::ModelChosen { model, effort } => {
+                let choice = ModelChoice { model: model.clone(), effort: *effort };
+                self.asked_model.clone_from(model);
+                Change::ModelChosen { before: self.model.replace(choice.clone()), choice }
+            }
+            Record::BudgetSet { limit } => Change::BudgetSet { limit },
+            Record::PolicyInForce { layers, mode } => {
+                self.policy = Some(layers.clone());
+                self.mode = mode.or(self.mode);
+                self.policy_bundle_version = layers.iter().rev().find_map(|layer| layer.bundle_version.clone());
+                Change::PolicyChanged { mode: *mode }
+            }
+            _ => Change::None,
+        }
+    }
+
+    fn change_conversation<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::RewindStarted { rewind_id, target, scope, overwrite } => {
+                Change::RewindStarted { rewind_id, target, scope: *scope, overwrite }
+            }
+            Record::Rewound { rewind_id, from, rewound } => {
+                let effect = self.rewinds.apply(from.as_ref(), rewound);
+                if let RewindEffect::Cut { prompts, .. } = &effect {
+                    self.steps.drop_task(|id| prompts.iter().any(|prompt| prompt.task_id == *id));
+                }
+                Change::Rewound { rewind_id, from: from.as_ref(), rewound, effect }
+            }
+            _ => Change::None,
+        }
+    }
+
+    fn change_user_command<'r>(&mut self, record: &'r Record) -> Change<'r> {
+        match record {
+            Record::OwnStarted { task_id, step_id, call, shared } => {
+                self.user_command = Some(call.tool_call_id.clone());
+                self.calls.request(std::iter::once(call));
+                Change::UserCommandStarted { task_id, step_id, call, line: records::command_line(call), shared: *shared }
+            }
+            Record::OwnEnded { said, .. } => {
+                Change::UserCommandEnded { tool_call_id: self.user_command.take(), shared: said.as_deref() }
+            }
+            _ => Change::None,
+        }
+    }
+
+    pub fn tally(&self) -> Tally {
+        self.tally.tally
+    }
+
+    /// The totals of the session.
+    pub fn totals(&self) -> Totals {
+        self.tally.tally.totals
+    }
+
+    /// The last task; none where a rewind removed it from the conversation.
+    pub fn task(&self) -> Option<&TaskProgress> {
+        self.steps.task.as_ref()
+    }
+
+    /// The last completed step.
+    pub fn step_cursor(&self) -> Option<&StepId> {
+        self.steps.cursor.as_ref()
+    }
+
+    /// The calls of the open step.
+    pub fn calls(&self) -> &[OpenCall] {
+        self.calls.list()
+    }
+
+    pub fn call(&self, id: &CallId) -> Option<&OpenCall> {
+        self.calls().iter().rev().find(|call| call.tool_call_id == *id)
+    }
+
+    /// Removes the calls of the open step from the state.
+    pub fn take_calls(&mut self) -> Vec<OpenCall> {
+        self.calls.close()
+    }
+
+    /// The prompts of the conversation.
+    pub fn prompts(&self) -> &[Prompt] {
+        &self.rewinds.prompts
+    }
+
+    /// The text of an answer that the journal breaks off in, and why.
+    pub fn interrupted_answer(&self) -> Option<(&str, &'static str)> {
+        (!self.partial.is_empty()).then_some((self.partial.as_str(), PROCESS_ENDED))
+    }
+
+    /// Bytes of an answer that was paid for and that no record counts.
+    pub fn uncounted_bytes(&self) -> usize {
+        self.uncounted_bytes
+    }
+
+    /// The whole text of the last response of the last task.
+    pub fn last_response(&self) -> &str {
+        &self.response
+    }
+
+    /// Whether nothing is left to do but what a new prompt asks for.
+    pub fn is_done(&self) -> bool {
+        self.queue.is_empty() && !self.is_unfinished
+    }
+
+    /// The figures of the session and of its last task, for a screen that shows only its end.
+    pub fn history_sum(&self) -> HistorySum {
+        let (session, task) = (self.totals(), self.task_totals);
+        HistorySum {
+            usage: session.usage,
+            cost_usd: session.cost_usd,
+            estimated: session.estimated,
+            task_usage: task.usage,
+            task_cost_usd: task.cost_usd,
+            task_estimated: task.estimated,
+            tools: self.tool_uses.list(),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The status of a session in lists: idle, running, waiting or paused.
+
+use serde::Serialize;
+
+/// The status of a session, by its last record that changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionStatus {
+    /// No task is open.
+    Idle,
+    Running,
+    /// An approval prompt is open.
+    Waiting,
+    Paused,
+}
+
+impl SessionStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+        }
+    }
+
+    /// Returns the status of that name; idle where the name is unknown.
+    pub fn parse(text: &str) -> Self {
+        [Self::Running, Self::Waiting, Self::Paused].into_iter().find(|status| status.as_str() == text).unwrap_or(Self::Idle)
+    }
+}

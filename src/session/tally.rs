@@ -1,0 +1,216 @@
+//! Totals of a session: tasks, steps, tokens and cost. One computation, for the state of a session and for the session list, which
+//! reads records without their content.
+
+use crate::ports::Record;
+use crate::protocol::{MessageId, Usage};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// A message that is written twice is among the last so many.
+const RECENT_MESSAGES: usize = 3;
+
+/// Tokens and cost of one request.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    pub usage: Usage,
+    /// In US dollars; absent where the price is unknown.
+    pub cost_usd: Option<f64>,
+    /// The provider did not count all of it.
+    pub estimated: bool,
+}
+
+/// The sum of several requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    pub usage: Usage,
+    /// In US dollars, of the requests whose price is known; absent where none is.
+    pub cost_usd: Option<f64>,
+    /// Some of it is estimated.
+    pub estimated: bool,
+    /// A part of it has no known price.
+    unpriced: bool,
+}
+
+impl Totals {
+    pub fn add(&mut self, spent: Spent) {
+        let Spent { usage, cost_usd, estimated } = spent;
+        self.usage += usage;
+        self.estimated |= estimated;
+        self.unpriced |= cost_usd.is_none() && usage != Usage::default();
+        if let Some(cost) = cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
+        }
+    }
+
+    /// The sum as one expense.
+    pub fn spent(&self) -> Spent {
+        Spent { usage: self.usage, cost_usd: self.cost_usd, estimated: self.estimated }
+    }
+
+    pub fn tokens(&self) -> u64 {
+        self.usage.input_tokens + self.usage.output_tokens
+    }
+
+    /// The whole cost in US dollars; absent where the price of a part is unknown.
+    pub fn whole_cost_usd(&self) -> Option<f64> {
+        self.cost_usd.filter(|_| !self.unpriced)
+    }
+}
+
+/// The totals of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tally {
+    pub tasks: u64,
+    /// Completed steps of all tasks.
+    pub steps: u64,
+    pub totals: Totals,
+    /// Messages in the queue.
+    pub queued: u64,
+}
+
+/// The part of a record that counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TallyEntry<'a> {
+    step: Step,
+    spent: Option<Spent>,
+    /// The message that it adds to the conversation.
+    message_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    TaskStarted,
+    Started(u32),
+    Completed(u32),
+    TaskEnded(u32),
+    Queued(u64),
+    Other,
+}
+
+/// Counts the records of a session, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct TallyCounter {
+    pub tally: Tally,
+    /// The steps of the last task that are counted.
+    last_task: u64,
+    recent: VecDeque<String>,
+}
+
+impl TallyCounter {
+    /// Counts a record. Returns false where its message is in the journal already, so that it counts for nothing.
+    pub fn add(&mut self, entry: &TallyEntry<'_>) -> bool {
+        if let Some(id) = &entry.message_id {
+            if self.recent.iter().any(|recent| recent == id) {
+                return false;
+            }
+            self.recent.push_back(id.clone().into_owned());
+            if self.recent.len() > RECENT_MESSAGES {
+                self.recent.pop_front();
+            }
+        }
+        if let Some(spent) = entry.spent {
+            self.tally.totals.add(spent);
+        }
+        match entry.step {
+            Step::TaskStarted => {
+                self.tally.tasks += 1;
+                self.last_task = 0;
+            }
+            // A step that is started again counts once, and one that is not completed does not count.
+            Step::Started(number) => self.complete(number.saturating_sub(1)),
+            Step::Completed(steps) => self.complete(steps),
+            Step::TaskEnded(steps) => {
+                self.complete(steps);
+                // A task that is continued counts from 1.
+                self.last_task = 0;
+            }
+            Step::Queued(count) => self.tally.queued = count,
+            Step::Other => {}
+        }
+        true
+    }
+
+    fn complete(&mut self, steps: u32) {
+        let steps = u64::from(steps);
+        self.tally.steps = self.tally.steps - self.last_task + steps;
+        self.last_task = steps;
+    }
+}
+
+impl<'a> From<&'a Record> for TallyEntry<'a> {
+    fn from(record: &'a Record) -> Self {
+        let message = match record {
+            Record::TaskStarted { prompt: message, .. }
+            | Record::Answer { message, .. }
+            | Record::Steered { message }
+            | Record::StepCompleted { message, .. } => Some(message),
+            _ => None,
+        };
+        let spent = match record {
+            Record::Answer { usage, cost_usd, estimated, .. }
+            | Record::Wasted { usage, cost_usd, estimated }
+            | Record::Sampled { usage, cost_usd, estimated, .. }
+            | Record::Compacted { usage, cost_usd, estimated, .. } => {
+                Some(Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated })
+            }
+            _ => None,
+        };
+        let step = match record {
+            Record::TaskStarted { .. } => Step::TaskStarted,
+            Record::StepStarted { step_count, .. } => Step::Started(*step_count),
+            Record::StepCompleted { step_count, .. } | Record::Imported { step_count, .. } => Step::Completed(*step_count),
+            Record::TaskEnded { step_count, .. } => Step::TaskEnded(*step_count),
+            Record::Queue { prompts } => Step::Queued(prompts.len() as u64),
+            _ => Step::Other,
+        };
+        Self { step, spent, message_id: message.map(|message| Cow::Borrowed(message.message_id.as_str())) }
+    }
+}
+
+/// The fields of a record that count; all others are skipped.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields<'a> {
+    #[serde(borrow)]
+    record: Cow<'a, str>,
+    #[serde(default)]
+    step_count: u32,
+    #[serde(default)]
+    usage: Option<Usage>,
+    #[serde(default)]
+    cost_usd: Option<f64>,
+    #[serde(default)]
+    estimated: bool,
+    #[serde(default)]
+    prompts: Vec<IgnoredAny>,
+    #[serde(default, alias = "prompt")]
+    message: Option<MessageFields>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageFields {
+    message_id: MessageId,
+}
+
+impl<'a> TallyEntry<'a> {
+    /// Reads the part of a stored record that counts, without the rest of it; absent where it cannot be read.
+    pub fn parse(json: &'a [u8]) -> Option<Self> {
+        let Fields { record, step_count, usage, cost_usd, estimated, prompts, message } = serde_json::from_slice(json).ok()?;
+        let (step, adds_message) = match record.as_ref() {
+            "task_started" => (Step::TaskStarted, true),
+            "step_started" => (Step::Started(step_count), false),
+            "step_completed" => (Step::Completed(step_count), true),
+            "imported" => (Step::Completed(step_count), false),
+            "task_ended" => (Step::TaskEnded(step_count), false),
+            "queue" => (Step::Queued(prompts.len() as u64), false),
+            "answer" | "steered" => (Step::Other, true),
+            _ => (Step::Other, false),
+        };
+        let spent = usage.map(|usage| Spent { usage, cost_usd, estimated });
+        let message_id = message.filter(|_| adds_message).map(|message| Cow::Owned(message.message_id.to_string()));
+        Some(Self { step, spent, message_id })
+    }
+}

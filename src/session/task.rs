@@ -1,0 +1,135 @@
+//! The last task of a session: its prompt, its steps and how far it got.
+
+use crate::ports::TaskEnd;
+use crate::protocol::{Message, StepId, TaskId};
+
+/// The last task of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskProgress {
+    pub task_id: TaskId,
+    pub prompt: String,
+    pub stage: TaskStage,
+    /// Completed steps.
+    pub step_count: u32,
+    pub max_steps: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskStage {
+    Running,
+    /// An approval prompt is open.
+    Waiting,
+    Paused,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl TaskStage {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the task has not ended and is not paused.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Running | Self::Waiting)
+    }
+}
+
+impl From<&TaskEnd> for TaskStage {
+    fn from(end: &TaskEnd) -> Self {
+        match end {
+            TaskEnd::Completed => Self::Completed,
+            TaskEnd::Failed { .. } => Self::Failed,
+            TaskEnd::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// The task and step of a session that was reached last.
+#[derive(Debug, Default)]
+pub struct Steps {
+    pub task: Option<TaskProgress>,
+    /// The last completed step.
+    pub cursor: Option<StepId>,
+    /// The running step, and its number in the task.
+    current: Option<(StepId, u32)>,
+}
+
+impl Steps {
+    pub fn start_task(&mut self, prompt: &Message, max_steps: u32) {
+        self.current = None;
+        self.task = Some(TaskProgress {
+            task_id: prompt.task_id.clone(),
+            prompt: prompt.text(),
+            stage: TaskStage::Running,
+            step_count: 0,
+            max_steps,
+        });
+    }
+
+    pub fn start_step(&mut self, step_id: &StepId, step_count: u32) {
+        // A step that is followed by the next one was completed; one that is started again was not.
+        if let Some((before, _)) = self.current.take().filter(|(_, count)| *count < step_count) {
+            self.cursor = Some(before);
+        }
+        self.current = Some((step_id.clone(), step_count));
+        self.complete(step_count.saturating_sub(1));
+    }
+
+    pub fn complete_step(&mut self, step_id: &StepId, step_count: u32) {
+        self.cursor = Some(step_id.clone());
+        self.current = None;
+        self.complete(step_count);
+    }
+
+    pub fn end_task(&mut self, end: &TaskEnd, step_count: u32) {
+        self.complete(step_count);
+        self.enter(end.into());
+        // The last answer of a completed task is a step without calls.
+        if let Some((step, _)) = self.current.take().filter(|(_, count)| *count <= step_count) {
+            self.cursor = Some(step);
+        }
+    }
+
+    /// The task continues. One that had ended gets all its steps again.
+    pub fn continue_task(&mut self) {
+        if self.task.as_ref().is_some_and(|task| matches!(task.stage, TaskStage::Failed | TaskStage::Cancelled)) {
+            self.complete(0);
+        }
+        self.enter(TaskStage::Running);
+    }
+
+    pub fn import(&mut self, step_count: u32, cursor: Option<&StepId>) {
+        if let Some(cursor) = cursor {
+            self.cursor = Some(cursor.clone());
+        }
+        self.complete(step_count);
+    }
+
+    pub fn enter(&mut self, stage: TaskStage) {
+        if let Some(task) = &mut self.task {
+            task.stage = stage;
+        }
+    }
+
+    /// Drops the task where it is among these.
+    pub fn drop_task(&mut self, mut is_gone: impl FnMut(&TaskId) -> bool) {
+        if self.task.as_ref().is_some_and(|task| is_gone(&task.task_id)) {
+            self.task = None;
+        }
+    }
+
+    fn complete(&mut self, steps: u32) {
+        if let Some(task) = &mut self.task {
+            task.step_count = steps;
+        }
+    }
+}
