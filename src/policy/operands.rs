@@ -102,8 +102,9 @@ fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), 
         all.push(Operand { path, is_glob, follows });
     }
     // Without an operand it is the working directory; a file of patterns is an operand of another kind.
-    let patterns = |word: &Arg| word.text.starts_with('-') && word.text.contains('f');
-    if follows != Follows::Nothing && (all.len() == before || words.iter().any(patterns)) {
+    let searches = matches!(program, "grep" | "egrep" | "fgrep" | "rg");
+    let patterns = |word: &Arg| is_cluster(&word.text) && word.text.contains('f') || word.text.starts_with("--file");
+    if follows != Follows::Nothing && (all.len() == before || searches && words.iter().any(patterns)) {
         all.push(Operand { path: ".".to_owned(), is_glob: false, follows });
     }
     Ok(())

@@ -35,11 +35,21 @@ struct House {
     home: PathBuf,
 }
 
+/// Makes a directory outside of those that a command has of its own.
+fn directory() -> Option<tempfile::TempDir> {
+    let beside = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let own = |place: &PathBuf| ["/tmp", "/var/tmp", "/run"].iter().any(|temporary| place.starts_with(temporary));
+    let places = [Some(beside), std::env::home_dir(), Some(PathBuf::from("/var/lib"))];
+    places.into_iter().flatten().filter(|place| !own(place)).find_map(|place| tempfile::tempdir_in(place).ok())
+}
+
 impl House {
     /// A workspace in a home directory; `None` where no namespaces can be made. The directory of temporary files is a command's own.
     fn new() -> Option<Self> {
-        let beside = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-        let directory = tempfile::tempdir_in(beside).unwrap();
+        let Some(directory) = directory() else {
+            eprintln!("skipped: everything that can be written to here lies in directories of temporary files");
+            return None;
+        };
         let root = directory.path().canonicalize().unwrap();
         let home = root.join("user");
         fs::create_dir_all(home.join("src/ws")).unwrap();
