@@ -113,8 +113,6 @@ const NEVER: &[(&str, &str)] = &[
     ("#[allow(", "`#[expect(…, reason = …)]` goes away when it is no longer needed"),
 ];
 
-const MAX_LINES: usize = 500;
-
 /// Tests beside a module: their subject's file says what it is.
 fn is_unit_test(source: &Source) -> bool {
     source.role == Role::Test && source.path.starts_with("src/")
@@ -211,17 +209,6 @@ fn a_file_opens_with_what_it_knows() {
     let all = sources("src").into_iter().chain(sources("tests")).collect::<Vec<_>>();
     let wrong: Vec<_> =
         all.iter().filter(headless).map(|source| format!("{}: the first line is no `//! ` sentence", source.path)).collect();
-    check(&wrong);
-}
-
-#[test]
-fn a_file_can_be_read_in_one_sitting() {
-    let all = sources("src").into_iter().chain(sources("tests")).collect::<Vec<_>>();
-    let long = all
-        .iter()
-        .map(|source| (source, source.text.lines().count()))
-        .filter(|(source, lines)| *lines > MAX_LINES && !is_unit_test(source));
-    let wrong: Vec<_> = long.map(|(source, lines)| format!("{}: {lines} lines, at most {MAX_LINES}", source.path)).collect();
     check(&wrong);
 }
 
