@@ -38,6 +38,6 @@ pub(super) const LISTING_PAUSE: Duration = Duration::from_secs(1);
 /// For telling a server that a call is over.
 pub(super) const FAREWELL: Duration = Duration::from_millis(500);
 /// For a program to end by itself once its input is closed.
-pub(super) const LEAVING: Duration = Duration::from_millis(300);
+pub(super) const LEAVING: Duration = Duration::from_millis(1_500);
 /// For all of them at the end.
 pub(super) const ENDING: Duration = Duration::from_secs(2);

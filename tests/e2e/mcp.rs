@@ -94,7 +94,7 @@ fn what_cannot_be_a_server_is_refused_and_nothing_is_written() {
         (&["mcp", "add", "a", "https://u:hush@h/mcp"], "holds a password"),
         (&["mcp", "add", "a"], "required"),
         (&["mcp", "add", "a", "https://h", "--", "x"], "cannot be used with"),
-        (&["mcp", "add", "a", "https://h", "--header", "hush"], "--header: expected NAME: VALUE"),
+        (&["mcp", "add", "a", "https://h", "--header", "hush"], "must be NAME: VALUE"),
         (&["mcp", "login", "a"], "no server `a`"),
     ] {
         let output = project.aye(arguments).exits(2);
