@@ -63,7 +63,8 @@ impl Files {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
             Err(error) => return self.gaps.push(format!("`{shown}` cannot be read: {error}")),
         };
-        if !self.known.insert(real.clone()) {
+        // Git reads no settings from a directory. One is there for a moment while a sandboxed command of another aye starts.
+        if real.is_dir() || !self.known.insert(real.clone()) {
             return;
         }
         self.read += 1;
