@@ -16,7 +16,7 @@ type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 pub(in crate::mcp) struct Program {
     end: Mutex<Option<End>>,
     last_words: Arc<Mutex<Vec<u8>>>,
-    errors: Mutex<Option<JoinHandle<()>>>,
+    errors: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Program {
@@ -35,7 +35,7 @@ impl Program {
             Lines<Box<dyn AsyncRead + Send + Unpin>>,
             Box<dyn AsyncWrite + Send + Unpin>,
         > = AsyncRwTransport::new(output, input);
-        Ok((Self { end: Mutex::new(Some(end)), last_words, errors: Mutex::new(Some(reader)) }, transport))
+        Ok((Self { end: Mutex::new(Some(end)), last_words, errors: tokio::sync::Mutex::new(Some(reader)) }, transport))
     }
 
     /// The end of what it wrote beside; why it died often stands there.
@@ -46,11 +46,12 @@ impl Program {
 
     /// Waits a moment for what it may still have to say.
     pub(in crate::mcp) async fn hear_out(&self) {
-        let reader = self.errors.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut reader) = reader
-            && tokio::time::timeout(LEAVING, &mut reader).await.is_err()
+        // Whoever else waits for it meanwhile waits as long: else the program would be terminated under the other's wait.
+        let mut errors = self.errors.lock().await;
+        if let Some(reader) = errors.as_mut()
+            && tokio::time::timeout(LEAVING, reader).await.is_ok()
         {
-            *self.errors.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+            *errors = None;
         }
     }
 
@@ -61,7 +62,7 @@ impl Program {
         if let Some(end) = end {
             let _ = tokio::time::timeout(ENDING, end()).await;
         }
-        if let Some(reader) = self.errors.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(reader) = self.errors.lock().await.take() {
             reader.abort();
         }
     }
