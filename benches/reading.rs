@@ -18,8 +18,8 @@ const LINES: u64 = 20;
 const LINE_BYTES: usize = 200;
 const RUNS: usize = 5;
 /// Milliseconds, beyond the start of the process.
-const MOST_MS: u128 = 1_000;
-const MOST_MB: i64 = 64;
+const MAX_MS: u128 = 1_000;
+const MAX_MB: i64 = 64;
 
 fn main() {
     let directory = tempfile::tempdir_in(Path::new(env!("CARGO_BIN_EXE_aye")).parent().unwrap()).unwrap();
@@ -34,14 +34,14 @@ fn main() {
     let memory_before = peak_mb();
     let range = format!(r#""offset": {FIRST_LINE}, "limit": {LINES}"#);
     let far = quickest(|| read(&base, &format!(r#"{{"path": "large", {range}}}"#), &format!("line {FIRST_LINE} ")));
-    println!("{:<56} {:>7} ms {:>7} ms", "20 lines at line 5,000,000 of 1 GB, beyond that", far.saturating_sub(start), MOST_MS);
-    println!("{:<56} {:>7} MB {:>7} MB", "the most memory, beyond that of the small file", peak_mb() - memory_before, MOST_MB);
+    println!("{:<56} {:>7} ms {:>7} ms", "20 lines at line 5,000,000 of 1 GB, beyond that", far.saturating_sub(start), MAX_MS);
+    println!("{:<56} {:>7} MB {:>7} MB", "the most memory, beyond that of the small file", peak_mb() - memory_before, MAX_MB);
     write_lines(&workspace.join("large"), "utf-16");
     let wide = quickest(|| {
         let arguments = format!(r#"{{"path": "large", "offset": {}, "limit": {LINES}}}"#, FIRST_LINE / 2);
         read(&base, &arguments, &format!("line {} ", FIRST_LINE / 2));
     });
-    println!("{:<56} {:>7} ms {:>7} ms", "the same at line 2,500,000 in UTF-16", wide.saturating_sub(start), 2 * MOST_MS);
+    println!("{:<56} {:>7} ms {:>7} ms", "the same at line 2,500,000 in UTF-16", wide.saturating_sub(start), 2 * MAX_MS);
 }
 
 fn write_lines(path: &Path, encoding: &str) {

@@ -17,7 +17,7 @@ const PIECE_BYTES: usize = 16 << 10;
 const RUNS: usize = 5;
 /// Of one run, in seconds.
 const AT_LEAST: f64 = 0.2;
-const LEAST_MB_PER_S: f64 = 100.0;
+const MIN_MB_PER_S: f64 = 100.0;
 /// Of a made answer.
 const EVENTS: usize = 4_000;
 
@@ -117,6 +117,6 @@ fn row(figure: &str, api: Api, bodies: &[Vec<Bytes>]) {
         .collect();
     speeds.sort_by(f64::total_cmp);
     let speed = speeds[RUNS / 2];
-    let mark = if speed < LEAST_MB_PER_S { "  under" } else { "" };
-    println!("{figure:<44} {speed:>5.0} MB/s {LEAST_MB_PER_S:>5.0} MB/s{mark}");
+    let mark = if speed < MIN_MB_PER_S { "  under" } else { "" };
+    println!("{figure:<44} {speed:>5.0} MB/s {MIN_MB_PER_S:>5.0} MB/s{mark}");
 }

@@ -7,16 +7,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::path::Path;
 
-const MOST_BLOCKS: usize = 500;
+const MAX_BLOCKS: usize = 500;
 /// More words nobody means a model to read.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// A longer text that comes along is kept beside the prompt, and read as a file is.
 const INLINE_BYTES: usize = 32 << 10;
 
 /// The prompt, or why it cannot be sent.
 pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Files) -> Result<String, String> {
-    if blocks.len() > MOST_BLOCKS {
-        return Err(format!("the prompt has {} parts; at most {MOST_BLOCKS} are taken", blocks.len()));
+    if blocks.len() > MAX_BLOCKS {
+        return Err(format!("the prompt has {} parts; at most {MAX_BLOCKS} are taken", blocks.len()));
     }
     let mut prompt = Prompt::default();
     for block in blocks {
@@ -48,8 +48,8 @@ pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Fil
             ContentBlock::Audio(_) => return Err("a prompt takes text, images and files, no sound".to_owned()),
             _ => return Err(UNKNOWN.to_owned()),
         }
-        if prompt.text.len() + prompt.behind.len() > MOST_BYTES {
-            return Err(format!("the prompt has more than {} MB; name files in place of their text", MOST_BYTES >> 20));
+        if prompt.text.len() + prompt.behind.len() > MAX_BYTES {
+            return Err(format!("the prompt has more than {} MB; name files in place of their text", MAX_BYTES >> 20));
         }
     }
     let text = prompt.whole();

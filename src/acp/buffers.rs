@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long an editor may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Those of one session. All clones are the same.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ impl Buffers {
     }
 
     async fn in_time<T>(&self, answer: impl Future<Output = Result<T, String>>) -> Option<T> {
-        match timeout(PATIENCE, answer).await {
+        match timeout(TIMEOUT, answer).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {
                 tracing::info!(?error, "the editor does not say what it has of a file");

@@ -15,7 +15,7 @@ pub const TAIL_BYTES: usize = 12 << 10;
 /// Of the arguments, as they are.
 const RAW_BYTES: usize = 64 << 10;
 const TITLE_BYTES: usize = 240;
-const MOST_LOCATIONS: usize = 50;
+const MAX_LOCATIONS: usize = 50;
 
 /// What a call does, by its tool, else by what it needs.
 pub fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
@@ -56,7 +56,7 @@ pub fn changed(paths: &[PathBuf], diff: &str, directory: &Path) -> Vec<ToolCallL
         let path = places::absolute(&path.to_string_lossy(), directory);
         ToolCallLocation::new(path).line(line.filter(|_| at == 0))
     };
-    paths.iter().take(MOST_LOCATIONS).enumerate().map(path).collect()
+    paths.iter().take(MAX_LOCATIONS).enumerate().map(path).collect()
 }
 
 pub fn raw_input(arguments: &Arguments) -> Option<Value> {

@@ -30,15 +30,15 @@ use tokio_util::sync::CancellationToken;
 pub type Reply = Responder<serde_json::Value>;
 
 /// Sessions that one editor has open at once.
-const MOST_SESSIONS: usize = 32;
+const MAX_SESSIONS: usize = 32;
 /// Requests that open, list or end sessions, under way at once.
-const MOST_OPENING: usize = 8;
+const MAX_OPENING: usize = 8;
 /// Of a list that is longer the rest is asked for.
 const PAGE: usize = 100;
 /// How long what was said last may take to be written.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long all sessions may take to save themselves, and how long of that their editor may take to read.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_secs(1);
 /// Places in the queue of a session that only a stop may take.
 const FOR_CANCEL: usize = 8;
@@ -187,7 +187,7 @@ pub async fn serve(
     let door = Arc::new(Door {
         front,
         room: room.clone(),
-        opening: Arc::new(Semaphore::new(MOST_OPENING)),
+        opening: Arc::new(Semaphore::new(MAX_OPENING)),
         understands: OnceLock::new(),
         sessions: Mutex::default(),
     });
@@ -226,7 +226,7 @@ pub async fn serve(
                 () = gone.cancelled() => Ended::Closed,
                 () = stop => Ended::Stopped,
             };
-            let mut closing = std::pin::pin!(timeout(FAREWELL, end.close_all()));
+            let mut closing = std::pin::pin!(timeout(SHUTDOWN_TIMEOUT, end.close_all()));
             if timeout(SOON, &mut closing).await.is_err() {
                 // An editor that does not read holds nobody up.
                 room.close();
@@ -382,8 +382,8 @@ impl Door {
             Ok(asked) => asked,
             Err(error) => return reply::<()>(to, Err(error)),
         };
-        if self.sessions().len() >= MOST_SESSIONS {
-            return refuse(to, INTERNAL, format!("{MOST_SESSIONS} sessions are open; close one first"));
+        if self.sessions().len() >= MAX_SESSIONS {
+            return refuse(to, INTERNAL, format!("{MAX_SESSIONS} sessions are open; close one first"));
         }
         // Who opens a session again looks at it anew.
         if let Which::Stored { id, .. } = &asked.which {

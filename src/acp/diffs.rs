@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Larger files are shown by what changes in them.
 const WHOLE_BYTES: usize = 128 << 10;
 /// So many changes are shown; the rest are counted by whoever shows them.
-const MOST: usize = 100;
+const MAX: usize = 100;
 
 /// One file of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -189,11 +189,11 @@ pub async fn contents(
         let named = file.name.as_ref().map(PathBuf::from).or_else(|| paths.first().cloned());
         let Some(named) = named else { continue };
         let path = places::absolute(&named.to_string_lossy(), directory);
-        let now = if diffs.len() < MOST { files.text(&path).await } else { None };
+        let now = if diffs.len() < MAX { files.text(&path).await } else { None };
         diffs.extend(file.shown(&path, now.as_deref(), way));
     }
-    let left_out = diffs.len().saturating_sub(MOST);
-    (diffs.into_iter().take(MOST).map(ToolCallContent::Diff).collect(), left_out)
+    let left_out = diffs.len().saturating_sub(MAX);
+    (diffs.into_iter().take(MAX).map(ToolCallContent::Diff).collect(), left_out)
 }
 
 #[cfg(test)]

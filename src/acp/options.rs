@@ -12,7 +12,7 @@ pub const MODEL: &str = "model";
 pub const EFFORT: &str = "effort";
 const BY_ITSELF: &str = "auto";
 /// A longer list is nobody's choice; the rest are reached by `/model NAME`.
-const MOST_MODELS: usize = 100;
+const MAX_MODELS: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -44,7 +44,7 @@ impl Options {
             .description("what is asked about before it happens".to_owned())
             .category(SessionConfigOptionCategory::Mode);
         let own = (!self.models.contains(&self.model)).then_some(&self.model);
-        let models = own.into_iter().chain(&self.models).take(MOST_MODELS);
+        let models = own.into_iter().chain(&self.models).take(MAX_MODELS);
         let models = models.map(|name| SessionConfigSelectOption::new(name.clone(), name.clone())).collect::<Vec<_>>();
         let model = SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
             .description("which model answers from the next request on".to_owned())

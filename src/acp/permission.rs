@@ -16,7 +16,7 @@ const ALWAYS_HERE: &str = "always-project";
 const OPTION_BYTES: usize = 160;
 const REASON_BYTES: usize = 2_000;
 /// Commands of a line, and effects, that are listed each.
-const MOST_LISTED: usize = 40;
+const MAX_LISTED: usize = 40;
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
     let mut lines = Vec::new();
     lines.extend(approval.description.as_deref().map(reveal));
     if approval.parts.len() > 1 {
-        lines.extend(approval.parts.iter().take(MOST_LISTED).map(|part| {
+        lines.extend(approval.parts.iter().take(MAX_LISTED).map(|part| {
             format!(
                 "- {}: {} ({}, risk {})",
                 calls::title(&reveal(&part.text)),
@@ -91,13 +91,9 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
         lines.extend(effects.unlisted());
     }
     lines.extend(
-        approval
-            .opens
-            .iter()
-            .take(MOST_LISTED)
-            .map(|place| format!("- a yes opens for this run: {}", reveal(&place.to_string()))),
+        approval.opens.iter().take(MAX_LISTED).map(|place| format!("- a yes opens for this run: {}", reveal(&place.to_string()))),
     );
-    lines.extend(approval.proposal.notes.iter().take(MOST_LISTED).map(|note| reveal(note)));
+    lines.extend(approval.proposal.notes.iter().take(MAX_LISTED).map(|note| reveal(note)));
     let critical = if approval.critical { ", critical" } else { "" };
     lines.push(format!(
         "{} (rule: {}; risk {}{critical})",

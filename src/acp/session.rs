@@ -35,11 +35,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// What is asked of a session and was not looked at yet.
 pub const ASKS: usize = 32;
 /// What running commands print is told this often.
-const PACE: Duration = Duration::from_millis(150);
+const INTERVAL: Duration = Duration::from_millis(150);
 /// The list of models and the like come at once, or the session goes on without.
 const BEGIN: Duration = Duration::from_secs(5);
 /// How long a session may take to save itself.
-const FAREWELL: Duration = Duration::from_secs(8);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub const TASK_RUNNING: i32 = -32003;
 
@@ -420,7 +420,7 @@ impl Session {
             self.client.update(&self.id, changed.with(content)).await;
         }
         if self.told.has_untold() && self.due.is_none() {
-            self.due = Some(Instant::now() + PACE);
+            self.due = Some(Instant::now() + INTERVAL);
         }
         match &event.kind {
             EventKind::ApprovalRequested(approval) => self.ask(approval).await,
@@ -494,7 +494,7 @@ impl Session {
             self.send(Command::Kill).await;
         }
         self.send(Command::Quit).await;
-        let _ = timeout(FAREWELL, &mut self.ended).await;
+        let _ = timeout(SHUTDOWN_TIMEOUT, &mut self.ended).await;
         self.over("the session was closed");
     }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Of a diff that is said in an answer.
 const DIFF_BYTES: usize = 24 << 10;
 /// Files that are said each.
-const MOST_FILES: usize = 60;
+const MAX_FILES: usize = 60;
 
 /// What a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,7 @@ fn budget(budgets: &[Budget]) -> String {
 fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.counts() else { return "nothing changed since the session began".to_owned() };
     let mut lines = vec![format!("{counts} since the session began")];
-    lines.extend(changed.files.iter().take(MOST_FILES).map(|file| {
+    lines.extend(changed.files.iter().take(MAX_FILES).map(|file| {
         let by = file.by.iter().map(|by| by.words()).collect::<Vec<_>>().join(", ");
         format!("- {} `{}` (+{} −{}) by {by}", file.status.letter(), file.path, file.added, file.removed)
     }));
@@ -200,7 +200,7 @@ pub fn rewind(plan: &RewindPlan) -> String {
         lines.push(format!("back to before prompt {}: {}", point.number, calls::title(&point.prompt)));
     }
     lines.push(format!("messages of the conversation: {}", plan.messages));
-    lines.extend(plan.files.iter().take(MOST_FILES).map(|file| {
+    lines.extend(plan.files.iter().take(MAX_FILES).map(|file| {
         let stays = file.conflict.as_ref().map(|why| format!("; stays as it is: {why}")).unwrap_or_default();
         format!("- {} {} (+{} −{}){stays}", file.path.display(), file.change.words(), file.added, file.removed)
     }));

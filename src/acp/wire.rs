@@ -21,9 +21,9 @@ const LINES_IN: usize = 2;
 const MESSAGES_IN: usize = 16;
 const LINES_OUT: usize = 16;
 /// How often it is looked whether there is room again.
-const PACE: Duration = Duration::from_millis(2);
+const INTERVAL: Duration = Duration::from_millis(2);
 /// Who reads nothing for so long is gone.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Updates that may wait to be written.
 pub const UPDATES_OUT: usize = 128;
 
@@ -111,7 +111,7 @@ pub async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender
                 TransportFrame::Malformed { .. } => refusal_of(&text),
                 frame => {
                     while to.len() >= MESSAGES_IN {
-                        sleep(PACE).await;
+                        sleep(INTERVAL).await;
                     }
                     if to.unbounded_send(frame).is_err() {
                         return to;
@@ -162,7 +162,7 @@ pub async fn carry_out(
             TransportFrame::Single(RawJsonRpcMessage::Notification(notification)) if &*notification.method == UPDATE
         );
         let Ok(line) = frame.to_json() else { continue };
-        if !matches!(timeout(PATIENCE, out.send(line)).await, Ok(Ok(()))) {
+        if !matches!(timeout(TIMEOUT, out.send(line)).await, Ok(Ok(()))) {
             break;
         }
         if is_update {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// small would fill the window beyond what it holds.
 const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.5..=6.0;
 /// More than this is not made of it.
-const RATIO_MOST: f64 = 3.0;
+const RATIO_MAX: f64 = 3.0;
 /// A request that was too long stands for a window of so much of its size, in percent.
 const TOO_LONG_PERCENT: u64 = 95;
 /// No model has a smaller window; what is refused below this has another reason.
@@ -52,7 +52,7 @@ impl Counting {
         }
         let ratio = input_tokens as f64 / self.asked as f64;
         if RATIO_BELIEVED.contains(&ratio) {
-            self.ratios.insert(model.to_owned(), ratio.min(RATIO_MOST));
+            self.ratios.insert(model.to_owned(), ratio.min(RATIO_MAX));
             self.counted = input_tokens;
         } else {
             self.ratios.remove(model);

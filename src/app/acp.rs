@@ -47,7 +47,7 @@ use tokio::task::JoinHandle;
 /// How long the rest may take to end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 /// Sessions that are told in a list.
-const MOST_LISTED: usize = 5_000;
+const MAX_LISTED: usize = 5_000;
 
 pub fn run(common: &Common) -> Result<Exit, Trouble> {
     let place = Place::find(common)?;
@@ -139,7 +139,7 @@ impl acp::Host for Host {
             let workspace = directory.map(|directory| directory.canonicalize().unwrap_or(directory));
             let all = store.sessions(workspace.as_deref().map(super::place::workspace_id).as_ref()).map_err(refusal_of_store)?;
             // One in which nothing was said yet is nobody's to go on with.
-            let said = all.into_iter().filter(|session| !session.archived && session.title.is_some()).take(MOST_LISTED);
+            let said = all.into_iter().filter(|session| !session.archived && session.title.is_some()).take(MAX_LISTED);
             Ok(said
                 .map(|session| Listed {
                     id: session.session_id,

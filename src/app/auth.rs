@@ -24,7 +24,7 @@ pub const GOES_BEFORE_LATER: &str = "goes before it from the next start on";
 const KEY_BYTES: u64 = 8 << 10;
 /// Of a shorter key nothing is shown: the rest would be easy to guess.
 const SHOWN_OF: usize = 16;
-const SHOWN: usize = 4;
+const MAX_SHOWN: usize = 4;
 
 pub fn run(place: &Place, asked: AuthAction) -> Result<Exit, Trouble> {
     match asked {
@@ -246,7 +246,7 @@ fn standing(place: &Place, provider: &str) -> Result<Standing, ConfigError> {
 
 fn end_of(key: &str) -> Option<String> {
     let letters = key.chars().count();
-    (letters >= SHOWN_OF).then(|| key.chars().skip(letters - SHOWN).collect())
+    (letters >= SHOWN_OF).then(|| key.chars().skip(letters - MAX_SHOWN).collect())
 }
 
 /// Asks for the list of models, which costs nothing.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A shorter value of a variable stands in too many texts by chance.
-const LEAST_BYTES: usize = 8;
+const MIN_BYTES: usize = 8;
 
 /// Knows how one goes on, and whether it came to that.
 #[derive(Debug, Clone, Default)]
@@ -107,7 +107,7 @@ fn redacted(text: String) -> String {
         let known = KNOWN.try_lock().map(|known| known.clone()).unwrap_or_default();
         let own: Vec<String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(name, value)| names_a_secret(name) && value.len() >= LEAST_BYTES)
+            .filter(|(name, value)| names_a_secret(name) && value.len() >= MIN_BYTES)
             .map(|(_, value)| value)
             .collect();
         let known = known.iter().chain(&own).map(String::as_str);

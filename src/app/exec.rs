@@ -290,9 +290,9 @@ impl From<OutputFormat> for Format {
 /// The prompt on stdin, as it is.
 fn stdin() -> Result<String, Trouble> {
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(piped::MOST_READ as u64 + 1).read_to_end(&mut bytes);
+    let read = std::io::stdin().lock().take(piped::MAX_READ as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| Trouble::usage(format!("cannot read the prompt from standard input: {error}")))?;
-    if bytes.len() > piped::MOST_READ {
+    if bytes.len() > piped::MAX_READ {
         return Err(Trouble::usage(too_long()));
     }
     let text = piped::decode(&bytes, false, &mut super::warn)?;
@@ -303,7 +303,7 @@ fn stdin() -> Result<String, Trouble> {
 }
 
 fn too_long() -> String {
-    let most = size(piped::MOST_READ as u64);
+    let most = size(piped::MAX_READ as u64);
     format!(
         "the prompt on standard input is longer than {most}\nhint: save it to a file and name the file in the prompt, as in `@notes.txt`"
     )

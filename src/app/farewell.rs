@@ -6,7 +6,7 @@ use crate::tui::{Ended, Outcome};
 use std::fmt::Write as _;
 
 /// Changed files that are named; the others are counted.
-const NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// Says on the main screen what the other one ended with.
 pub fn farewell(outcome: &Outcome, changed: &ChangedFiles) -> Exit {
@@ -35,12 +35,12 @@ pub fn farewell(outcome: &Outcome, changed: &ChangedFiles) -> Exit {
 fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.counts() else { return String::new() };
     let mut text = format!("\nChanged: {counts}\n");
-    for file in changed.files.iter().take(NAMED) {
+    for file in changed.files.iter().take(MAX_NAMED) {
         let name = crate::text::reveal(&file.path).replace(['\n', '\r'], " ");
         let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
         let _ = writeln!(text, "  {} {name}{lines}", file.status.letter());
     }
-    let more = changed.files.len().saturating_sub(NAMED) as u64 + changed.more_files;
+    let more = changed.files.len().saturating_sub(MAX_NAMED) as u64 + changed.more_files;
     if more > 0 {
         let _ = writeln!(text, "  and {more} more");
     }

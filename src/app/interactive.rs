@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// How long the session may take to save itself when the screen is gone.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Where none was there yet, and nothing was typed that it could keep.
 const NO_FAREWELL: Duration = Duration::from_millis(500);
 /// And whatever else still reads or writes beside it.
@@ -130,7 +130,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
         let leaves_nothing = |outcome: &Outcome| {
             outcome.mode.is_none() && outcome.typed.is_empty() && matches!(outcome.ended, Ended::Quit | Ended::Signal(_))
         };
-        let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { FAREWELL };
+        let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
         let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
         for notice in &remains.notices {

@@ -75,7 +75,7 @@ fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variabl
 }
 
 /// More than this is no list of keys.
-const MOST_KEYS: u64 = 256 << 10;
+const MAX_KEYS: u64 = 256 << 10;
 
 /// The person's keys. A file that cannot be read is said, and keeps nobody from starting.
 pub fn keys(place: &Place) -> KeyFile {
@@ -84,7 +84,7 @@ pub fn keys(place: &Place) -> KeyFile {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(Err(error.to_string())),
         Ok(known) if !known.is_file() => Some(Err("it is no file".to_owned())),
-        Ok(known) if known.len() > MOST_KEYS => Some(Err(format!("it is longer than {} KiB", MOST_KEYS >> 10))),
+        Ok(known) if known.len() > MAX_KEYS => Some(Err(format!("it is longer than {} KiB", MAX_KEYS >> 10))),
         Ok(_) => Some(std::fs::read_to_string(&path).map_err(|error| error.to_string())),
     };
     KeyFile { path: path.display().to_string(), text }

@@ -8,7 +8,7 @@ use crate::store::{SessionSummary, Store};
 use std::io::BufRead;
 
 /// So many fit a small screen; `aye sessions list` has the rest.
-const SHOWN: usize = 9;
+const MAX_SHOWN: usize = 9;
 
 /// Puts the sessions of the workspace before the person, the latest first; Enter alone takes that one.
 pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<SessionChoice, Trouble> {
@@ -19,7 +19,7 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
     if found.len() < 2 {
         return Ok(SessionChoice::Latest);
     }
-    for (number, session) in found.iter().take(SHOWN).enumerate() {
+    for (number, session) in found.iter().take(MAX_SHOWN).enumerate() {
         super::say(&format!("{}  {}", number + 1, sessions::line(session)));
     }
     super::say("which one? [1] ");
@@ -29,9 +29,9 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
         "" => 1,
         given => given.parse::<usize>().unwrap_or(0),
     };
-    let chosen = number.checked_sub(1).and_then(|index| found.iter().take(SHOWN).nth(index));
+    let chosen = number.checked_sub(1).and_then(|index| found.iter().take(MAX_SHOWN).nth(index));
     let Some(session) = chosen else {
-        let last = found.len().min(SHOWN);
+        let last = found.len().min(MAX_SHOWN);
         return Err(Trouble::usage(format!("`{}` is none of them, expected a number from 1 to {last}", words.trim())));
     };
     Ok(SessionChoice::Id(session.session_id.to_string()))

@@ -15,9 +15,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// More of standard input is not read.
-pub const MOST_READ: usize = 16 << 20;
+pub const MAX_READ: usize = 16 << 20;
 /// The most of it that becomes part of a prompt.
-const MOST_ATTACHED: u64 = 256 << 10;
+const MAX_ATTACHED: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that wait for their reader.
 const CHUNKS_AHEAD: usize = 4;
@@ -33,13 +33,13 @@ struct Patience {
     first_byte: Duration,
 }
 
-const PATIENCE: Patience = Patience { quiet: Duration::from_secs(2), first_byte: Duration::from_secs(10) };
+const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(2), first_byte: Duration::from_secs(10) };
 
 /// What was read of standard input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piped {
     pub text: String,
-    /// More than `MOST_READ` bytes came.
+    /// More than `MAX_READ` bytes came.
     pub is_cut: bool,
 }
 
@@ -73,7 +73,7 @@ pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, Trouble> {
             }
         }
     });
-    let collected = collect(&told, PATIENCE, say);
+    let collected = collect(&told, TIMEOUT, say);
     let (bytes, is_cut) = collected.map_err(|error| Trouble::usage(format!("cannot read standard input: {error}")))?;
     let text = decode(&bytes, is_cut, say)?;
     Ok((!text.trim().is_empty()).then_some(Piped { text, is_cut }))
@@ -116,8 +116,8 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
                 is_said = true;
             }
         }
-        if bytes.len() > MOST_READ {
-            bytes.truncate(MOST_READ);
+        if bytes.len() > MAX_READ {
+            bytes.truncate(MAX_READ);
             return Ok((bytes, true));
         }
     }
@@ -178,7 +178,7 @@ pub struct Room<'a> {
 
 /// The prompt with the input after it. Of a long input the prompt gets the beginning and the end; all of it becomes an artifact.
 pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
-    let most = usize::try_from(room.context_window.min(MOST_ATTACHED)).unwrap_or(usize::MAX);
+    let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most && !input.is_cut {
         return with_input(prompt, &input.text);
     }
@@ -186,7 +186,7 @@ pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(
     let text = room.redactor.redact(&input.text).text;
     let (head, tail) = ends(&text, most);
     let left_out = text.len() - head.len() - tail.len();
-    let unread = if input.is_cut { format!("; aye read the first {} only", size(MOST_READ as u64)) } else { String::new() };
+    let unread = if input.is_cut { format!("; aye read the first {} only", size(MAX_READ as u64)) } else { String::new() };
     let (way, told) = match room.artifacts.map(|artifacts| store(artifacts, &text)) {
         Some(Ok(uri)) => (
             format!("What aye read is {uri}; read it with ReadFile (`offset`, `limit`) or search it with Grep"),
@@ -263,8 +263,8 @@ mod tests {
     fn an_endless_input_is_cut() {
         let (tell, told) = sync_channel(1);
         thread::spawn(move || while tell.send(Ok(vec![b'y'; 1 << 20])).is_ok() {});
-        let (bytes, is_cut) = collect(&told, PATIENCE, &mut |_| {}).unwrap();
-        assert_eq!((bytes.len(), is_cut), (MOST_READ, true));
+        let (bytes, is_cut) = collect(&told, TIMEOUT, &mut |_| {}).unwrap();
+        assert_eq!((bytes.len(), is_cut), (MAX_READ, true));
     }
 
     #[test]

@@ -21,9 +21,9 @@ use tokio::sync::Notify;
 /// Names said in one line; the rest are counted.
 const NAMES: usize = 6;
 /// Files that run code when the folder is opened, in the question.
-const MOST_THAT_RUN_CODE: usize = 8;
+const MAX_THAT_RUN_CODE: usize = 8;
 /// Entries of the folder that are looked at for those.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 /// Of one file, before the answer.
 const SHOWN_BYTES: usize = 64 << 10;
 
@@ -350,7 +350,7 @@ impl Brought {
     pub fn runs_code(&self) -> Vec<String> {
         let root = self.root();
         let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
-        let entries = crate::sys::path::entries(root).into_iter().flatten().take(MOST_ENTRIES).filter_map(Result::ok);
+        let entries = crate::sys::path::entries(root).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok);
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut found: Vec<String> = names
             .filter(|name| name != ".git" && name != ".aye" && !brings(name))
@@ -361,8 +361,8 @@ impl Brought {
             })
             .collect();
         found.sort();
-        let more = found.len().saturating_sub(MOST_THAT_RUN_CODE);
-        found.truncate(MOST_THAT_RUN_CODE);
+        let more = found.len().saturating_sub(MAX_THAT_RUN_CODE);
+        found.truncate(MAX_THAT_RUN_CODE);
         found.extend((more > 0).then(|| format!("{more} more")));
         found
     }

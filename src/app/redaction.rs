@@ -9,19 +9,19 @@ use std::sync::Arc;
 /// The same marker stands for the same secret in every session of this person.
 const KEY_FILE: &str = "redaction.key";
 /// A shorter value of a variable stands in too many texts by chance.
-const LEAST_BYTES: usize = 8;
+const MIN_BYTES: usize = 8;
 
 /// `known`: values besides those of the environment and of `aye auth` that are secret whatever they look like.
 pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.settings.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
         let own = keys.iter().any(|key| key == name);
-        value.len() >= LEAST_BYTES && (own || (names_a_secret(name) && is_no_word(value)))
+        value.len() >= MIN_BYTES && (own || (names_a_secret(name) && is_no_word(value)))
     });
     let data = place.directories.data.clone();
     let kept = place.credentials.known_values();
     let of_servers = super::mcp::secrets(place);
-    let of_servers = of_servers.iter().filter(|value| value.len() >= LEAST_BYTES);
+    let of_servers = of_servers.iter().filter(|value| value.len() >= MIN_BYTES);
     let known = kept.iter().chain(known).chain(of_servers).map(String::as_str);
     let known: Vec<&str> = own.map(|(_, value)| value).chain(known).collect();
     super::crash::remember(known.iter().copied());

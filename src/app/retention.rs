@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 const STAMP: &str = "pruned";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the end of a run waits for it; what is left then is done another day.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Beside a session that goes on; it ends with the process at the latest.
 pub fn in_the_background(place: &Place, store: &Store) {
@@ -29,7 +29,7 @@ pub fn before_the_end(place: &Place, store: &Store) {
         // Who waited no longer has gone on.
         let _ = done.send(());
     }) {
-        let _ = wait.recv_timeout(PATIENCE);
+        let _ = wait.recv_timeout(TIMEOUT);
     }
 }
 

@@ -37,7 +37,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 const BYTES_PER_TOKEN: u64 = 4;
 const PERCENT: u64 = 100;
 /// Tools that a sentence names.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Cheap to clone; all clones are the same servers.
 #[derive(Clone)]
@@ -295,9 +295,9 @@ pub fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<Strin
         }
         if !old.is_empty() {
             let names = |what: &str, names: Vec<&String>| {
-                let more = names.len().saturating_sub(NAMED);
+                let more = names.len().saturating_sub(MAX_NAMED);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                let shown: Vec<&str> = names.iter().take(NAMED).map(|name| name.as_str()).collect();
+                let shown: Vec<&str> = names.iter().take(MAX_NAMED).map(|name| name.as_str()).collect();
                 if shown.is_empty() { String::new() } else { format!("; {what}: {}{more}", shown.join(", ")) }
             };
             words.push_str(&names("new", new.keys().filter(|name| !old.contains_key(*name)).collect()));

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// So many files are looked at, and so many named.
-const MOST: usize = 300;
-const NAMED: usize = 3;
+const MAX: usize = 300;
+const MAX_NAMED: usize = 3;
 
 /// For the person who goes on with it, a sentence each.
 pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> Vec<String> {
@@ -38,7 +38,7 @@ pub async fn files(place: &Place, id: &SessionId) -> Vec<String> {
             None => drop(left.remove(&touch.path)),
         }
     }
-    let paths: Vec<PathBuf> = left.keys().take(MOST).cloned().collect();
+    let paths: Vec<PathBuf> = left.keys().take(MAX).cloned().collect();
     let Ok(standing) = snapshots.standing(paths.clone()).await else { return Vec::new() };
     let changed = paths.iter().zip(standing).filter(|(path, now)| left.get(*path).is_some_and(|left| *left != now.mark));
     changed.map(|(path, _)| name(path, &place.workspace)).collect()
@@ -50,8 +50,8 @@ fn name(path: &Path, workspace: &Path) -> String {
 
 /// `src/main.rs changed`, `a, b, c and 4 more changed`; nothing where none did.
 pub fn words(files: &[String]) -> Option<String> {
-    let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
-    match files.len().saturating_sub(NAMED) {
+    let named: Vec<&str> = files.iter().take(MAX_NAMED).map(String::as_str).collect();
+    match files.len().saturating_sub(MAX_NAMED) {
         _ if files.is_empty() => None,
         0 => Some(format!("{} changed", named.join(", "))),
         more => Some(format!("{} and {more} more changed", named.join(", "))),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Where systems keep home directories.
 const HOMES: [&str; 2] = ["/home", "/Users"];
 /// Other homes whose credentials are hidden.
-const MOST_HOMES: usize = 64;
+const MAX_HOMES: usize = 64;
 
 /// Looked at once for a run; what the policy says may change meanwhile.
 #[derive(Debug, Clone)]
@@ -136,5 +136,5 @@ fn sources(place: &Place) -> Sources {
 fn other_homes(own: &Path) -> Vec<PathBuf> {
     let below = HOMES.into_iter().filter_map(|homes| std::fs::read_dir(homes).ok()).flatten().flatten();
     let all = below.map(|entry| entry.path()).chain([PathBuf::from("/root")]);
-    all.filter(|home| home != own && home.is_dir()).take(MOST_HOMES).collect()
+    all.filter(|home| home != own && home.is_dir()).take(MAX_HOMES).collect()
 }

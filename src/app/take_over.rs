@@ -7,9 +7,9 @@ use crate::sys::instance::Instance;
 use std::time::{Duration, Instant};
 
 /// How long the other process may take to save and end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is looked at meanwhile.
-const PACE: Duration = Duration::from_millis(20);
+const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Why a session cannot be taken over here at all.
 pub fn forbidden() -> Option<String> {
@@ -29,16 +29,16 @@ pub fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
     }
     let asked =
         holder.instance.terminate().map_err(|error| format!("process {pid} cannot be asked to end: {error}; end it there"))?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while asked && holder.instance.is_alive() && store.holder(id).is_ok_and(|now| now.as_ref() == Some(&holder)) {
         if Instant::now() >= until {
-            let seconds = PATIENCE.as_secs();
+            let seconds = TIMEOUT.as_secs();
             return Err(format!(
                 "process {pid} was asked to end and has not within {seconds} s; it is not killed, because it may be in the middle of \
                  something. end it there, or try again"
             ));
         }
-        std::thread::sleep(PACE);
+        std::thread::sleep(INTERVAL);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// More manifests in one directory are none that a person wrote.
-const MOST_MANIFESTS: usize = 100;
+const MAX_MANIFESTS: usize = 100;
 const MANIFEST_BYTES: u64 = 256 << 10;
 const ENDING: &str = "toml";
 
@@ -87,11 +87,11 @@ impl Toolset {
         let is_manifest = |path: &PathBuf| path.extension().is_some_and(|ending| ending == ENDING);
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_manifest).collect();
         files.sort();
-        if files.len() > MOST_MANIFESTS {
-            let more = files.len() - MOST_MANIFESTS;
+        if files.len() > MAX_MANIFESTS {
+            let more = files.len() - MAX_MANIFESTS;
             self.problems
-                .push(format!("`{}` has {more} manifests more than the {MOST_MANIFESTS} that are read", directory.display()));
-            files.truncate(MOST_MANIFESTS);
+                .push(format!("`{}` has {more} manifests more than the {MAX_MANIFESTS} that are read", directory.display()));
+            files.truncate(MAX_MANIFESTS);
         }
         for file in files {
             // Links are the person's own to make; what lies behind them is a file all the same.
@@ -148,9 +148,9 @@ impl Toolset {
 
 /// The first lines, and how many more there are.
 fn few(mut lines: Vec<String>) -> Vec<String> {
-    const MOST: usize = 10;
-    let more = lines.len().saturating_sub(MOST);
-    lines.truncate(MOST);
+    const MAX: usize = 10;
+    let more = lines.len().saturating_sub(MAX);
+    lines.truncate(MAX);
     if more > 0 {
         lines.push(format!("{more} more keys of the project's settings are ignored; `aye config show` lists all of them"));
     }

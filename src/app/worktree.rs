@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// It is looked again at the earliest after this.
 const REST: Duration = Duration::from_secs(2);
 /// A command that takes longer is ended.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// More than one line is not shown.
 const OUTPUT_BYTES: usize = 4096;
 const LINE_CHARS: usize = 120;
@@ -100,7 +100,7 @@ impl Worktree {
             terminal: None,
             confinement: None,
             proxy: None,
-            timeout: PATIENCE,
+            timeout: TIMEOUT,
             max_output_bytes: OUTPUT_BYTES,
             helper: Helper::default(),
         };
@@ -114,7 +114,7 @@ impl Worktree {
         let printed = crate::text::clean(&printed);
         let first = printed.lines().map(str::trim).find(|line| !line.is_empty());
         match (finished.end, first) {
-            (End::TimedOut, _) => Some(format!("[status] command: no end within {} s", PATIENCE.as_secs())),
+            (End::TimedOut, _) => Some(format!("[status] command: no end within {} s", TIMEOUT.as_secs())),
             (_, Some(first)) => Some(first.chars().take(LINE_CHARS).collect()),
             (End::Exited(0), None) => None,
             (End::Exited(code), None) => Some(format!("[status] command: exit {code}")),

@@ -14,7 +14,7 @@ const FILE_BYTES: u64 = 1 << 20;
 
 /// Of a dollar.
 pub(super) const MILLIONTHS: f64 = 1e6;
-const MOST_DOLLARS: f64 = 1e9;
+const MAX_DOLLARS: f64 = 1e9;
 
 /// The keys that are set, by their path.
 pub(super) type Values = BTreeMap<Vec<String>, Entry>;
@@ -187,7 +187,7 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
         Kind::Dollars => {
             let float = value.as_float().and_then(|float| float.as_str().parse::<f64>().ok());
             let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
-            let dollars = float.or(whole).filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars))?;
+            let dollars = float.or(whole).filter(|dollars| (0.0..=MAX_DOLLARS).contains(dollars))?;
             Some(Value::Dollars((dollars * MILLIONTHS).round() as u64))
         }
         Kind::Size => match value.as_str() {

@@ -56,8 +56,8 @@ const GUARDS: [&str; 2] = ["standard", "strict"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
 const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
-const MOST_SECONDS: u64 = 86_400;
-const SECONDS: Kind = Kind::Number { min: 1, max: MOST_SECONDS };
+const MAX_SECONDS: u64 = 86_400;
+const SECONDS: Kind = Kind::Number { min: 1, max: MAX_SECONDS };
 /// `auto`, and the shells of `sys::process`.
 const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
@@ -299,7 +299,7 @@ pub(super) const KEYS: &[Key] = &[
     key(&["mcp", "servers", "*", "timeout_seconds"], SECONDS, "60", "how long a call of one of its tools may take"),
     key(
         &["mcp", "servers", "*", "tool_timeouts"],
-        Kind::NumberTable { min: 1, max: MOST_SECONDS },
+        Kind::NumberTable { min: 1, max: MAX_SECONDS },
         "{}",
         "the same for single tools: { build = 600 }",
     ),

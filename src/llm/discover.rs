@@ -9,7 +9,7 @@ use std::time::Duration;
 pub const LOCAL_PORTS: [u16; 5] = [11434, 1234, 8080, 8000, 4000];
 
 /// For each of two questions; what does not answer at once on this machine is not waited for.
-const PATIENCE: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_millis(300);
 /// No list of models is longer; something else may be.
 const MAX_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 500;
@@ -108,7 +108,7 @@ pub async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
 
 async fn look_at(port: u16) -> Option<LocalServer> {
     let root = format!("http://127.0.0.1:{port}");
-    let server = Server::new(&root, Timeouts { connect: PATIENCE, idle: PATIENCE }).ok()?;
+    let server = Server::new(&root, Timeouts { connect: TIMEOUT, idle: TIMEOUT }).ok()?;
     let list = ask(&server, "/v1/models").await?;
     let entries = list.get("data")?.as_array()?;
     let owner = entries.iter().find_map(|entry| entry.get("owned_by")?.as_str());
@@ -130,7 +130,7 @@ async fn ask(server: &Server, path: &str) -> Option<Value> {
         let reply = server.get(path, &[]).await.ok().filter(|reply| reply.status() == 200)?;
         serde_json::from_slice(&reply.into_head(MAX_BYTES).await).ok()
     };
-    tokio::time::timeout(PATIENCE, answer).await.ok()?
+    tokio::time::timeout(TIMEOUT, answer).await.ok()?
 }
 
 fn model(entry: &Value) -> Option<LocalModel> {

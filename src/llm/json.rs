@@ -20,7 +20,7 @@ pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value:
 }
 
 /// More tokens than any request has; a count beyond it is a mistake, and sums of counts stay far from overflow.
-const MOST_COUNT: u64 = 1 << 40;
+const MAX_COUNT: u64 = 1 << 40;
 
 /// A count as servers write them: a whole number, or one with a fraction, or a text. What is below zero counts as nothing.
 pub(super) fn count_of(value: &Value) -> Option<u64> {
@@ -29,7 +29,7 @@ pub(super) fn count_of(value: &Value) -> Option<u64> {
         Value::String(text) => text.trim().parse().ok(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
-    count.map(|count| count.min(MOST_COUNT))
+    count.map(|count| count.min(MAX_COUNT))
 }
 
 /// The text of a JSON string, without a copy where nothing is escaped; `None` for any other value.
@@ -86,8 +86,8 @@ mod tests {
             ("7.6", Some(8)),
             ("-3", Some(0)),
             ("-0.5", Some(0)),
-            ("1e300", Some(MOST_COUNT)),
-            ("18446744073709551615", Some(MOST_COUNT)),
+            ("1e300", Some(MAX_COUNT)),
+            ("18446744073709551615", Some(MAX_COUNT)),
             ("\"12\"", Some(12)),
             ("\"many\"", None),
             ("null", None),

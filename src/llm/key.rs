@@ -11,7 +11,7 @@ pub(super) type Headers = Vec<(&'static str, String)>;
 type Make = fn(Option<String>) -> Headers;
 
 /// A shorter key stands in too many texts by chance.
-const LEAST_BYTES: usize = 8;
+const MIN_BYTES: usize = 8;
 
 /// The headers that carry the key; one that is asked for later is there with the first request.
 pub(super) struct Key {
@@ -65,7 +65,7 @@ impl Key {
 
     /// A provider may repeat in its error what it was sent.
     pub fn hidden_in(&self, mut error: ModelError) -> ModelError {
-        if let Some(key) = self.asked.get().filter(|key| key.len() >= LEAST_BYTES) {
+        if let Some(key) = self.asked.get().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");
         }
         error

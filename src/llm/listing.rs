@@ -19,7 +19,7 @@ const ERROR_BYTES: usize = 64 << 10;
 const PAGES: usize = 20;
 const MODELS: usize = 10_000;
 /// For all of it, whatever the server does.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +86,10 @@ impl<'a> List<'a> {
 
     pub async fn all(&self) -> Result<Vec<Told>, Failure> {
         let silent = || {
-            let message = format!("`{}` did not tell its models within {} s", self.speaker.base_url, PATIENCE.as_secs());
+            let message = format!("`{}` did not tell its models within {} s", self.speaker.base_url, TIMEOUT.as_secs());
             Failure::new(FailureKind::Timeout, message, "try again")
         };
-        tokio::time::timeout(PATIENCE, self.pages()).await.unwrap_or_else(|_| Err(silent()))
+        tokio::time::timeout(TIMEOUT, self.pages()).await.unwrap_or_else(|_| Err(silent()))
     }
 
     async fn pages(&self) -> Result<Vec<Told>, Failure> {

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 /// Stands for whatever there is.
 const ANY: &str = "default";
 /// Models of a server that a sentence names.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 pub(super) struct Local {
     name: String,
@@ -124,8 +124,8 @@ impl Inner {
 /// Servers and their models, in words.
 pub fn said(servers: &[LocalServer]) -> String {
     let told = servers.iter().map(|server| {
-        let names: Vec<&str> = server.models.iter().take(NAMED).map(|model| model.name.as_str()).collect();
-        let more = if server.models.len() > NAMED { ", …" } else { "" };
+        let names: Vec<&str> = server.models.iter().take(MAX_NAMED).map(|model| model.name.as_str()).collect();
+        let more = if server.models.len() > MAX_NAMED { ", …" } else { "" };
         let models = if names.is_empty() { "no model".to_owned() } else { format!("{}{more}", names.join(", ")) };
         format!("{} ({models})", server.name)
     });

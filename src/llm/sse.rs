@@ -100,14 +100,14 @@ enum FirstLine {
 
 /// A field's name and a colon, or a comment; a server that sends HTML, JSON or a sentence shows it here.
 fn first_line(head: &[u8]) -> FirstLine {
-    const LONGEST_NAME: usize = 32;
+    const MAX_NAME_LEN: usize = 32;
     if head.len() < BOM.len() && BOM.starts_with(head) {
         return FirstLine::Unknown;
     }
     let text = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
     let name = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
     match text.get(name) {
-        _ if name > LONGEST_NAME => FirstLine::Other,
+        _ if name > MAX_NAME_LEN => FirstLine::Other,
         None => FirstLine::Unknown,
         Some(b':') => FirstLine::Event,
         Some(b'\r' | b'\n') if &text[..name] == b"data" => FirstLine::Event,

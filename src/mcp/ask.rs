@@ -2,7 +2,7 @@
 //! what is said to the server when nobody waits any longer.
 
 use super::Spec;
-use super::bounds::{FAREWELL, QUESTIONS, ROUNDS};
+use super::bounds::{QUESTIONS, ROUNDS, SHUTDOWN_TIMEOUT};
 use super::failure::{of_request, said};
 use super::talk::{Busy, Talk};
 use crate::ports::RemoteError;
@@ -98,7 +98,7 @@ pub(super) async fn ask(
             }
             Ok(answer) => answer.map_err(|error| of_request(spec, &error))?,
             Err((error, reason)) => {
-                let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
+                let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, handle.cancel(Some(reason.to_owned()))).await;
                 return Err(error);
             }
         };

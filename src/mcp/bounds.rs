@@ -36,7 +36,7 @@ pub(super) const SAID_CHARS: usize = 600;
 /// Between two listings that the server asks for.
 pub(super) const LISTING_PAUSE: Duration = Duration::from_secs(1);
 /// For telling a server that a call is over.
-pub(super) const FAREWELL: Duration = Duration::from_millis(500);
+pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// For a program to end by itself once its input is closed.
 pub(super) const LEAVING: Duration = Duration::from_millis(1_500);
 /// For all of them at the end.

@@ -1,7 +1,7 @@
 //! A connection that stands.
 
 use super::ask::{Question, Waiting, ask};
-use super::bounds::{FAREWELL, NAME_BYTES};
+use super::bounds::{NAME_BYTES, SHUTDOWN_TIMEOUT};
 use super::failure::{cut, said};
 use super::talk::Talk;
 use super::tools::{Listed, list};
@@ -145,7 +145,7 @@ impl Connection {
     /// Lets it leave, then makes it.
     pub(super) async fn end(&self) {
         self.stop.cancel();
-        let _ = tokio::time::timeout(FAREWELL, self.gone.cancelled()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.gone.cancelled()).await;
         if let Some(program) = &self.program {
             program.end().await;
         }

@@ -3,14 +3,14 @@
 use super::shell::read;
 
 /// More names of one line are not looked at.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// The names of programs, those that others of the line start among them. What is known only when it runs is left out.
 pub fn programs(line: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {
         let Some(program) = invocation.argv.first().filter(|program| program.is_known()) else { continue };
-        if names.len() < MOST && !names.contains(&program.text) {
+        if names.len() < MAX && !names.contains(&program.text) {
             names.push(program.text.clone());
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// `$1` to `$9`.
-const MOST_NUMBERED: usize = 9;
+const MAX_NUMBERED: usize = 9;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -81,7 +81,7 @@ impl CustomCommand {
             if let Some(behind) = after.strip_prefix("ARGUMENTS").filter(|behind| !continues(behind)) {
                 out.push_str(arguments);
                 (rest, took) = (behind, true);
-            } else if let Some(at) = digit.filter(|at| *at <= MOST_NUMBERED && is_number(*at)) {
+            } else if let Some(at) = digit.filter(|at| *at <= MAX_NUMBERED && is_number(*at)) {
                 out.push_str(words.get(at - 1).map_or("", String::as_str));
                 (rest, took) = (&after[1..], true);
             } else {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Requests of one batch.
-const BATCH_MOST: usize = 1_000;
+const BATCH_MAX: usize = 1_000;
 
 /// An id, exactly as the client wrote it, whatever it is.
 #[derive(Debug, Clone)]
@@ -73,9 +73,9 @@ impl Incoming {
         }
         match serde_json::from_str::<Vec<&RawValue>>(text) {
             Ok(messages) if messages.is_empty() => refused(FaultCode::InvalidRequest, "the batch is empty".to_owned()),
-            Ok(messages) if messages.len() > BATCH_MOST => refused(
+            Ok(messages) if messages.len() > BATCH_MAX => refused(
                 FaultCode::InvalidRequest,
-                format!("the batch has {} requests, at most {BATCH_MOST} are taken; send several", messages.len()),
+                format!("the batch has {} requests, at most {BATCH_MAX} are taken; send several", messages.len()),
             ),
             Ok(messages) => Self::Batch(messages.into_iter().map(Request::read).collect()),
             Err(error) => refused(FaultCode::ParseError, format!("the line is no JSON: {error}")),

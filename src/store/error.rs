@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// With less free than this no transaction fits.
-const LEAST_FREE_BYTES: u64 = 64 << 10;
+const MIN_FREE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -87,7 +87,7 @@ pub(super) fn not_saved(path: &Path, error: &rusqlite::Error) -> String {
     let code = error.sqlite_error_code();
     // A log or an index that cannot grow is told as a disk that fails.
     let is_full = code == Some(ErrorCode::DiskFull)
-        || code == Some(ErrorCode::SystemIoFailure) && free.is_some_and(|free| free < LEAST_FREE_BYTES);
+        || code == Some(ErrorCode::SystemIoFailure) && free.is_some_and(|free| free < MIN_FREE_BYTES);
     if is_full {
         let free = free.map(|free| format!(", {} free", short(free))).unwrap_or_default();
         return format!("disk full{free} in `{}`", directory.display());

@@ -15,9 +15,9 @@ const FORMAT: u8 = 1;
 /// Stands before a copy.
 const COPY: u8 = 1;
 /// Shorter ones are left to the compression, which finds what is near.
-const LEAST_COPIED_BYTES: usize = 256;
+const MIN_COPIED_BYTES: usize = 256;
 /// No row unpacks to more: what claims to is damaged.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 /// A record as it is stored, and when it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ fn copied<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, o
     let mut written = 0;
     for (start, end) in strings(json) {
         let text = &json[start..end];
-        if text.len() < LEAST_COPIED_BYTES {
+        if text.len() < MIN_COPIED_BYTES {
             continue;
         }
         if let Some(place) = known.get(text) {
@@ -96,7 +96,7 @@ pub(super) fn unpack(row: &[u8]) -> (Vec<Stored>, bool) {
     let mut records = Vec::new();
     let Some((&FORMAT, packed)) = row.split_first() else { return (records, false) };
     let mut bytes = Vec::new();
-    let whole = ZlibDecoder::new(packed).take(MOST_BYTES as u64).read_to_end(&mut bytes).is_ok();
+    let whole = ZlibDecoder::new(packed).take(MAX_BYTES as u64).read_to_end(&mut bytes).is_ok();
     let mut all = Vec::new();
     let (mut rest, mut time) = (&bytes[..], 0i64);
     while !rest.is_empty() {
@@ -126,7 +126,7 @@ fn next(rest: &mut &[u8], all: &mut Vec<u8>) -> Option<i64> {
         let back = usize::try_from(take_number(&mut stored)?).ok()?;
         let length = usize::try_from(take_number(&mut stored)?).ok()?;
         let from = all.len().checked_sub(back)?;
-        let to = from.checked_add(length).filter(|to| *to <= all.len() && all.len() + length <= MOST_BYTES)?;
+        let to = from.checked_add(length).filter(|to| *to <= all.len() && all.len() + length <= MAX_BYTES)?;
         all.extend_from_within(from..to);
     }
     all.extend_from_slice(stored);

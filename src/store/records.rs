@@ -6,11 +6,11 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 /// So much of a session is packed into one row, unless one record alone is more.
 const ROW_BYTES: usize = 256 << 10;
 /// Less is not worth a row while the session goes on.
-pub(super) const LEAST_PACKED_BYTES: usize = 64 << 10;
+pub(super) const MIN_PACKED_BYTES: usize = 64 << 10;
 /// So much is packed in one go, so that whoever writes next does not wait long.
 pub(super) const PACKED_AT_ONCE_BYTES: usize = 1 << 20;
 /// Larger records stay as they are.
-const MOST_PACKED_BYTES: usize = 16 << 20;
+const MAX_PACKED_BYTES: usize = 16 << 20;
 
 /// What stands at a place of a journal.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, b
         }
         let seq: i64 = row.get(0)?;
         let Ok(json) = row.get_ref(2)?.as_bytes() else { continue };
-        if json.len() > MOST_PACKED_BYTES {
+        if json.len() > MAX_PACKED_BYTES {
             continue;
         }
         bytes += json.len();

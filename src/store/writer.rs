@@ -1,7 +1,7 @@
 //! The one thread that writes: a connection of its own, opened by the first thing to write.
 
 use super::aside::beside;
-use super::records::{self, LEAST_PACKED_BYTES, PACKED_AT_ONCE_BYTES};
+use super::records::{self, MIN_PACKED_BYTES, PACKED_AT_ONCE_BYTES};
 use super::{locked, schema};
 use crate::ports::Durability;
 use crate::protocol::SessionId;
@@ -93,13 +93,13 @@ impl Desk {
 
     fn work(&mut self, jobs: &Receiver<Job>) {
         loop {
-            let job = match self.to_pack(LEAST_PACKED_BYTES) {
+            let job = match self.to_pack(MIN_PACKED_BYTES) {
                 None => jobs.recv().ok(),
                 Some(session) => match jobs.recv_timeout(PACK_AFTER) {
                     Ok(job) => Some(job),
                     Err(RecvTimeoutError::Disconnected) => None,
                     Err(RecvTimeoutError::Timeout) => {
-                        self.pack(&session, LEAST_PACKED_BYTES);
+                        self.pack(&session, MIN_PACKED_BYTES);
                         self.checkpoint_if_due();
                         continue;
                     }
@@ -113,7 +113,7 @@ impl Desk {
                 job(self);
             }
             if let Some(session) = self.to_pack(PACKED_AT_LAST_BYTES) {
-                self.pack(&session, LEAST_PACKED_BYTES);
+                self.pack(&session, MIN_PACKED_BYTES);
             }
             self.checkpoint_if_due();
         }
@@ -132,7 +132,7 @@ impl Desk {
 
     /// How much of a session that was written before is not packed is not known: it is looked for.
     pub(super) fn opened(&mut self, session: &SessionId) {
-        self.wrote(session, LEAST_PACKED_BYTES);
+        self.wrote(session, MIN_PACKED_BYTES);
     }
 
     /// Packs what is left of a session that ends, as far as one go takes it.

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A program that takes longer does not answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A program and what makes it read the clipboard's text.
@@ -80,7 +80,7 @@ impl Program {
                     return Ok(());
                 }
                 Some(status) => return Err(format!("{} ended with {status}", self.name)),
-                None if begun.elapsed() > PATIENCE => {
+                None if begun.elapsed() > TIMEOUT => {
                     child.kill().and_then(|()| child.wait()).map_err(failed)?;
                     return Err(format!("{} does not answer", self.name));
                 }

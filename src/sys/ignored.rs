@@ -6,7 +6,7 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 /// A larger one says nothing that a person wrote.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// What only aye leaves out.
 const OWN_LIST: &str = ".ayeignore";
 /// What git writes in one line about where its data is.
@@ -15,7 +15,7 @@ const POINTER_BYTES: u64 = 4096;
 /// What is opened on the way into a directory and must not be, by its name in there.
 pub fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     let named =
-        [".ignore", ".gitignore", OWN_LIST].into_iter().find(|name| !is_plain(&directory.join(name), MOST_BYTES, may_read));
+        [".ignore", ".gitignore", OWN_LIST].into_iter().find(|name| !is_plain(&directory.join(name), MAX_BYTES, may_read));
     named.map(str::to_owned).or_else(|| is_trap(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
 }
 
@@ -61,7 +61,7 @@ pub fn is_global_plain() -> bool {
         config.map(|config| config.join("git/config")),
         Some(variable("GIT_CONFIG_SYSTEM").unwrap_or_else(|| PathBuf::from("/etc/gitconfig"))),
     ];
-    let is_plain = |path: &Path| is_plain(path, MOST_BYTES, &|_| true);
+    let is_plain = |path: &Path| is_plain(path, MAX_BYTES, &|_| true);
     files.iter().flatten().all(|file| is_plain(file))
         && ignore::gitignore::gitconfig_excludes_path().is_none_or(|list| is_plain(&list))
 }
@@ -70,7 +70,7 @@ pub fn is_global_plain() -> bool {
 fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
     let Ok(metadata) = git.metadata() else { return false };
     if !metadata.is_file() {
-        return !is_plain(&git.join("info/exclude"), MOST_BYTES, may_read);
+        return !is_plain(&git.join("info/exclude"), MAX_BYTES, may_read);
     }
     // As the walk reads it: what is relative starts from where aye was started.
     let Some(line) = line(git, may_read) else { return true };
@@ -81,7 +81,7 @@ fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
     }
     let Some(line) = self::line(&pointer, may_read) else { return true };
     let common = if line.starts_with('.') { data.join(line) } else { PathBuf::from(line) };
-    !is_plain(&common.join("info/exclude"), MOST_BYTES, may_read)
+    !is_plain(&common.join("info/exclude"), MAX_BYTES, may_read)
 }
 
 /// The first line of a small file.

@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 
 const PATH: &str = "/callback";
 /// Who signs in finds a password, a phone and a code in less.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// At once; a browser opens a few ahead of time.
-const MOST_CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 
 pub struct Landing {
     listener: TcpListener,
@@ -36,16 +36,16 @@ impl Landing {
 
     /// The address with which the browser came back. Only a request that knows `state` is one.
     pub async fn arrival(self, state: &str) -> Result<String, String> {
-        let minutes = PATIENCE.as_secs() / 60;
+        let minutes = TIMEOUT.as_secs() / 60;
         let over = || format!("the browser did not come back within {minutes} minutes; nothing was signed in to");
-        tokio::time::timeout(PATIENCE, self.first(state)).await.map_err(|_| over())
+        tokio::time::timeout(TIMEOUT, self.first(state)).await.map_err(|_| over())
     }
 
     async fn first(&self, state: &str) -> String {
         let mut open: JoinSet<Option<String>> = JoinSet::new();
         loop {
             tokio::select! {
-                taken = self.listener.accept(), if open.len() < MOST_CONNECTIONS => {
+                taken = self.listener.accept(), if open.len() < MAX_CONNECTIONS => {
                     if let Ok((stream, _)) = taken {
                         let (state, uri) = (state.to_owned(), self.uri());
                         open.spawn(async move { tokio::time::timeout(HEAD_TIME, answer(stream, &state, &uri)).await.ok().flatten() });

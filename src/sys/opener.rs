@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::process::Command;
 
 /// Who opens in the foreground goes on after it; most are done long before.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const FILE_MANAGER: &str = "org.freedesktop.FileManager1";
 
 /// What is asked of the desktop. The paths are absolute, so that none is taken for an option.
@@ -148,7 +148,7 @@ impl Desktop {
         alone(&mut command);
         let not_started = |error: io::Error| OpenError::NotStarted { program: named.clone(), message: error.to_string() };
         let mut child = command.spawn().map_err(not_started)?;
-        let Ok(ended) = tokio::time::timeout(PATIENCE, child.wait()).await else { return Ok(()) };
+        let Ok(ended) = tokio::time::timeout(TIMEOUT, child.wait()).await else { return Ok(()) };
         let status = ended.map_err(not_started)?;
         // Explorer ends with 1 also where all went well.
         if status.success() || System::here() == System::Windows {

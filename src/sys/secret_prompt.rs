@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 /// What `ctrl+c` sends.
 const INTERRUPT: u8 = 3;
 /// A longer line is no key.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// Asks on the terminal of this process, whatever its input and output are. `None`: the person left with `ctrl+c` or `ctrl+d`.
 pub fn ask(question: &str) -> io::Result<Option<String>> {
@@ -32,7 +32,7 @@ pub fn ask_openly(question: &str) -> io::Result<Option<String>> {
 fn line(mut terminal: &File) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     let mut byte = [0];
-    while bytes.len() < MOST_BYTES && terminal.read(&mut byte)? == 1 {
+    while bytes.len() < MAX_BYTES && terminal.read(&mut byte)? == 1 {
         match byte[0] {
             b'\n' => break,
             INTERRUPT => return Ok(None),

@@ -11,11 +11,11 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// An editor writes a file in several steps; it is done when this long nothing more came.
-const QUIET: Duration = Duration::from_millis(60);
+const DEBOUNCE: Duration = Duration::from_millis(60);
 /// Who never stops writing is not waited for.
-const PATIENCE: usize = 20;
+const TIMEOUT: usize = 20;
 /// A way with more links is one that leads in a circle.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// What makes a file another one, in the directory that holds it.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_CLOSE_WRITE)
@@ -63,8 +63,8 @@ impl Watch {
     /// Ready when something changed and it has become quiet.
     pub async fn changed(&mut self) -> io::Result<()> {
         self.event().await?;
-        for _ in 0..PATIENCE {
-            match tokio::time::timeout(QUIET, self.event()).await {
+        for _ in 0..TIMEOUT {
+            match tokio::time::timeout(DEBOUNCE, self.event()).await {
                 Ok(event) => event?,
                 Err(_quiet) => break,
             }
@@ -103,7 +103,7 @@ impl Watch {
 
     fn arm(&mut self) {
         // What comes while the watches are set is looked for once more, until nothing came.
-        for _ in 0..PATIENCE {
+        for _ in 0..TIMEOUT {
             let before = std::mem::take(&mut self.names);
             let directories = self.directories.len();
             self.arm_once();
@@ -154,7 +154,7 @@ fn way(file: &Path) -> BTreeSet<PathBuf> {
         }
         let path = real.join(part);
         match std::fs::read_link(&path) {
-            Ok(target) if links < MOST_LINKS => {
+            Ok(target) if links < MAX_LINKS => {
                 links += 1;
                 left.extend(parts(&target).into_iter().rev());
                 found.insert(path);

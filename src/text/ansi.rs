@@ -6,7 +6,7 @@ use std::ops::Range;
 const FIRST: u32 = 0x0010_f000;
 const CODES: u32 = 0x200;
 /// Longest sequence that is waited for.
-const LONGEST: usize = 64;
+const MAX_LEN: usize = 64;
 
 /// One of the eight colours a terminal has a name for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Ansi {
             (0, _) if Paint::of_letter(letter).is_some() => out.push('\u{fffd}'),
             (0, _) => out.push(letter),
             (1, '[') => self.held.push(letter),
-            (2.., '0'..=';') if self.held.len() < LONGEST => self.held.push(letter),
+            (2.., '0'..=';') if self.held.len() < MAX_LEN => self.held.push(letter),
             (2.., 'm') => {
                 let before = self.paint;
                 let held = std::mem::take(&mut self.held);

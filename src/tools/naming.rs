@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 /// What model APIs take for the name of a tool.
-const MOST_LETTERS: usize = 64;
+const MAX_LETTERS: usize = 64;
 const HASH_LETTERS: usize = 8;
 const BETWEEN: &str = "__";
 
@@ -201,14 +201,14 @@ fn plain(server: &str, tool: &str) -> Option<String> {
         && !server.ends_with('_')
         && !tool.starts_with('_')
         && name.chars().all(is_letter);
-    (clear && name.len() <= MOST_LETTERS).then_some(name)
+    (clear && name.len() <= MAX_LETTERS).then_some(name)
 }
 
 /// As much as can be read of both, and a hash of what they are.
 fn hashed(server: &str, tool: &str, taken: &HashSet<String>) -> String {
     let readable: String =
         format!("{server}{BETWEEN}{tool}").chars().map(|letter| if is_letter(letter) { letter } else { '_' }).collect();
-    let most = MOST_LETTERS - HASH_LETTERS - 1;
+    let most = MAX_LETTERS - HASH_LETTERS - 1;
     let readable: String = readable.chars().take(most).collect();
     let mut salt = 0_u32;
     loop {

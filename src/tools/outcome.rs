@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// How the names of what is not done yet begin.
 const UNFINISHED: &str = ".aye-";
 /// Of each kind that many are named, the others counted.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 pub(in crate::tools) fn content(image: &PreImage) -> Standing {
     match image {
@@ -110,8 +110,8 @@ fn words(looked: &[(Now, &Path)], left: &[PathBuf]) -> String {
 }
 
 fn named(paths: &[&Path]) -> String {
-    let mut names: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{}`", path.display())).collect();
-    let more = paths.len().saturating_sub(NAMED);
+    let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(|path| format!("`{}`", path.display())).collect();
+    let more = paths.len().saturating_sub(MAX_NAMED);
     if more > 0 {
         names.push(format!("{more} more"));
     }

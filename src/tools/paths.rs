@@ -229,11 +229,11 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
 }
 
 /// More names in a sentence are counted.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// The first of some names, and how many more there are.
 pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let named = names.take(NAMED).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let named = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
     if more == 0 { named } else { format!("{named} and {more} more") }
 }

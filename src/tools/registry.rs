@@ -146,7 +146,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 ];
 
 /// Of servers there may be thousands.
-const MOST_NAMED: usize = 100;
+const MAX_NAMED: usize = 100;
 
 /// What is said of a name that no tool has; these are the names that there are.
 pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
@@ -158,9 +158,9 @@ pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> T
         _ if elsewhere.is_some() => elsewhere.map(|(_, what)| (*what).to_owned()).unwrap_or_default(),
         Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
         _ => {
-            let more = names.len().saturating_sub(MOST_NAMED);
+            let more = names.len().saturating_sub(MAX_NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("the tools are {}{more}", names[..names.len().min(MOST_NAMED)].join(", "))
+            format!("the tools are {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
         }
     };
     ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`; {meant}"))

@@ -7,9 +7,9 @@ use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
 use std::path::{Path, PathBuf};
 
 /// Notes of one proposal; `runs_code` has all that are marked.
-const MOST_NOTES: usize = 5;
+const MAX_NOTES: usize = 5;
 /// Files that are marked in one proposal.
-const MOST_MARKED: usize = 1_000;
+const MAX_MARKED: usize = 1_000;
 
 /// What the table says of a real path.
 pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
@@ -43,14 +43,14 @@ pub(super) fn marked<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a
     for path in paths {
         let Some(found) = reader(path, settings) else { continue };
         let name = shown_in_one_line(path, settings);
-        if proposal.runs_code.len() >= MOST_MARKED || proposal.runs_code.iter().any(|marked| marked.path == name) {
+        if proposal.runs_code.len() >= MAX_MARKED || proposal.runs_code.iter().any(|marked| marked.path == name) {
             continue;
         }
         notes.push(found.reason(&name));
         proposal.runs_code.push(RunsCode { path: name, when: found.when, readers: found.readers.to_owned() });
     }
-    let more = notes.len().saturating_sub(MOST_NOTES);
-    notes.truncate(MOST_NOTES);
+    let more = notes.len().saturating_sub(MAX_NOTES);
+    notes.truncate(MAX_NOTES);
     proposal.notes.extend(notes);
     if more > 0 {
         proposal.notes.push(format!("{more} more of these files can run code"));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Of more files than this the one that was looked at longest ago is forgotten, and with it what would be refused.
-const MOST_FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// The list that all routers of a session share.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +90,7 @@ impl Files {
     fn keep(&mut self, real: &Path, content: Fingerprint) {
         self.looks += 1;
         self.known.insert(real.to_owned(), Look { number: self.looks, content });
-        if self.known.len() > MOST_FILES
+        if self.known.len() > MAX_FILES
             && let Some(oldest) = self.known.iter().min_by_key(|(_, look)| look.number).map(|(path, _)| path.clone())
         {
             self.known.remove(&oldest);

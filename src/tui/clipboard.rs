@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Bytes of text that every terminal with this way takes; xterm's limit is the lowest one.
-pub const MOST: usize = 74_000;
+pub const MAX: usize = 74_000;
 /// GNU screen hands on so much at once.
 const SCREEN_BYTES: usize = 240;
 
@@ -73,7 +73,7 @@ impl Clip {
 
 /// The bytes that make the terminal take it; nothing where it is too long for it.
 pub fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
-    if text.len() > MOST {
+    if text.len() > MAX {
         return None;
     }
     let plain = format!("\x1b]52;c;{}\x1b\\", base64::engine::general_purpose::STANDARD.encode(text));
@@ -109,8 +109,8 @@ pub fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
     if told {
         ways.push("OSC 52".to_owned());
     }
-    let untold = if text.len() > MOST {
-        format!("over the {} KB that terminals take", MOST / 1000)
+    let untold = if text.len() > MAX {
+        format!("over the {} KB that terminals take", MAX / 1000)
     } else {
         "no terminal is told where the session is lines".to_owned()
     };

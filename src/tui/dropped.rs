@@ -1,22 +1,22 @@
 //! Files dropped on a terminal arrive as pasted text: their paths, each quoted in one of the ways terminals do it.
 
 /// A longer text is no list of paths.
-const MOST_BYTES: usize = 16 << 10;
+const MAX_BYTES: usize = 16 << 10;
 /// As many as a prompt may name.
-const MOST_FILES: usize = 20;
+const MAX_FILES: usize = 20;
 
 /// How the text may be read as paths, the likelier way first; none where it can only be words. Whether such files exist is
 /// for others to say.
 pub fn readings(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();
-    if text.is_empty() || text.len() > MOST_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
+    if text.is_empty() || text.len() > MAX_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
         return Vec::new();
     }
     // A terminal that quotes nothing gives a path with blanks as it is.
     let lines: Option<Vec<String>> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| path(bare(line))).collect();
     let words: Option<Vec<String>> = words(text).and_then(|words| words.iter().map(|word| path(word)).collect());
-    let mut readings: Vec<Vec<String>> = [words, lines].into_iter().flatten().filter(|paths| paths.len() <= MOST_FILES).collect();
+    let mut readings: Vec<Vec<String>> = [words, lines].into_iter().flatten().filter(|paths| paths.len() <= MAX_FILES).collect();
     readings.dedup();
     readings
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 const CHILD: &str = "tui::tests::inside_the_terminal";
 /// Long enough for a busy machine; nothing is judged by it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A terminal emulator around the child.
 struct Terminal {
@@ -56,7 +56,7 @@ impl Terminal {
     #[track_caller]
     fn wait(&self, what: impl Fn(&str) -> bool) -> String {
         let (seen, changed) = &*self.seen;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let mut seen = seen.lock().unwrap();
         loop {
             let screen = seen.parser.screen().contents();

@@ -1,6 +1,6 @@
 //! What is asked about is had otherwise: hunks left out or written anew, another command, a file in an editor.
 
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::{Value, json};
 
 const BEFORE: &str = "fn greet() {\n    one();\n}\n\n\n\n\n\n\n\nfn main() {\n    two();\n}\n";
@@ -171,7 +171,7 @@ fn killed_after_the_decision_it_is_resumed_with_exactly_what_was_decided() {
     let wanted = BEFORE.replace("one", "uno");
     terminal.send("y");
     // The first that can be seen of the decision; what follows is not saved yet, or just so.
-    wait_until(PATIENCE, || project.read("src/main.rs") != BEFORE);
+    wait_until(TIMEOUT, || project.read("src/main.rs") != BEFORE);
     terminal.kill();
     assert_eq!(project.read("src/main.rs"), wanted);
     drop(terminal);

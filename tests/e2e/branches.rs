@@ -1,6 +1,6 @@
 //! Sessions that are put away, copies from the command line, and the branches of a session.
 
-use crate::support::{Answer, PATIENCE, Project, Server, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, wait_until};
 use serde_json::Value;
 
 fn listed(project: &Project, flags: &[&str]) -> Vec<Value> {
@@ -90,7 +90,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
     terminal.wait_for("the second thing");
     terminal.send("\x01");
     terminal.wait_for("in the list of sessions again");
-    assert!(wait_until(PATIENCE, || titles(&project, &[]).len() == 2));
+    assert!(wait_until(TIMEOUT, || titles(&project, &[]).len() == 2));
     terminal.send("\x1b");
     terminal.finish();
     terminal.assert_restored();
@@ -141,7 +141,7 @@ fn the_branches_of_a_session_are_a_tree_and_one_of_them_is_gone_on_with() {
     terminal.send("\x1b[B");
     terminal.wait_for("gone back from in");
     terminal.enter();
-    assert!(wait_until(PATIENCE, || titles(&project, &[]).contains(&"first request (fork)".to_owned())));
+    assert!(wait_until(TIMEOUT, || titles(&project, &[]).contains(&"first request (fork)".to_owned())));
     terminal.wait_for("Two.");
     terminal.wait_gone("Three.");
     terminal.prompt("on from there");

@@ -1,6 +1,6 @@
 //! Looking back in a session: searching, folding, copying to the terminal's clipboard, exporting.
 
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 
 const ANSWER: &str = "It is **done**.\n\n```rust\nlet answer = 42;\n```\n";
@@ -68,6 +68,6 @@ fn an_export_is_a_new_file_and_never_goes_over_another() {
     assert_eq!(project.read("kept.md"), "mine\n");
     terminal.prompt("/export md talk.md");
     terminal.wait_for("exported to");
-    assert!(wait_until(PATIENCE, || project.exists("talk.md")));
+    assert!(wait_until(TIMEOUT, || project.exists("talk.md")));
     assert!(project.read("talk.md").contains("let answer = 42;"));
 }

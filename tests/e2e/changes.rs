@@ -1,6 +1,6 @@
 //! What a session changed: seen with `/diff`, told by `aye exec`, printed at the end, and still known after `kill -9`.
 
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 use std::fs;
 
@@ -98,7 +98,7 @@ fn what_a_command_changed_until_it_was_killed_with_aye_is_known() {
     let project = project(&server);
     let mut terminal = project.open_sized(&[], 100, 30);
     terminal.prompt("run it");
-    assert!(wait_until(PATIENCE, || project.exists("begun")), "it never ran\n{}", terminal.screen());
+    assert!(wait_until(TIMEOUT, || project.exists("begun")), "it never ran\n{}", terminal.screen());
     terminal.kill();
     let mut terminal = project.open_sized(&["--resume"], 100, 30);
     terminal.wait_for("outcome unknown");

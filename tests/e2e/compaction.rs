@@ -1,6 +1,6 @@
 //! A window that fills: older messages are summed up, the request stays, and all of it survives `kill -9`.
 
-use crate::support::{Answer, Gate, PATIENCE, Project, Server, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
 
 /// Files may be read, and a request may have so many tokens.
@@ -47,7 +47,7 @@ fn a_session_killed_right_after_a_compaction_goes_on_with_the_summary() {
     ]);
     let project = Project::with(&server).policy(SMALL_WINDOW).file("note.txt", "remember\n");
     let running = project.start(&["exec", "--json", "read it twice, please"]);
-    assert!(wait_until(PATIENCE, || server.requests().len() == 4), "it was not compacted");
+    assert!(wait_until(TIMEOUT, || server.requests().len() == 4), "it was not compacted");
     running.kill();
     gate.open();
     let events = project.aye(&["exec", "--json", "-c"]).exits(0).events();

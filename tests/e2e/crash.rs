@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{seed, wanted};
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, processes_running, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -73,7 +73,7 @@ impl Run {
         for _ in 0..lines {
             let Some(event) = self.event() else { return false };
             if event["eventType"] == "tool_started" && stays(&event) {
-                assert!(wait_until(PATIENCE, || processes_running(&["sleep", seconds]) > 0), "it never began to wait");
+                assert!(wait_until(TIMEOUT, || processes_running(&["sleep", seconds]) > 0), "it never began to wait");
                 return true;
             }
         }
@@ -148,7 +148,7 @@ fn killed_again_and_again(random: &mut Seeded, round: usize) {
             std::thread::yield_now();
         }
         run.kill();
-        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
+        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
     }
     std::fs::write(project.path("calm"), "").unwrap();
     let (events, code, said) = Run::start(&project, &["-c"]).finish();
@@ -230,10 +230,10 @@ fn on_a_screen_too_it_goes_on_where_it_was_killed() {
     for number in 1..=4 {
         let noted = format!("{number}.0\n");
         let reached =
-            wait_until(PATIENCE, || std::fs::read_to_string(project.path("ledger")).is_ok_and(|ledger| ledger.ends_with(&noted)));
+            wait_until(TIMEOUT, || std::fs::read_to_string(project.path("ledger")).is_ok_and(|ledger| ledger.ends_with(&noted)));
         assert!(reached, "step {number} never came\n{}", terminal.screen());
         terminal.kill();
-        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
+        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
         if number == 4 {
             std::fs::write(project.path("calm"), "").unwrap();
         }
@@ -278,7 +278,7 @@ fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();
     let running = project.start(&["exec", "--trust", "run it"]);
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
     running.signal(nix::sys::signal::Signal::SIGTERM);
     running.finish().exits(143);
     assert_eq!(processes_running(&["sleep", &seconds]), 0);
@@ -296,7 +296,7 @@ fn quitting_the_screen_ends_a_command_and_its_outcome_is_known_afterwards() {
     let project = Project::with(&server).without_questions();
     let mut terminal = project.open(&[]);
     terminal.prompt("run it");
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
     terminal.signal(nix::sys::signal::Signal::SIGTERM);
     terminal.finish();
     assert_eq!(processes_running(&["sleep", &seconds]), 0);

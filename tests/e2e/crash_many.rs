@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::story::wanted;
-use crate::support::{Answer, Gate, PATIENCE, Project, Server, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Barrier};
@@ -150,5 +150,5 @@ fn a_session_is_free_at_once_when_its_owner_was_killed() {
     killed.kill();
     gate.open();
     assert_eq!(project.aye(&["exec", "-c"]).exits(0).stdout.trim_end(), "The whole.");
-    assert!(wait_until(PATIENCE, || server.requests().len() == 2));
+    assert!(wait_until(TIMEOUT, || server.requests().len() == 2));
 }

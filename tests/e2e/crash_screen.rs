@@ -3,7 +3,7 @@
 
 use crate::support::story::Tally;
 use crate::support::trace::{Fault, Point, follow_running};
-use crate::support::{Answer, Gate, PATIENCE, Project, Server, Terminal};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal};
 use nix::sys::signal::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate:
     let mut seen = Seen::default();
     // Waits until the screen is so, or the process is gone: then nobody saw it.
     let sees = |terminal: &mut Terminal, condition: &dyn Fn(&str) -> bool| {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
             let gone = !runs();
             if terminal.look(LOOK, condition).is_ok() {
@@ -114,17 +114,17 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
         return Ok(());
     }
     let mut terminal = project.open(&["--resume"]);
-    let shows = |terminal: &Terminal, words: &str| terminal.look(PATIENCE, |screen| screen.contains(words)).map(drop);
+    let shows = |terminal: &Terminal, words: &str| terminal.look(TIMEOUT, |screen| screen.contains(words)).map(drop);
     shows(&terminal, "the first").map_err(|screen| format!("the first prompt is gone\n{screen}"))?;
     if seen.draft && !seen.decided {
         shows(&terminal, "half a thought").map_err(|screen| format!("the draft is gone\n{screen}"))?;
     }
     if seen.queued && !seen.decided {
-        let there = terminal.look(PATIENCE, |screen| screen.contains("the second"));
+        let there = terminal.look(TIMEOUT, |screen| screen.contains("the second"));
         there.map_err(|screen| format!("what waited is gone\n{screen}"))?;
     }
     // A person who answers what is asked, and says go on.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let (mut decided, mut continued) = (false, false);
     loop {
         let screen = terminal.screen();

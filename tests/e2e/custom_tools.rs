@@ -1,6 +1,6 @@
 //! Tools from manifests: a person's own, and those of a project only once a person looked at them.
 
-use crate::support::{Answer, Gate, Output, PATIENCE, Project, Server, processes_running, wait_until};
+use crate::support::{Answer, Gate, Output, Project, Server, TIMEOUT, processes_running, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -133,7 +133,7 @@ fn its_time_ends_all_that_it_started() {
     let told = call(&project, "slow", &json!({}), &["--yes"]).exits(1).json();
     assert_eq!(told["error"]["code"], "TOOL_EXECUTION_TIMEOUT", "{told}");
     assert!(told["outputText"].as_str().unwrap().contains("begun"));
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", "98761"]) == 0));
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "98761"]) == 0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! background is listed and ended. All of it at the keys of a person.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, processes_running, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};
 use serde_json::json;
 use std::process::Command;
 
@@ -131,7 +131,7 @@ fn a_command_goes_on_in_the_background_is_listed_and_is_stopped() {
     terminal.wait_for("s1  running  echo serving");
     terminal.prompt("/stop s1");
     terminal.wait_gone("1 in the background: s1");
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", "987011"]) == 0));
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "987011"]) == 0));
 }
 
 #[test]

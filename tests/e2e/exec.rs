@@ -1,6 +1,6 @@
 //! `aye exec`: events, plain text, exit codes, and what the model is sent.
 
-use crate::support::{Answer, Gate, PATIENCE, Project, Server, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -301,7 +301,7 @@ fn a_reader_that_goes_away_does_not_make_it_panic() {
     let mut shell = std::process::Command::new("bash");
     shell.args(["-c", &line]).current_dir(project.path("")).env_clear().envs(project.environment());
     let output = shell.output().unwrap();
-    assert!(wait_until(PATIENCE, || project.exists("code")));
+    assert!(wait_until(TIMEOUT, || project.exists("code")));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!stderr.contains("panicked"), "{stderr}");
     assert_eq!(project.read("code"), "1\n", "who reads no more did not get all of it");

@@ -93,10 +93,10 @@ fn a_cut_stream_has_no_end() {
 #[cfg(target_os = "linux")]
 #[test]
 fn processes_are_counted_by_their_whole_command_line() {
-    use crate::support::{PATIENCE, processes_running, wait_until};
+    use crate::support::{TIMEOUT, processes_running, wait_until};
     let seconds = format!("6164.{}", std::process::id());
     let mut child = std::process::Command::new("sleep").arg(&seconds).spawn().unwrap();
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 1));
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 1));
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(processes_running(&["sleep", &seconds]), 0);

@@ -1,6 +1,6 @@
 //! `aye mcp serve` when its client cancels, vanishes, floods or talks nonsense.
 
-use crate::support::{PATIENCE, Project, Rpc, processes_running, wait_until};
+use crate::support::{Project, Rpc, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -17,12 +17,12 @@ fn start(client: &mut Rpc, number: u32) -> (u64, String) {
     let seconds = format!("{number}.{}", std::process::id());
     let command = json!({"command": format!("echo begun; sleep {seconds} & wait")});
     let id = client.ask("tools/call", json!({"name": "RunCommand", "arguments": command}));
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 1), "it does not run: {}", client.stderr());
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 1), "it does not run: {}", client.stderr());
     (id, seconds)
 }
 
 fn is_gone(seconds: &str) -> bool {
-    wait_until(PATIENCE, || processes_running(&["sleep", seconds]) == 0)
+    wait_until(TIMEOUT, || processes_running(&["sleep", seconds]) == 0)
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_session_in_the_background_ends_with_its_client() {
     let seconds = format!("73.{}", std::process::id());
     let session = json!({"name": "CliSession", "arguments": {"command": format!("sleep {seconds}")}});
     client.call("tools/call", session);
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 1));
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 1));
     assert_eq!(client.leave(), 0);
     assert!(is_gone(&seconds));
 }

@@ -90,7 +90,7 @@ fn a_crash_in_it_asks_what_to_do_and_runs_nothing_by_itself() {
     types(&mut terminal, "!echo begun >> trace.txt; sleep 300");
     terminal.wait_for("runs (approved by you)");
     let begun = || project.exists("trace.txt") && project.read("trace.txt") == "begun\n";
-    assert!(crate::support::wait_until(crate::support::PATIENCE, begun));
+    assert!(crate::support::wait_until(crate::support::TIMEOUT, begun));
     terminal.kill();
     let mut terminal = project.open_sized(&["--trust", "-c"], 100, 60);
     terminal.wait_for("A command was interrupted: outcome unknown");

@@ -1,6 +1,6 @@
 //! Sessions chosen on the screen, commands of one's own, files behind an `@`.
 
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::Value;
 
 fn sessions(project: &Project) -> Vec<Value> {
@@ -115,7 +115,7 @@ fn a_fork_has_all_that_was_said_and_goes_its_own_way() {
     terminal.type_text("/fork", 2);
     terminal.wait_for("/fork");
     terminal.enter();
-    assert!(wait_until(PATIENCE, || titles(&project).contains(&"the first thing (fork)".to_owned())), "{:?}", titles(&project));
+    assert!(wait_until(TIMEOUT, || titles(&project).contains(&"the first thing (fork)".to_owned())), "{:?}", titles(&project));
     terminal.wait_gone("copying");
     terminal.prompt("go on here");
     terminal.wait_for("Two.");

@@ -1,7 +1,7 @@
 //! Commands whose effects are known before they happen, by the built binary.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Output, PATIENCE, Project, wait_until};
+use crate::support::{Output, Project, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -200,7 +200,7 @@ fn finished_after_a_crash(policy: &str) {
         let entries = fs::read_dir(&previews).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).any(|path| path.join("commit.json").exists())
     };
-    assert!(wait_until(PATIENCE, begun), "the commit begins");
+    assert!(wait_until(TIMEOUT, begun), "the commit begins");
     running.kill();
     fs::write(project.beside("config").join("policy.toml"), policy).unwrap();
     let done = || (1..=FILES).filter(|number| project.exists(&format!("f{number}"))).count();

@@ -1,7 +1,7 @@
 //! What is found out about calls that a crash left open, and sessions that another process holds.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, PATIENCE, Project, Server, processes_running, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, wait_until};
 use nix::fcntl::OFlag;
 use nix::pty::PtyMaster;
 use nix::sys::signal::Signal;
@@ -56,7 +56,7 @@ fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
     let project = Project::with(&server).without_questions();
     let mut child = aye(&project, &["exec", "--trust", "run it"]);
     let log = project.path("../data/aye.db-wal");
-    assert!(wait_until(PATIENCE, || holds(&log, "half-42")), "what it printed was not kept");
+    assert!(wait_until(TIMEOUT, || holds(&log, "half-42")), "what it printed was not kept");
     child.kill().unwrap();
     child.wait().unwrap();
     let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
@@ -71,7 +71,7 @@ fn a_session_that_is_held_is_taken_over_by_having_its_process_save_and_end() {
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();
     let holder = project.start(&["exec", "--trust", "run it"]);
-    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     let refused = project.aye(&["exec", "--trust", "-c"]).exits(2);
     assert!(refused.stderr.contains("in use by process") && refused.stderr.contains("--take-over"), "{}", refused.stderr);
     let taken = project.aye(&["exec", "--trust", "-c", "--take-over"]).exits(0);
@@ -86,7 +86,7 @@ fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
     let server = Server::new(script());
     let project = Project::with(&server).without_questions();
     let running = project.start(&["exec", "--trust", "run it"]);
-    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     running.signal(Signal::SIGHUP);
     running.finish().exits(143);
     project.aye(&["exec", "--trust", "-c"]).exits(0);
@@ -103,7 +103,7 @@ fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
     std::fs::write(project.path("go"), "").unwrap();
     assert!(child.wait().unwrap().success());
@@ -115,7 +115,7 @@ fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).without_questions();
     let holder = project.start(&["exec", "--trust", "run it for me"]);
-    assert!(wait_until(PATIENCE, || project.exists("began")), "it never began");
+    assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     let mut terminal = project.open(&["--trust", "-c"]);
     terminal.wait_for("is open in process");
     terminal.decide('r');
@@ -165,7 +165,7 @@ impl Window {
     /// Takes what is written meanwhile, or the line would be full.
     fn until(&mut self, condition: impl Fn() -> bool) -> bool {
         let line = &mut self.line;
-        wait_until(PATIENCE, || {
+        wait_until(TIMEOUT, || {
             let mut bytes = [0; 8192];
             while matches!(line.read(&mut bytes), Ok(1..)) {}
             condition()
@@ -189,12 +189,12 @@ fn a_terminal_that_vanishes_ends_the_screen_and_what_it_ran_also_where_the_signa
         let mut window = Window::open(&project, &shell);
         assert!(window.until(|| project.exists("began")), "it never began");
         let mut child = window.vanish();
-        let ended = wait_until(PATIENCE, || child.try_wait().unwrap().is_some());
+        let ended = wait_until(TIMEOUT, || child.try_wait().unwrap().is_some());
         if !ended {
             child.kill().unwrap();
         }
         assert!(ended, "it goes on without a terminal: {ignores:?}");
-        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0), "what it ran goes on");
+        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 0), "what it ran goes on");
         let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
         assert!(resumed.stdout.contains("Done."), "{}", resumed.stderr);
     }

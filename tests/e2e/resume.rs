@@ -1,6 +1,6 @@
 //! `kill -9` at any moment, and what `--resume` makes of it.
 
-use crate::support::{Answer, Gate, PATIENCE, Project, Server, Terminal, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 
 /// A command line that no other process of this machine has.
@@ -47,9 +47,9 @@ fn killed_while_running(project: &Project, seconds: &str) {
     terminal.prompt("run it");
     terminal.review("Run a command");
     terminal.decide('y');
-    assert!(wait_until(PATIENCE, || sleeping(seconds) > 0), "it never ran\n{}", terminal.screen());
+    assert!(wait_until(TIMEOUT, || sleeping(seconds) > 0), "it never ran\n{}", terminal.screen());
     terminal.kill();
-    let gone = wait_until(PATIENCE, || sleeping(seconds) == 0);
+    let gone = wait_until(TIMEOUT, || sleeping(seconds) == 0);
     assert!(gone, "the command outlives aye");
 }
 
@@ -112,7 +112,7 @@ fn an_interrupted_call_runs_again_only_after_a_new_yes() {
     terminal.review("Run a command");
     assert_eq!(project.read("ran"), "once\n");
     terminal.decide('y');
-    assert!(wait_until(PATIENCE, || project.read("ran") == "once\nonce\n"));
+    assert!(wait_until(TIMEOUT, || project.read("ran") == "once\nonce\n"));
 }
 
 #[cfg(target_os = "linux")]
@@ -122,9 +122,9 @@ fn headless_an_unknown_outcome_is_told_and_never_run_again() {
     let server = sleep_script(&seconds);
     let project = Project::with(&server).without_questions();
     let running = project.start(&["exec", "--trust", "run it"]);
-    assert!(wait_until(PATIENCE, || sleeping(&seconds) > 0), "it never ran");
+    assert!(wait_until(TIMEOUT, || sleeping(&seconds) > 0), "it never ran");
     running.kill();
-    assert!(wait_until(PATIENCE, || sleeping(&seconds) == 0), "the command outlives aye");
+    assert!(wait_until(TIMEOUT, || sleeping(&seconds) == 0), "the command outlives aye");
     project.aye(&["exec", "--trust", "-c"]).exits(0);
     assert!(server.request(1).tool_results()[0].1.contains("OUTCOME_UNKNOWN"), "{:?}", server.request(1).tool_results());
     assert_eq!(project.read("ran"), "once\n");
@@ -161,7 +161,7 @@ fn a_draft_that_was_not_sent_survives_a_crash() {
     terminal.prompt("the first question");
     terminal.wait_for("The answer to the first.");
     terminal.type_text(DRAFT, 5);
-    assert!(wait_until(PATIENCE, || is_saved(&project, DRAFT)), "it never reaches the disk");
+    assert!(wait_until(TIMEOUT, || is_saved(&project, DRAFT)), "it never reaches the disk");
     terminal.kill();
     let mut terminal = project.open(&["--resume"]);
     terminal.wait_for(DRAFT);
@@ -233,13 +233,13 @@ fn of_a_long_session_the_end_is_there_first_and_the_start_by_scrolling_and_all_o
     let mut terminal = project.open(&["--resume"]);
     terminal.wait_for("All of it was read.");
     // All of it is loaded beside the screen; asked before that, it counts what is shown.
-    let counted = wait_until(PATIENCE, || {
+    let counted = wait_until(TIMEOUT, || {
         terminal.prompt("/stats");
         terminal.wait_for("ReadFile");
         terminal.screen().lines().any(|line| line.contains("ReadFile") && line.contains(&format!("  {STEPS}  ")))
     });
     assert!(counted, "every call is counted\n{}", terminal.screen());
-    let reached = wait_until(PATIENCE, || {
+    let reached = wait_until(TIMEOUT, || {
         terminal.send("\x1b[H");
         terminal.screen().contains("the very first question")
     });

@@ -1,6 +1,6 @@
 //! Going back and forth with the keys of the screen, and a session that another screen has.
 
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 use std::fs;
 
@@ -44,7 +44,7 @@ fn done(project: &Project) -> Terminal {
 
 #[track_caller]
 fn holds(project: &Project, path: &str, text: &str) {
-    assert!(wait_until(PATIENCE, || fs::read_to_string(project.path(path)).is_ok_and(|now| now == text)), "{path}: {text}");
+    assert!(wait_until(TIMEOUT, || fs::read_to_string(project.path(path)).is_ok_and(|now| now == text)), "{path}: {text}");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_prompt_is_undone_with_its_files_and_done_again() {
     assert_eq!(project.read("written.txt"), "by a tool\n", "nothing is done yet");
     terminal.decide('1');
     holds(&project, "written.txt", "old\n");
-    assert!(wait_until(PATIENCE, || !project.exists("new.txt")));
+    assert!(wait_until(TIMEOUT, || !project.exists("new.txt")));
     let screen = terminal.wait_for("/redo");
     assert!(screen.contains(" │Both are done."), "what was undone is marked\n{screen}");
     terminal.wait_that("the prompt is back", |screen| screen.contains("❯ do both"));

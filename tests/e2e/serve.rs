@@ -1,6 +1,6 @@
 //! `aye serve`: a session for another program, by a client that knows nothing but the protocol.
 
-use crate::support::{Answer, Gate, PATIENCE, Project, Rpc, Server, wait_until};
+use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 
 fn write(path: &str, content: &str) -> Answer {
@@ -177,7 +177,7 @@ fn a_shutdown_waits_for_what_runs_and_says_that_the_session_was_cancelled() {
     let mut client = Rpc::start(&project, &["--trust"]);
     client.create(&project);
     client.call("StartTask", json!({"prompt": "run it"}));
-    assert!(wait_until(PATIENCE, || project.exists("begun")));
+    assert!(wait_until(TIMEOUT, || project.exists("begun")));
     let end = client.ask("Shutdown", json!({}));
     let state = client.call("GetSessionState", json!({}));
     assert_eq!(state["task"]["status"], "EXECUTING_TOOLS", "it is not interrupted: {state}");
@@ -222,7 +222,7 @@ fn a_command_that_was_killed_is_told_as_interrupted_and_not_run_again() {
     let mut client = Rpc::start(&project, &["--trust"]);
     let session = client.create(&project)["sessionId"].clone();
     client.call("StartTask", json!({"prompt": "run it"}));
-    assert!(wait_until(PATIENCE, || project.exists("begun")));
+    assert!(wait_until(TIMEOUT, || project.exists("begun")));
     client.kill();
     let mut client = Rpc::start(&project, &["--trust"]);
     let resumed = client.call("ResumeSession", json!({"sessionId": session}));

@@ -1,6 +1,6 @@
 //! `aye serve` and clients that vanish, flood, send garbage or do not read; its socket; and the page about the protocol.
 
-use crate::support::{Answer, Gate, PATIENCE, Project, Rpc, Server, processes_running, wait_until};
+use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +21,7 @@ impl Host {
         let words = ["--trust", "serve", "--socket", path.to_str().unwrap()];
         let child = project.command(&words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let host = Self { child, path: path.to_owned() };
-        assert!(wait_until(PATIENCE, || UnixStream::connect(&host.path).is_ok()), "nobody listens");
+        assert!(wait_until(TIMEOUT, || UnixStream::connect(&host.path).is_ok()), "nobody listens");
         host
     }
 
@@ -29,7 +29,7 @@ impl Host {
     fn client(&self) -> Rpc {
         let mut client = None;
         // The one before may still be on its way out.
-        let taken = wait_until(PATIENCE, || {
+        let taken = wait_until(TIMEOUT, || {
             let mut fresh = Rpc::connect(&self.path).unwrap();
             fresh.send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":\"there\",\"method\":\"NoSuchMethod\"}\n").ok();
             let answered = fresh.next().is_some_and(|answer| answer["id"] == "there");
@@ -42,7 +42,7 @@ impl Host {
 
     #[track_caller]
     fn ends(&mut self) -> i32 {
-        assert!(wait_until(PATIENCE, || self.child.try_wait().unwrap().is_some()), "the host goes on");
+        assert!(wait_until(TIMEOUT, || self.child.try_wait().unwrap().is_some()), "the host goes on");
         self.child.wait().unwrap().code().unwrap()
     }
 }
@@ -71,7 +71,7 @@ fn a_client_that_vanishes_leaves_a_session_that_goes_on_later() {
     let mut client = Rpc::start(&project, &["--trust"]);
     let session = client.create(&project)["sessionId"].as_str().unwrap().to_owned();
     client.call("StartTask", json!({"prompt": "wait"}));
-    assert!(wait_until(PATIENCE, || project.exists("begun")));
+    assert!(wait_until(TIMEOUT, || project.exists("begun")));
     assert_eq!(client.leave(), 0);
     assert_eq!(processes_running(&sleep), 0, "what ran is stopped");
     let events = project.aye(&["--trust", "exec", "--json", &format!("--resume={session}")]).exits(0).events();
@@ -202,7 +202,7 @@ fn a_flood_of_requests_is_answered_in_order_and_held_back_while_nobody_reads() {
     let used = memory_kb(id);
     drop(to);
     assert!(used < first.max(60 << 10) + (60 << 10), "{first} kB, then {used} kB");
-    assert!(wait_until(PATIENCE, || child.try_wait().unwrap().is_some()));
+    assert!(wait_until(TIMEOUT, || child.try_wait().unwrap().is_some()));
 }
 
 /// A text far longer than a pipe holds and than may wait, and the answer that says it in many pieces.
@@ -242,7 +242,7 @@ fn a_client_that_does_not_read_is_waited_for_and_loses_nothing() {
     }
     assert!(text == long, "{} bytes of {}", text.len(), long.len());
     drop(to);
-    assert!(wait_until(PATIENCE, || child.try_wait().unwrap().is_some()));
+    assert!(wait_until(TIMEOUT, || child.try_wait().unwrap().is_some()));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn who_goes_without_reading_leaves_a_session_that_is_saved() {
     let (mut child, to, from) = asked_and_unread(&project);
     server.request(1);
     drop((to, from));
-    assert!(wait_until(PATIENCE, || child.try_wait().unwrap().is_some()), "it ends by itself");
+    assert!(wait_until(TIMEOUT, || child.try_wait().unwrap().is_some()), "it ends by itself");
     let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
     let id = listed[0]["sessionId"].as_str().unwrap();
     let exported = project.aye(&["sessions", "export", id]).exits(0).stdout;

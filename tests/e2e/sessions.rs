@@ -1,6 +1,6 @@
 //! Sessions on a terminal and commands in the background: what the model does with them, what it may type, how they end.
 
-use crate::support::{Answer, PATIENCE, Project, Server, processes_running, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -60,9 +60,9 @@ fn nothing_of_a_session_outlives_a_killed_aye() {
     ]);
     let project = Project::with(&server).without_questions();
     let run = project.start(&["exec", "--json", "wait"]);
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", "987003"]) == 3), "not all of it began");
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "987003"]) == 3), "not all of it began");
     run.signal(Signal::SIGKILL);
-    assert!(wait_until(PATIENCE, || processes_running(&["sleep", "987003"]) == 0), "something lives on");
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "987003"]) == 0), "something lives on");
     gate.open();
 }
 
@@ -112,7 +112,7 @@ fn in_a_shell_each_line_is_asked_about_like_a_command() {
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(2).contains("\nallowed"), "{}", result(2));
     assert!(result(3).contains("POLICY_DENIED") && result(3).contains("sudo"), "{}", result(3));
-    assert!(wait_until(PATIENCE, || project.exists("made")));
+    assert!(wait_until(TIMEOUT, || project.exists("made")));
     assert!(terminal.quit().success());
 }
 

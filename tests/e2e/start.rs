@@ -1,6 +1,6 @@
 //! The screen is there before the store is opened: what is typed meanwhile is kept, and what is wrong is told when it is gone.
 
-use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 use std::fs::File;
 use std::process::Command;
@@ -103,7 +103,7 @@ fn of_a_long_session_that_another_process_holds_the_end_is_looked_at_first_too()
     terminal.decide('r');
     terminal.wait_for("read-only: open in process");
     terminal.wait_for("All of it was read.");
-    let reached = wait_until(PATIENCE, || {
+    let reached = wait_until(TIMEOUT, || {
         terminal.send("\x1b[H");
         terminal.screen().contains("the very first question")
     });

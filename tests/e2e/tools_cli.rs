@@ -159,7 +159,7 @@ fn searches_find_what_is_there() {
 #[cfg(target_os = "linux")]
 mod commands {
     use super::*;
-    use crate::support::{PATIENCE, processes_running, wait_until};
+    use crate::support::{TIMEOUT, processes_running, wait_until};
 
     #[test]
     fn a_command_that_takes_too_long_dies_with_all_it_started() {
@@ -170,7 +170,7 @@ mod commands {
         assert_eq!(result["error"]["code"], "TOOL_EXECUTION_TIMEOUT", "{result}");
         assert!(result["outputText"].as_str().unwrap().contains("begun"), "what it said is kept: {result}");
         for seconds in [&first, &second] {
-            assert!(wait_until(PATIENCE, || processes_running(&["sleep", seconds]) == 0), "sleep {seconds} lives");
+            assert!(wait_until(TIMEOUT, || processes_running(&["sleep", seconds]) == 0), "sleep {seconds} lives");
         }
     }
 
@@ -181,7 +181,7 @@ mod commands {
         let command = json!({"command": format!("sleep {seconds} & echo done")});
         let result = call(&project, "RunCommand", &command, &["--yes"]).exits(0).json();
         assert!(result["outputText"].as_str().unwrap().contains("done"), "{result}");
-        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0));
+        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 0));
     }
 
     #[test]

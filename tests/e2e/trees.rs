@@ -1,7 +1,7 @@
 //! Whole trees, copied and moved while the disk fills up or the process is killed: never a half of one under its name.
 #![cfg(target_os = "linux")]
 
-use crate::support::{PATIENCE, Project, wait_until};
+use crate::support::{Project, TIMEOUT, wait_until};
 use std::process::Command;
 
 const FILES: usize = 400;
@@ -32,7 +32,7 @@ fn a_copy_that_is_killed_is_not_there_or_whole() {
     let project = project();
     for _ in 0..6 {
         let running = project.start(&["tool", "call", "Copy", "--yes", "--args", r#"{"source":"tree","destination":"copy"}"#]);
-        assert!(wait_until(PATIENCE, || unfinished(&project) || project.exists("copy")), "it never began");
+        assert!(wait_until(TIMEOUT, || unfinished(&project) || project.exists("copy")), "it never began");
         running.kill();
         assert!([0, FILES].contains(&files(&project, "copy")), "half a copy");
         assert_eq!(files(&project, "tree"), FILES);
@@ -48,7 +48,7 @@ fn a_copy_that_is_killed_is_not_there_or_whole() {
 fn a_removal_that_is_killed_leaves_nothing_under_the_name() {
     let project = project();
     let running = project.start(&["tool", "call", "Delete", "--yes", "--args", r#"{"path":"tree","recursive":true}"#]);
-    assert!(wait_until(PATIENCE, || !project.exists("tree")), "it never began");
+    assert!(wait_until(TIMEOUT, || !project.exists("tree")), "it never began");
     running.kill();
     assert!(!project.exists("tree"));
 }

@@ -1,7 +1,7 @@
 //! An editor at the other end of `aye acp`: it says what a test wants, and holds every message to the protocol's schema.
 
 use super::project::Project;
-use super::{PATIENCE, wait_until};
+use super::{TIMEOUT, wait_until};
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -158,7 +158,7 @@ impl Editor {
     /// Takes the next message in, checked.
     #[track_caller]
     fn hear(&mut self) {
-        let Ok(message) = self.lines.recv_timeout(PATIENCE) else {
+        let Ok(message) = self.lines.recv_timeout(TIMEOUT) else {
             let stderr = self.stderr.try_recv().unwrap_or_default();
             panic!("nothing more came; updates: {:#?}\nquestions: {:#?}\n{stderr}", self.updates, self.questions);
         };
@@ -255,8 +255,8 @@ impl Editor {
 
     #[track_caller]
     pub fn ended(&mut self) -> (i32, String) {
-        let ended = wait_until(PATIENCE, || self.child.try_wait().unwrap().is_some());
-        let stderr = if ended { self.stderr.recv_timeout(PATIENCE).unwrap_or_default() } else { String::new() };
+        let ended = wait_until(TIMEOUT, || self.child.try_wait().unwrap().is_some());
+        let stderr = if ended { self.stderr.recv_timeout(TIMEOUT).unwrap_or_default() } else { String::new() };
         assert!(ended, "it does not end");
         assert!(!stderr.contains("panicked"), "{stderr}");
         (self.child.wait().unwrap().code().unwrap_or(-1), stderr)

@@ -31,4 +31,4 @@ use std::time::Duration;
 
 /// How long a test waits for something that should come soon; generous, because a busy machine is not a failure. Nothing waits so long
 /// where all is well.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const TIMEOUT: Duration = Duration::from_secs(180);

@@ -1,6 +1,6 @@
 //! A run of the binary without a terminal: its output, its events, its end.
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::project::Invocation;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -55,13 +55,13 @@ impl Running {
     /// Waits for its end.
     #[track_caller]
     pub fn finish(mut self) -> Output {
-        let ended = wait_until(PATIENCE, || self.child.try_wait().unwrap().is_some());
+        let ended = wait_until(TIMEOUT, || self.child.try_wait().unwrap().is_some());
         if !ended {
             self.child.kill().unwrap();
         }
         let status = self.child.wait().unwrap();
-        let stdout = self.stdout.recv_timeout(PATIENCE).unwrap_or_default();
-        let stderr = self.stderr.recv_timeout(PATIENCE).unwrap_or_default();
+        let stdout = self.stdout.recv_timeout(TIMEOUT).unwrap_or_default();
+        let stderr = self.stderr.recv_timeout(TIMEOUT).unwrap_or_default();
         assert!(ended, "it did not end\nstdout:\n{stdout}\nstderr:\n{stderr}");
         assert!(!stderr.contains("panicked at"), "it panicked:\n{stderr}");
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));

@@ -1,6 +1,6 @@
 //! A client of `aye serve`, and of what else speaks JSON-RPC in lines: as small as one can be.
 
-use super::{PATIENCE, Project};
+use super::{Project, TIMEOUT};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ impl Rpc {
     /// The next message; `None` at the end of the connection.
     #[track_caller]
     pub fn next(&mut self) -> Option<Value> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(TIMEOUT) {
             Ok(line) => {
                 let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line}"));
                 self.seen.push(message.clone());
@@ -161,7 +161,7 @@ impl Rpc {
     #[track_caller]
     pub fn code(&mut self) -> i32 {
         let child = self.child.as_mut().unwrap();
-        let ended = super::wait_until(PATIENCE, || child.try_wait().unwrap().is_some());
+        let ended = super::wait_until(TIMEOUT, || child.try_wait().unwrap().is_some());
         assert!(ended, "the process goes on");
         let status = child.wait().unwrap();
         status.code().unwrap_or_else(|| panic!("{status}"))

@@ -1,6 +1,6 @@
 //! A model on loopback that gives the answers of a script, in order, and keeps what it was asked.
 
-use super::{PATIENCE, wire};
+use super::{TIMEOUT, wire};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,7 +22,7 @@ impl Gate {
     /// Waits until it opens; gives up when the test has long ended.
     fn pass(&self) {
         let open = lock(&self.0.0);
-        drop(self.0.1.wait_timeout_while(open, PATIENCE * 3, |open| !*open));
+        drop(self.0.1.wait_timeout_while(open, TIMEOUT * 3, |open| !*open));
     }
 }
 
@@ -273,7 +273,7 @@ impl Server {
         let (asked, _) = self
             .shared
             .asked
-            .wait_timeout_while(asked, PATIENCE, |asked| asked.len() <= number)
+            .wait_timeout_while(asked, TIMEOUT, |asked| asked.len() <= number)
             .unwrap_or_else(PoisonError::into_inner);
         assert!(asked.len() > number, "request {number} never came; there were {}", asked.len());
         asked[number].clone()
@@ -295,7 +295,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// One request and its answer; the connection is closed after it.
 fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let Some(request) = read_request(&mut reader)? else { return Ok(()) };
     let path = request.path.clone();

@@ -11,7 +11,7 @@ pub use tally::{Tally, seed, wanted};
 
 use super::server::Request;
 use super::trace::{Point, Traced, trace};
-use super::{Answer, PATIENCE, Project, Server, wait_until};
+use super::{Answer, Project, Server, TIMEOUT, wait_until};
 use acknowledged::Acknowledged;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -158,7 +158,7 @@ impl Story {
     /// What is wrong after a start, if anything is.
     pub fn judge(&mut self, traced: &Traced) -> Result<(), String> {
         let since = Instant::now();
-        let gone = wait_until(PATIENCE, || !files::is_used(&self.project));
+        let gone = wait_until(TIMEOUT, || !files::is_used(&self.project));
         self.orphans = self.orphans.max(since.elapsed());
         if !gone {
             return Err("a process outlives aye".to_owned());

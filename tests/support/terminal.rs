@@ -1,7 +1,7 @@
 //! A terminal with aye in it: keys go in, the screen comes out as text, and questions to the terminal are answered.
 
 use super::project::Invocation;
-use super::{PATIENCE, wait_until};
+use super::{TIMEOUT, wait_until};
 use base64::Engine as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -145,7 +145,7 @@ impl Terminal {
     /// Waits until something is true of the screen, and says what it showed.
     #[track_caller]
     pub fn wait_that(&mut self, what: &str, condition: impl Fn(&str) -> bool) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             // Asked before the look: what a process wrote before its end is on the screen soon after.
             let end = self.child.try_wait().ok().flatten();
@@ -259,7 +259,7 @@ impl Terminal {
     pub fn finish(&mut self) -> ExitStatus {
         let child = &mut self.child;
         let mut status = None;
-        wait_until(PATIENCE, || {
+        wait_until(TIMEOUT, || {
             status = child.try_wait().unwrap();
             status.is_some()
         });
@@ -271,7 +271,7 @@ impl Terminal {
     pub fn quit(&mut self) -> ExitStatus {
         self.send("\x04");
         let mut asked = false;
-        wait_until(PATIENCE, || {
+        wait_until(TIMEOUT, || {
             asked = self.screen().contains("ctrl+d again to quit");
             asked || self.child.try_wait().unwrap().is_some()
         });
@@ -287,7 +287,7 @@ impl Terminal {
         assert_eq!(settings(self.master.as_ref()), self.settings, "line settings");
         // With the last holder of the line gone, the reader comes to its end.
         self.line = None;
-        let shown = wait_until(PATIENCE, || self.view.ended.load(Ordering::Acquire));
+        let shown = wait_until(TIMEOUT, || self.view.ended.load(Ordering::Acquire));
         assert!(shown, "something still holds the line\n{}", self.screen());
         let parser = lock(&self.view.parser);
         let screen = parser.screen();

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A provider may have to be asked.
-const PATIENCE: Duration = Duration::from_secs(30);
-const MOST: usize = 16;
+const TIMEOUT: Duration = Duration::from_secs(30);
+const MAX: usize = 16;
 
 struct Waiting {
     reply: Reply,
@@ -74,12 +74,12 @@ impl Session {
         let refused = |to, message: String| reply::<SetSessionModeResponse>(to, Err(wrong(message)));
         match command {
             Err(message) => refused(to, message),
-            Ok(_) if self.setting.waiting.len() >= MOST => {
+            Ok(_) if self.setting.waiting.len() >= MAX => {
                 refused(to, "too much is being set at once; wait for the answers".to_owned());
             }
             Ok(command) => {
                 let mode = matches!(command, Command::SetMode { .. });
-                let until = Instant::now() + PATIENCE;
+                let until = Instant::now() + TIMEOUT;
                 self.setting.waiting.push_back(Waiting { reply: to, is_option, mode, until });
                 self.send(command).await;
             }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Of one task; others are not named.
 const COMMANDS: usize = 50;
 /// Paths that a sentence names.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Rewinds {
@@ -458,7 +458,7 @@ fn told(aim: &Aim, files: &FilesRewound, redo: bool) -> String {
         parts.push(format!("{messages} {}", if redo { "are there again" } else { "taken back" }));
     }
     if !files.kept.is_empty() {
-        let names: Vec<_> = files.kept.iter().take(NAMED).map(|one| one.path.display().to_string()).collect();
+        let names: Vec<_> = files.kept.iter().take(MAX_NAMED).map(|one| one.path.display().to_string()).collect();
         let more = files.kept.len() - names.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let stay = if files.kept.len() == 1 { "stays as it is" } else { "stay as they are" };

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 /// More is no list that a person made.
-const MOST: usize = 64;
+const MAX: usize = 64;
 /// As long as a server of the settings may take.
 const START: Duration = Duration::from_secs(30);
 const CALL: Duration = Duration::from_secs(120);
@@ -16,11 +16,11 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The servers that can be had, and what is wrong with the others. They are the person's own, for this session, under the policy.
 pub fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
-    let left_out = servers.len().saturating_sub(MOST);
+    let left_out = servers.len().saturating_sub(MAX);
     if left_out > 0 {
-        problems.push(format!("{left_out} servers of the editor are left out; at most {MOST} are taken"));
+        problems.push(format!("{left_out} servers of the editor are left out; at most {MAX} are taken"));
     }
-    for server in servers.into_iter().take(MOST) {
+    for server in servers.into_iter().take(MAX) {
         let name = server.name.clone();
         if !names.insert(name.clone()) {
             problems.push(format!("the editor passes two servers called `{name}`; the first is taken"));

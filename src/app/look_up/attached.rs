@@ -10,13 +10,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// As base64 an image may have 5 MB, which is what providers take; on its longer side so many pixels.
-const MOST_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
-const MOST_PIXELS: usize = 8_000;
+const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
+const MAX_PIXELS: usize = 8_000;
 /// So much tells what an image is.
 const BEGIN: u64 = 32;
 const CLIPBOARD: &str = "image of the clipboard";
 /// More of a text nobody pastes.
-const MOST_TEXT: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// The files of the first reading whose files are all there; none where no reading has such.
 pub fn dropped(place: &Place, readings: &[Vec<String>]) -> Vec<DroppedFile> {
@@ -66,7 +66,7 @@ pub fn clipboard(place: &Place) -> Clipped {
             Ok(image) => Clipped::Image { image, by: by.to_owned() },
             Err(why) => Clipped::Nothing { why },
         },
-        Held::Text(text) if text.len() > MOST_TEXT => {
+        Held::Text(text) if text.len() > MAX_TEXT => {
             Clipped::Nothing { why: "the text in the clipboard is over 1 MB; put it in a file and name that with @".to_owned() }
         }
         Held::Text(text) if !text.is_empty() => Clipped::Text { text },
@@ -81,12 +81,12 @@ pub fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image
         return Err("the image is no PNG, JPEG, GIF or WebP, so no model takes it".to_owned());
     };
     let (width, height) = (size.width, size.height);
-    if bytes.len() > MOST_BYTES || width.max(height) > MOST_PIXELS {
+    if bytes.len() > MAX_BYTES || width.max(height) > MAX_PIXELS {
         let kilobytes = bytes.len().div_ceil(1024);
         return Err(format!(
-            "the image is too large for models ({width}x{height}, {kilobytes} KB; they take {} KB and {MOST_PIXELS} pixels a \
+            "the image is too large for models ({width}x{height}, {kilobytes} KB; they take {} KB and {MAX_PIXELS} pixels a \
              side): copy a part of it, or a smaller one",
-            MOST_BYTES / 1024
+            MAX_BYTES / 1024
         ));
     }
     let keep = || {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// More nobody looks through.
-const MOST: usize = 500;
+const MAX: usize = 500;
 
 /// All of it, each behind the one it branches off from, in the order in which they did.
 pub fn of(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
@@ -48,7 +48,7 @@ enum Off<'a> {
 
 impl<'a> Family<'a> {
     fn add(&mut self, session: &'a SessionSummary, depth: u32, after: Option<u64>) -> Result<(), StoreError> {
-        if self.branches.len() >= MOST || !self.seen.insert(session.session_id.clone()) {
+        if self.branches.len() >= MAX || !self.seen.insert(session.session_id.clone()) {
             return Ok(());
         }
         let past = Past::of(self.store, &session.session_id)?;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// A larger text is none that a person wrote.
 const FILE_BYTES: u64 = 1 << 20;
-const MOST_FILES: usize = 500;
+const MAX_FILES: usize = 500;
 /// Folders in folders.
 const DEPTH: usize = 3;
 const ENDING: &str = "md";
@@ -86,10 +86,10 @@ fn name(path: &Path) -> Option<String> {
 
 fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
-    let mut entries: Vec<PathBuf> = entries.take(MOST_FILES * 2).filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut entries: Vec<PathBuf> = entries.take(MAX_FILES * 2).filter_map(|entry| Some(entry.ok()?.path())).collect();
     entries.sort();
     for path in entries {
-        if files.len() >= MOST_FILES {
+        if files.len() >= MAX_FILES {
             return;
         }
         if path.extension().is_some_and(|ending| ending == ENDING) {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 /// A longer line was written by a machine.
 const LINE_BYTES: usize = 400;
 /// Of one file.
-const MOST: usize = 2_000;
+const MAX: usize = 2_000;
 /// So many lines belong to one at most.
 const LINES: usize = 400;
 
@@ -126,7 +126,7 @@ pub fn declared(path: &str, text: &str) -> Vec<Declared> {
         let bytes = lines[at..=last].iter().map(|line| line.len() as u64 + 1).sum();
         let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
         found.push(Declared { name: name.to_owned(), kind: kind.to_owned(), first: number(at), last: number(last), bytes });
-        if found.len() == MOST {
+        if found.len() == MAX {
             break;
         }
     }

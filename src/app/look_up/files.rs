@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// More than anybody looks through. The rest of a larger workspace is not offered.
-const MOST_PATHS: usize = 200_000;
+const MAX_PATHS: usize = 200_000;
 /// So many are told.
 const FOUND: usize = 50;
 /// A list that is older is shown and made anew.
-const FRESH: Duration = Duration::from_secs(3);
+const CACHE_TTL: Duration = Duration::from_secs(3);
 /// Bytes of a token, about.
 pub const TOKEN_BYTES: u64 = 4;
 /// A larger file is no text that anybody reads whole.
-const MOST_BYTES: u64 = 8 << 20;
+const MAX_BYTES: u64 = 8 << 20;
 /// Threads that walk.
 const WALKERS: usize = 2;
 /// After so many paths it is asked whether anybody still wants to know.
@@ -64,7 +64,7 @@ impl Files {
     /// All there are, as they were some seconds ago at most.
     pub fn all(&self) -> Arc<Listed> {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < FRESH) {
+        if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < CACHE_TTL) {
             return listed;
         }
         let listed = Arc::new(Listed { entries: walk(&self.workspace), at: Instant::now() });
@@ -81,7 +81,7 @@ impl Files {
             tell(words, found.clone());
             before = Some(found);
         }
-        if kept.is_some_and(|listed| listed.at.elapsed() < FRESH) || self.walking.swap(true, Ordering::AcqRel) {
+        if kept.is_some_and(|listed| listed.at.elapsed() < CACHE_TTL) || self.walking.swap(true, Ordering::AcqRel) {
             return;
         }
         let listed = Arc::new(Listed { entries: walk(&self.workspace), at: Instant::now() });
@@ -129,7 +129,7 @@ impl Files {
     fn found(&self, entry: &Entry) -> FoundFile {
         let metadata = if entry.path.ends_with('/') { None } else { self.workspace.join(&entry.path).symlink_metadata().ok() };
         let bytes = metadata.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
-        let tokens = bytes.filter(|bytes| *bytes <= MOST_BYTES).map(|bytes| bytes.div_ceil(TOKEN_BYTES));
+        let tokens = bytes.filter(|bytes| *bytes <= MAX_BYTES).map(|bytes| bytes.div_ceil(TOKEN_BYTES));
         FoundFile { path: entry.path.clone(), tokens }
     }
 }
@@ -147,7 +147,7 @@ fn walk(workspace: &Path) -> Vec<Entry> {
         Box::new(move |entry| {
             // What cannot be read is not offered.
             let Some(entry) = entry.ok().and_then(|entry| named(workspace, &entry)) else { return WalkState::Continue };
-            if count.fetch_add(1, Ordering::Relaxed) >= MOST_PATHS {
+            if count.fetch_add(1, Ordering::Relaxed) >= MAX_PATHS {
                 return WalkState::Quit;
             }
             mine.own.push(entry);

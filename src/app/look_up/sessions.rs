@@ -15,7 +15,7 @@ use crate::tui;
 use std::path::Path;
 
 /// More than anybody goes through; the search finds the others.
-const MOST: usize = 500;
+const MAX: usize = 500;
 /// What they cost is reckoned for so many.
 const COSTED: usize = 100;
 /// So many records of one are looked at, and so many lines shown.
@@ -67,13 +67,13 @@ pub fn list(
     let mut found: Vec<ListedSession> = chosen
         .iter()
         .filter(|session| in_title(session))
-        .take(MOST)
+        .take(MAX)
         .map(|session| listed(session, place, repository.as_ref()))
         .collect();
     told(found.clone(), true);
     if let Some(pattern) = &pattern {
         for session in chosen.iter().filter(|session| !in_title(session)) {
-            if !is_last() || found.len() >= MOST {
+            if !is_last() || found.len() >= MAX {
                 break;
             }
             match sessions::first_hit(store, session, pattern, is_last) {

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Of a larger workspace the files that changed last are looked through.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 const FILE_BYTES: u64 = 1 << 20;
 /// All that is remembered.
-const MOST_SYMBOLS: usize = 200_000;
+const MAX_SYMBOLS: usize = 200_000;
 /// So many are told.
 const FOUND: usize = 50;
 /// What is found so far is told as often, while files are still read.
@@ -57,9 +57,9 @@ impl Symbols {
         let listed = files.all();
         let is_meant = |entry: &&Entry| is_known(&entry.path) && (within.is_empty() || entry.path.starts_with(within));
         let mut entries: Vec<&Entry> = listed.entries.iter().filter(is_meant).collect();
-        if entries.len() > MOST_FILES {
-            entries.select_nth_unstable_by_key(MOST_FILES, |entry| std::cmp::Reverse(entry.changed));
-            entries.truncate(MOST_FILES);
+        if entries.len() > MAX_FILES {
+            entries.select_nth_unstable_by_key(MAX_FILES, |entry| std::cmp::Reverse(entry.changed));
+            entries.truncate(MAX_FILES);
         }
         entries.sort_by(|one, two| one.path.cmp(&two.path));
         let (mut best, mut fuzzy) = (Best::default(), Fuzzy::words(name));
@@ -76,7 +76,7 @@ impl Symbols {
                     best.add(score, &entry.path, one);
                 }
             }
-            if seen > MOST_SYMBOLS {
+            if seen > MAX_SYMBOLS {
                 break;
             }
             if told.elapsed() >= EVERY {
@@ -103,7 +103,7 @@ impl Symbols {
         }
         let declared: Arc<[Declared]> = text(&full).map(|text| declared(path, &text)).unwrap_or_default().into();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_FILES {
+        if known.len() >= MAX_FILES {
             known.clear();
         }
         known.insert(path.to_owned(), Known { stamp, declared: Arc::clone(&declared) });

@@ -23,7 +23,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Shown as text; the rest are counted.
-const SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -155,7 +155,7 @@ impl Tried {
         for note in &self.notes {
             let _ = writeln!(text, "  {note}");
         }
-        let shown = self.tools.iter().take(SHOWN);
+        let shown = self.tools.iter().take(MAX_SHOWN);
         let widest = shown.clone().map(|tool| tool.name.chars().count()).max().unwrap_or(0);
         for tool in shown {
             let verdict = match tool.verdict {
@@ -166,8 +166,8 @@ impl Tried {
             let _ = writeln!(text, "  {:widest$}  {verdict}: {} ({})", tool.name, tool.reason, tool.rule);
             let _ = writeln!(text, "  {:widest$}  fingerprint {}", "", tool.fingerprint);
         }
-        if count > SHOWN {
-            let _ = writeln!(text, "  … and {} more; `--json` has all", count - SHOWN);
+        if count > MAX_SHOWN {
+            let _ = writeln!(text, "  … and {} more; `--json` has all", count - MAX_SHOWN);
         }
         if let Some(tool) = self.tools.first().filter(|_| self.tools.iter().any(|tool| tool.verdict == VerdictKind::Deny)) {
             let file = place.directories.config.join("policy.toml");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Another process that renews is done long before.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 const STEP: Duration = Duration::from_millis(50);
 
 struct Kept {
@@ -57,7 +57,7 @@ impl Vault for Kept {
         loop {
             match crate::sys::file::lock(&self.lock) {
                 Ok(held) => return Ok(Box::new(held)),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && start.elapsed() < PATIENCE => {
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && start.elapsed() < TIMEOUT => {
                     std::thread::sleep(STEP);
                 }
                 Err(error) => return Err(cannot(error)),

@@ -7,7 +7,7 @@ use crate::policy::entry_at;
 /// At a start; while aye runs the last good policy stays.
 pub const NOTHING_RUNS: &str =
     "\n  nothing runs under a policy that cannot be read; `aye policy validate` lists all that is wrong";
-const MOST_CELLS: usize = 160;
+const MAX_CELLS: usize = 160;
 
 pub fn broken(error: &BundleError, bytes: &[u8]) -> Trouble {
     let mut message = with_its_line(error, bytes);
@@ -33,5 +33,5 @@ pub fn excerpt(error: &BundleError, text: &str) -> Option<String> {
 /// `  12 │ decision = "permit"`
 pub fn numbered(line: usize, source: &str) -> String {
     let source = source.replace('\t', " ");
-    format!("  {line:>3} │ {}", crate::text::truncate(&crate::text::reveal(&source), MOST_CELLS))
+    format!("  {line:>3} │ {}", crate::text::truncate(&crate::text::reveal(&source), MAX_CELLS))
 }

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// So many backups that one more is no help.
-const MOST_BACKUPS: u32 = 1000;
+const MAX_BACKUPS: u32 = 1000;
 
 pub const TEMPLATES: [(Template, &str); 5] = [
     (Template::Preset(Preset::Ask), include_str!("../../../assets/policy/default.toml")),
@@ -118,7 +118,7 @@ fn fill(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
 
 /// `policy.toml.1`, or the next number that is free.
 fn keep(file: &Path, old: &[u8], private: bool) -> std::io::Result<PathBuf> {
-    for number in 1..=MOST_BACKUPS {
+    for number in 1..=MAX_BACKUPS {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let backup = file.with_file_name(format!("{name}.{number}"));
         match create(&backup, private) {

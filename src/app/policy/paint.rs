@@ -10,7 +10,7 @@ const ENDLESS: usize = 100_000;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 140;
 /// Rows of one text; the rest is counted.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Paint {
@@ -92,9 +92,9 @@ impl Paint {
         for line in text.lines() {
             rows.extend(text::wrap_exact(line, width).into_iter().map(|row| line[row].to_owned()));
         }
-        if rows.len() > MOST_ROWS {
-            let rest = rows.len() - MOST_ROWS;
-            rows.truncate(MOST_ROWS);
+        if rows.len() > MAX_ROWS {
+            let rest = rows.len() - MAX_ROWS;
+            rows.truncate(MAX_ROWS);
             rows.push(format!("… {rest} more rows"));
         }
         if rows.is_empty() {

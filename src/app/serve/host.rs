@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// So many events are heard before a request is looked at.
 const EVENTS_AT_ONCE: usize = 256;
 /// How long a session may take to save itself when its client has gone.
-const FAREWELL: Duration = Duration::from_secs(8);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How it ended with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -286,7 +286,7 @@ impl Host {
                 let acts = self.desk.session_over();
                 self.act(acts);
             };
-            if timeout(FAREWELL, farewell).await.is_err() {
+            if timeout(SHUTDOWN_TIMEOUT, farewell).await.is_err() {
                 tracing::warn!(?left, "the session did not end in time");
             }
             held.let_go().await;

@@ -17,7 +17,7 @@ const LINES_WAITING: usize = 2;
 /// So much may wait to be written before nothing more is asked of the model and no request is looked at.
 const BACKLOG_BYTES: usize = 1 << 20;
 /// What happens all the same is told up to here; a client that did not read that much is given up.
-const MOST_BACKLOG_BYTES: usize = 64 << 20;
+const MAX_BACKLOG_BYTES: usize = 64 << 20;
 /// How long the last lines may take to be written.
 const FLUSH: Duration = Duration::from_secs(2);
 
@@ -73,7 +73,7 @@ impl Outbox {
             return tracing::error!(%error, "a message could not be written down");
         }
         let waits = *self.backlog.borrow() + bytes.len();
-        if waits > MOST_BACKLOG_BYTES {
+        if waits > MAX_BACKLOG_BYTES {
             return self.gone.cancel();
         }
         self.backlog.send_modify(|backlog| *backlog += bytes.len());

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// Of a line with a hit in it, so many letters on each side.
 const AROUND: usize = 60;
 /// Hits of one session that are shown to people; the others are counted.
-const SHOWN: usize = 5;
+const MAX_SHOWN: usize = 5;
 /// A pattern that needs more to be compiled is refused.
 const PATTERN_BYTES: usize = 4 << 20;
 
@@ -54,7 +54,7 @@ pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result
                     place: part,
                     line,
                 });
-            } else if hits <= SHOWN {
+            } else if hits <= MAX_SHOWN {
                 let _ = writeln!(shown, "  {}  {part:9}  {}", time.strftime("%Y-%m-%d %H:%M"), one_line(&line));
             }
         });
@@ -64,7 +64,7 @@ pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result
             Err(error) => return Err(error.into()),
         }
         if hits > 0 && !json {
-            let more = hits.saturating_sub(SHOWN);
+            let more = hits.saturating_sub(MAX_SHOWN);
             let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
             crate::app::say(&format!("{}{shown}{more}", super::line(&session)));
         }

@@ -18,7 +18,7 @@ const CUSTOM: &str = "custom";
 /// What a key that is only tried out is called for so long.
 const TRIED_KEY: &str = "AYE_SETUP_KEY";
 /// Nobody waits longer for one word.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 /// A model that thinks first needs some of it for that.
 const ANSWER_TOKENS: u64 = 256;
 /// A server that takes a request only otherwise says so, and is asked again in its way.
@@ -89,7 +89,7 @@ async fn tried(place: &Place, reach: &Reach) -> Result<(Place, String), String> 
 async fn first_listed(place: &Place, address: &str) -> Result<String, String> {
     let otherwise = "write the name of its model behind the address";
     let spec = ModelsHere::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
-    let listed = tokio::time::timeout(PATIENCE, llm::list_models(spec)).await;
+    let listed = tokio::time::timeout(TIMEOUT, llm::list_models(spec)).await;
     let listed = listed.map_err(|_| format!("`{address}` does not say in time which models it has; {otherwise}"))?;
     let listed = listed.map_err(|failure| format!("{}; {otherwise}", words(&failure)))?;
     let first = listed.into_iter().next();
@@ -121,8 +121,8 @@ async fn test(place: &Place, reach: &Reach) -> TestOutcome {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
         let began = Instant::now();
-        match tokio::time::timeout(PATIENCE, first_words(model.as_ref())).await {
-            Err(_) => return failed(format!("no answer within {} s", PATIENCE.as_secs())),
+        match tokio::time::timeout(TIMEOUT, first_words(model.as_ref())).await {
+            Err(_) => return failed(format!("no answer within {} s", TIMEOUT.as_secs())),
             Ok(Ok(())) => return TestOutcome::Answered { model: name, latency_ms: began.elapsed().as_millis() as u64 },
             Ok(Err(failure)) => {
                 let of_request =

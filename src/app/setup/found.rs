@@ -12,7 +12,7 @@ use crate::sys::sandbox::probe;
 /// The end of a key that tells it from others.
 const KEY_TAIL: usize = 4;
 /// More choices than there are digits cannot be pressed.
-const MOST: usize = 9;
+const MAX: usize = 9;
 /// Two languages of one provider would be named twice; a gateway has no address of its own.
 const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
 
@@ -71,7 +71,7 @@ pub async fn models(place: &Place) -> Vec<FoundModel> {
             None => found.push(FoundModel { model, by }),
         }
     }
-    found.truncate(MOST);
+    found.truncate(MAX);
     found
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// What is being written when the screen goes is waited for so long.
-const FAREWELL: Duration = Duration::from_secs(65);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
     let _log = crate::app::start_log(place, common.verbosity);
@@ -31,7 +31,7 @@ pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // Neither a start nor a question came, and the senders live until here, so that their end is no message.
         drop((wires.start, wires.ahead));
-        let lines = tokio::time::timeout(FAREWELL, answers).await.ok().and_then(Result::ok).unwrap_or_default();
+        let lines = tokio::time::timeout(SHUTDOWN_TIMEOUT, answers).await.ok().and_then(Result::ok).unwrap_or_default();
         for line in lines {
             crate::app::say(&format!("{}\n", crate::text::reveal(&line)));
         }

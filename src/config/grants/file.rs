@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// More is no policy a person wrote.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 /// How often a file that somebody else writes at the same moment is read anew.
 const TRIES: usize = 5;
 
@@ -108,7 +108,7 @@ fn bytes_of(place: &Resolved, path: &Path) -> Result<Option<Vec<u8>>, ConfigErro
         Kind::Directory | Kind::Special | Kind::Link { .. } => {
             Err(ConfigError::one(format!("`{}` is not a file; move it away", path.display())))
         }
-        Kind::File { .. } => match crate::sys::file::read(&place.real, MOST_BYTES) {
+        Kind::File { .. } => match crate::sys::file::read(&place.real, MAX_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(wrong(path, "read", &error)),

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Of a server's name.
-const MOST_LETTERS: usize = 64;
+const MAX_LETTERS: usize = 64;
 
 /// One server that can be used, or is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,11 +89,11 @@ pub struct Servers {
 /// What a name of a server may look like, or what is wrong with it.
 pub fn check_name(name: &str) -> Result<(), String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    if (1..=MOST_LETTERS).contains(&name.len()) && name.chars().all(plain) {
+    if (1..=MAX_LETTERS).contains(&name.len()) && name.chars().all(plain) {
         return Ok(());
     }
-    let shown: String = name.chars().take(MOST_LETTERS).collect();
-    Err(format!("`{shown}` is no name of a server: expected at most {MOST_LETTERS} of ASCII letters, digits, `-`, `_` and `.`"))
+    let shown: String = name.chars().take(MAX_LETTERS).collect();
+    Err(format!("`{shown}` is no name of a server: expected at most {MAX_LETTERS} of ASCII letters, digits, `-`, `_` and `.`"))
 }
 
 /// An address that a server may have, as it is written, or what is wrong with it.

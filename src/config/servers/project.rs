@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// More servers in one file are none that a person wrote.
-const MOST_SERVERS: usize = 100;
+const MAX_SERVERS: usize = 100;
 
 /// What the file says of its servers. `withheld`: variables that none of them is given.
 pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
@@ -26,7 +26,7 @@ pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld
         return found;
     };
     let directory = file.parent().unwrap_or(Path::new(""));
-    for (name, entry) in entries.iter().take(MOST_SERVERS) {
+    for (name, entry) in entries.iter().take(MAX_SERVERS) {
         let read = check_name(name).and_then(|()| {
             let entry = entry.as_object().ok_or("expected an object")?;
             Description { entry, directory, environment, withheld }.read(name, &place)
@@ -39,8 +39,8 @@ pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld
             }
         }
     }
-    if entries.len() > MOST_SERVERS {
-        found.problems.push(format!("{place}: it has more than {MOST_SERVERS} servers; the others do not count"));
+    if entries.len() > MAX_SERVERS {
+        found.problems.push(format!("{place}: it has more than {MAX_SERVERS} servers; the others do not count"));
     }
     found
 }

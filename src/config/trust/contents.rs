@@ -15,12 +15,12 @@ const TEXT_BYTES: u64 = 1 << 20;
 /// A program is hashed and not kept.
 const PROGRAM_BYTES: u64 = 64 << 20;
 /// Of commands and of tools.
-const MOST_FILES: usize = 100;
+const MAX_FILES: usize = 100;
 /// Folders of commands, and how deep they lie.
-const MOST_FOLDERS: usize = 20;
+const MAX_FOLDERS: usize = 20;
 const FOLDER_DEPTH: usize = 3;
 /// Of one directory.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// One thing a project brings in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,8 +136,8 @@ pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
     programs.extend(items.iter().filter(|item| item.kind == Kind::McpServers).flat_map(|file| server_programs(file, workspace)));
     programs.sort();
     programs.dedup();
-    let rest = programs.len().saturating_sub(MOST_FILES);
-    items.extend(programs.iter().take(MOST_FILES).filter_map(|name| item(workspace, name, Kind::Program, Keep::Hash)));
+    let rest = programs.len().saturating_sub(MAX_FILES);
+    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::Program, Keep::Hash)));
     if rest > 0 {
         let content = Content::Closed { why: format!("{rest} more") };
         items.push(Item { name: "programs of tools".to_owned(), kind: Kind::Rest, content });
@@ -232,13 +232,13 @@ fn folders(workspace: &Path, directory: &str) -> Vec<String> {
         // A link to a folder could make a circle.
         let is_folder = |name: &String| path.join(name).symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         let mut names: Vec<String> = entries
-            .take(MOST_ENTRIES)
+            .take(MAX_ENTRIES)
             .filter_map(|entry| entry.ok()?.file_name().to_str().map(str::to_owned))
             .filter(is_folder)
             .collect();
         names.sort();
         found.extend(names.into_iter().map(|name| format!("{directory}/{name}")));
-        found.truncate(MOST_FOLDERS + 1);
+        found.truncate(MAX_FOLDERS + 1);
     }
     found
 }
@@ -260,13 +260,13 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &
     }
     let Ok(entries) = crate::sys::path::entries(&real) else { return items.push(closed("cannot be read")) };
     let mut names: Vec<String> = entries
-        .take(MOST_ENTRIES)
+        .take(MAX_ENTRIES)
         .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
         .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == ending))
         .collect();
     names.sort();
-    let rest = names.len().saturating_sub(MOST_FILES);
-    let found = names.iter().take(MOST_FILES);
+    let rest = names.len().saturating_sub(MAX_FILES);
+    let found = names.iter().take(MAX_FILES);
     items.extend(found.filter_map(|name| item(workspace, &format!("{directory}/{name}"), kind, Keep::Text)));
     if rest > 0 {
         let content = Content::Closed { why: format!("{rest} more") };

@@ -92,7 +92,7 @@ impl Project {
     pub fn met(real: &Path, config_dir: &Path, name: &str) {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
         if let Kept::Note(mut note) = note::read(&path)
-            && note.nested.len() < 2 * nested::MOST_FILES
+            && note.nested.len() < 2 * nested::MAX_FILES
             && !note.nested.contains_key(name)
         {
             note.nested.insert(name.to_owned(), String::new());

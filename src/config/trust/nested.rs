@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// Entries that are looked at.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 /// Files that are listed.
-pub const MOST_FILES: usize = 100;
+pub const MAX_FILES: usize = 100;
 /// Directories from the workspace down to a file.
 const DEPTH: usize = 16;
 /// Of one list of what to ignore.
@@ -36,7 +36,7 @@ pub fn look(workspace: &Path) -> Nested {
         let Ok(names) = crate::sys::path::entries(&directory) else { continue };
         for entry in names.filter_map(Result::ok) {
             entries += 1;
-            if entries > MOST_ENTRIES {
+            if entries > MAX_ENTRIES {
                 found.is_cut = true;
                 return sorted(found);
             }
@@ -48,7 +48,7 @@ pub fn look(workspace: &Path) -> Nested {
             if !is_directory || text.starts_with('.') || SKIPPED.contains(&&*text) || is_ignored(&path, &rules) {
                 continue;
             }
-            if depth + 1 > DEPTH || found.files.len() >= MOST_FILES {
+            if depth + 1 > DEPTH || found.files.len() >= MAX_FILES {
                 found.is_cut = true;
                 continue;
             }
@@ -129,10 +129,10 @@ mod tests {
     fn a_large_workspace_is_looked_through_only_in_part() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        for at in 0..(MOST_FILES + 5) {
+        for at in 0..(MAX_FILES + 5) {
             write(&root, &format!("p{at}/AGENTS.md"), "text\n");
         }
         let found = look(&root);
-        assert!(found.is_cut && found.files.len() == MOST_FILES, "{}", found.files.len());
+        assert!(found.is_cut && found.files.len() == MAX_FILES, "{}", found.files.len());
     }
 }

@@ -7,7 +7,7 @@ use crate::protocol::{Effort, Part, Role};
 use serde_json::Value;
 
 /// The API takes no smaller budget.
-const LEAST_BUDGET: u64 = 1024;
+const MIN_BUDGET: u64 = 1024;
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
 /// What items of another provider's interface are called.
@@ -59,7 +59,7 @@ pub(super) fn write(
         };
         // The answer itself needs room as well.
         let budget = wanted.min(most_output / 4 * 3);
-        if budget >= LEAST_BUDGET && may_think(fragments) {
+        if budget >= MIN_BUDGET && may_think(fragments) {
             out.extend_from_slice(format!(r#","thinking":{{"type":"enabled","budget_tokens":{budget}}}"#).as_bytes());
         }
         return;

@@ -29,7 +29,7 @@ const TOP: &[&str] = &["image_families", "models", "reasoning_families"];
 const OF_MODEL: &[&str] = &["context_window", "images", "max_output_tokens", "name", "price", "reasoning"];
 const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
 /// Dollars for a million tokens; more is a slip.
-const MOST_DOLLARS: f64 = 100_000.0;
+const MAX_DOLLARS: f64 = 100_000.0;
 
 /// The list, or all that is wrong with it, each with its line.
 pub fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
@@ -179,5 +179,5 @@ impl Reader<'_> {
 fn dollars(value: &DeValue<'_>) -> Option<f64> {
     let text = value.as_float().map(|number| number.as_str().to_owned());
     let text = text.or_else(|| value.as_integer().map(|number| number.as_str().to_owned()))?;
-    text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite() && (0.0..=MOST_DOLLARS).contains(number))
+    text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite() && (0.0..=MAX_DOLLARS).contains(number))
 }

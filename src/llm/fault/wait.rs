@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
 /// Longer than anybody means; such a number is a mistake, or malice.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 /// A number beyond it is a date and no span.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
@@ -49,7 +49,7 @@ const LIMITS: [(&str, &str); 11] = [
 /// Where providers, and proxies before them, name a request.
 const REQUEST_IDS: [&str; 4] = ["request-id", "x-request-id", "x-goog-request-id", "cf-ray"];
 /// Of letters in such a name.
-const MOST_ID: usize = 80;
+const MAX_ID: usize = 80;
 
 /// What the headers of a refusal say about asking again.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> A
 /// A word that can be read out: nothing else goes on a screen.
 pub fn request_id(text: &str) -> Option<String> {
     let text = text.trim();
-    let is_word = (1..=MOST_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_word = (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_word.then(|| text.to_owned())
 }
 
@@ -178,7 +178,7 @@ fn date(text: &str) -> Option<Timestamp> {
 /// A moment that has passed is no reason to wait.
 fn until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
     let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
-    Some(wait.min(LONGEST))
+    Some(wait.min(MAX_DURATION))
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -189,7 +189,7 @@ fn seconds(count: f64) -> Option<Duration> {
     if !count.is_finite() || count < 0.0 {
         return None;
     }
-    Some(Duration::try_from_secs_f64(count).unwrap_or(LONGEST).min(LONGEST))
+    Some(Duration::try_from_secs_f64(count).unwrap_or(MAX_DURATION).min(MAX_DURATION))
 }
 
 /// A text that is a span and nothing else.

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 /// What the provider takes for the signature of a call that another model made.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 /// Fewer tokens to think with no model takes.
-const LEAST_THINKING: u64 = 512;
+const MIN_THINKING: u64 = 512;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -153,14 +153,14 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
         return Thinking { include_thoughts, thinking_budget: None, thinking_level: Some(level) };
     }
     let tokens = match effort {
-        Effort::Off if version.pro => LEAST_THINKING,
+        Effort::Off if version.pro => MIN_THINKING,
         Effort::Off => 0,
         Effort::Low => 2_048,
         Effort::Medium => 8_192,
         Effort::High => 24_576,
     };
     // Thinking counts as output, so some is left for the answer.
-    let budget = if tokens == 0 { 0 } else { tokens.min(max_output_tokens / 2).max(LEAST_THINKING) };
+    let budget = if tokens == 0 { 0 } else { tokens.min(max_output_tokens / 2).max(MIN_THINKING) };
     Thinking { include_thoughts, thinking_budget: Some(budget), thinking_level: None }
 }
 
@@ -318,16 +318,16 @@ fn told_id(id: &str) -> Option<&str> {
 
 /// A name as the API takes it: a model may have called what cannot be a name.
 fn fit(name: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 64;
+    const MAX_LEN: usize = 64;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
-    if name.len() <= LONGEST && name.starts_with(begins) && name.chars().all(fits) {
+    if name.len() <= MAX_LEN && name.starts_with(begins) && name.chars().all(fits) {
         return Cow::Borrowed(name);
     }
-    let mut fit: String = name.chars().map(|c| if fits(c) { c } else { '_' }).take(LONGEST).collect();
+    let mut fit: String = name.chars().map(|c| if fits(c) { c } else { '_' }).take(MAX_LEN).collect();
     if !fit.starts_with(begins) {
         fit.insert(0, '_');
-        fit.truncate(LONGEST);
+        fit.truncate(MAX_LEN);
     }
     Cow::Owned(fit)
 }

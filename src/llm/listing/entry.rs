@@ -9,7 +9,7 @@ const NAME_BYTES: usize = 300;
 const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 const MILLION: f64 = 1_000_000.0;
 /// Dollars for a token; more is no price.
-const MOST_DOLLARS: f64 = 0.1;
+const MAX_DOLLARS: f64 = 0.1;
 
 /// What a server says of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -133,7 +133,7 @@ fn price(model: &Value) -> Option<Price> {
     let dollars = |field: &str| {
         let value = at(model, &format!("pricing/{field}"))?;
         let number = value.as_f64().or_else(|| value.as_str()?.trim().parse::<f64>().ok())?;
-        (number.is_finite() && (0.0..=MOST_DOLLARS).contains(&number)).then_some(rounded(number * MILLION))
+        (number.is_finite() && (0.0..=MAX_DOLLARS).contains(&number)).then_some(rounded(number * MILLION))
     };
     let (input, output) = (dollars("prompt")?, dollars("completion")?);
     Some(Price {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The API refuses a lower limit.
-const LEAST_OUTPUT_TOKENS: u64 = 16;
+const MIN_OUTPUT_TOKENS: u64 = 16;
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -37,7 +37,7 @@ pub(in crate::llm) fn body(model: &str, lacks: &Lacks, request: &ModelRequest, t
     }
     if !lacks.has(Extra::Limit) {
         out.extend_from_slice(br#","max_output_tokens":"#);
-        write_json(&mut out, &request.max_output_tokens.max(LEAST_OUTPUT_TOKENS));
+        write_json(&mut out, &request.max_output_tokens.max(MIN_OUTPUT_TOKENS));
     }
     if let Some(effort) = request.effort.filter(|_| !lacks.has(Extra::Effort)) {
         let effort = effort_word(model, effort);

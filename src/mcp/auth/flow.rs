@@ -17,7 +17,7 @@ use std::time::Duration;
 const CLIENT_NAME: &str = "aye";
 const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 /// More of them is no list that anybody means.
-const MOST_SCOPES: usize = 100;
+const MAX_SCOPES: usize = 100;
 
 /// Who aye is to an authorization server, where that was settled before.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +96,7 @@ impl Discovered {
                 scopes.push(scope.clone());
             }
         }
-        scopes.truncate(MOST_SCOPES);
+        scopes.truncate(MAX_SCOPES);
         scopes
     }
 
@@ -198,5 +198,5 @@ pub(super) fn scopes_of(challenge: &str, url: &str) -> Vec<String> {
     let Ok(url) = Url::parse(url) else { return Vec::new() };
     let params = rmcp::transport::auth::WWWAuthenticateParams::parse(challenge, &url);
     let scopes = params.scope.unwrap_or_default();
-    scopes.split_whitespace().take(MOST_SCOPES).map(str::to_owned).collect()
+    scopes.split_whitespace().take(MAX_SCOPES).map(str::to_owned).collect()
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Metadata, registrations and tokens are small.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl Http {
         timeout: Duration,
     ) -> Result<Answer, String> {
         self.check(url)?;
-        let request = Request { url: url.to_owned(), method: method.to_owned(), headers, body, timeout, most_bytes: MOST_BYTES };
+        let request = Request { url: url.to_owned(), method: method.to_owned(), headers, body, timeout, most_bytes: MAX_BYTES };
         let guard = Places { is_local: self.is_local };
         self.fetcher.fetch(request, &guard, &CancellationToken::new()).await.map_err(|error| error.to_string())
     }

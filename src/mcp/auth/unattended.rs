@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 const REDIRECT: &str = "http://127.0.0.1:3118/callback";
 /// Of one connection, the first included: a server that is never content gets no more.
 const AUTHORIZATIONS: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What was settled with the authorization server before.
 #[derive(Clone, Default)]
@@ -60,7 +60,7 @@ impl Unattended {
         client.scopes = found.scopes(&client, more).await;
         let http = Http::of(&found.url);
         let asked = found.ask(&client, REDIRECT, &[]).await?;
-        let answer = http.send("GET", &asked.address, Vec::new(), String::new(), PATIENCE).await.map_err(Failure::failed)?;
+        let answer = http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(Failure::failed)?;
         let Some(location) = answer.header("location").filter(|location| location.starts_with(REDIRECT)) else {
             let code = status(&answer);
             return Err(Failure::failed(format!("the authorization server answered {code} and sent nobody back")));
@@ -88,7 +88,7 @@ impl Unattended {
         }
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
         let answer = Http::of(&found.url)
-            .send("POST", &found.metadata.token_endpoint, headers, body, PATIENCE)
+            .send("POST", &found.metadata.token_endpoint, headers, body, TIMEOUT)
             .await
             .map_err(Failure::failed)?;
         let told: Value = serde_json::from_slice(&answer.body).map_err(|error| Failure::failed(error.to_string()))?;

@@ -6,9 +6,9 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 /// More mistakes are no help to anyone.
-const MOST: usize = 50;
+const MAX: usize = 50;
 /// In a longer file only the first is looked for.
-const MOST_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 
 impl Bundle {
     /// Every mistake in the order of the lines; what only follows from another one is left out.
@@ -17,10 +17,10 @@ impl Bundle {
         let mut found: Vec<BundleError> = Vec::new();
         // Tables from which something was taken: what is said of them as a whole may not be true.
         let mut torn: Vec<usize> = Vec::new();
-        if text.len() > MOST_BYTES {
+        if text.len() > MAX_BYTES {
             return Self::parse(text, name).err().into_iter().collect();
         }
-        while found.len() < MOST {
+        while found.len() < MAX {
             let Err(error) = Self::parse(&lines.join("\n"), name) else { break };
             let Some(at) = error.line.map(|line| line.saturating_sub(1)).filter(|at| *at < lines.len()) else {
                 if found.is_empty() {

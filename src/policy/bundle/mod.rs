@@ -38,7 +38,7 @@ use std::sync::Arc;
 use toml::de::DeTable;
 
 /// More is no policy a person wrote.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
 
 pub const CAPABILITIES: &[&str] = &[
@@ -94,8 +94,8 @@ impl Bundle {
     /// Parses a bundle; `name` is what errors call the file.
     pub fn parse(text: &str, name: &str) -> Result<Self, BundleError> {
         let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
-        if text.len() > MOST_BYTES {
-            return Err(whole(format!("the file has {} bytes, more than the {MOST_BYTES} a policy may have", text.len())));
+        if text.len() > MAX_BYTES {
+            return Err(whole(format!("the file has {} bytes, more than the {MAX_BYTES} a policy may have", text.len())));
         }
         let source = Source::new(text, name);
         let table = DeTable::parse(text).map_err(|error| match error.span() {

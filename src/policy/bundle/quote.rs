@@ -3,9 +3,9 @@
 use super::Bundle;
 
 /// Lines of one entry that are quoted.
-const MOST_LINES: usize = 6;
+const MAX_LINES: usize = 6;
 /// A longer line is cut.
-const MOST_CHARACTERS: usize = 300;
+const MAX_CHARACTERS: usize = 300;
 
 impl Bundle {
     /// What stands in a line of the file; of a table its first lines.
@@ -16,13 +16,13 @@ impl Bundle {
 
 /// What stands in a line; of a table its first lines.
 pub fn entry_at(text: &str, line: usize) -> Vec<String> {
-    let cut = |line: &str| -> String { line.chars().take(MOST_CHARACTERS).collect() };
+    let cut = |line: &str| -> String { line.chars().take(MAX_CHARACTERS).collect() };
     let mut lines = text.lines().skip(line.saturating_sub(1));
     let Some(first) = lines.next() else { return Vec::new() };
     let mut quoted = vec![cut(first.trim_end())];
     if first.trim_start().starts_with('[') {
         let rest = lines.take_while(|line| !line.trim().is_empty() && !line.starts_with('['));
-        quoted.extend(rest.take(MOST_LINES - 1).map(|line| cut(line.trim_end())));
+        quoted.extend(rest.take(MAX_LINES - 1).map(|line| cut(line.trim_end())));
     }
     quoted
 }

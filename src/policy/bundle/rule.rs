@@ -194,13 +194,13 @@ impl Blocked {
 }
 
 /// Letters that a name with a glob has to show.
-const LEAST_TELLING: usize = 2;
+const MIN_TELLING: usize = 2;
 
 /// Whether a name with a glob can become this program: `/usr/bin/s?do`. One that says next to nothing says nothing.
 fn expands_to(arg: &Arg, program: &str) -> bool {
     let name = base(&arg.text);
     arg.glob
-        && name.bytes().filter(u8::is_ascii_alphanumeric).count() >= LEAST_TELLING
+        && name.bytes().filter(u8::is_ascii_alphanumeric).count() >= MIN_TELLING
         && pattern::matches(&pattern::with_classes_open(name), program)
 }
 

@@ -231,7 +231,7 @@ fn what_is_no_toml_is_refused_with_its_line() {
     let error = Bundle::parse_bytes(b"schema_version = 1\nx = \"\xff\"", "p").expect_err("refused");
     assert_eq!(error.to_string(), "p line 2: byte 0xff is not UTF-8 text, expected a TOML file");
     assert!(Bundle::parse_bytes("\u{feff}schema_version = 1".as_bytes(), "p").is_ok());
-    assert!(Bundle::parse(&"#".repeat(MOST_BYTES + 1), "p").is_err());
+    assert!(Bundle::parse(&"#".repeat(MAX_BYTES + 1), "p").is_err());
     assert!(Bundle::parse(&format!("schema_version = 1\nx = {}", "[".repeat(100_000)), "p").is_err());
 }
 

@@ -4,14 +4,14 @@ use super::Enforcer;
 use crate::protocol::{CommandPart, RuleOrigin};
 
 /// Rules that one question quotes.
-const MOST: usize = 12;
+const MAX: usize = 12;
 
 impl Enforcer {
     /// Of the rule that decides and those of the parts, each once, as far as they stand in a file.
     pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         let mut found: Vec<RuleOrigin> = Vec::new();
         for rule in std::iter::once(rule).chain(parts.iter().map(|part| part.rule.as_str())) {
-            if found.len() < MOST && !found.iter().any(|known| known.rule == rule) {
+            if found.len() < MAX && !found.iter().any(|known| known.rule == rule) {
                 found.extend(self.origin(rule));
             }
         }

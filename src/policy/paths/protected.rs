@@ -184,7 +184,7 @@ const DEEPEST_CREDENTIALS: usize = {
 };
 
 /// Names in the longest entry of a list.
-const LONGEST_ENTRY: usize = 8;
+const MAX_ENTRY_LEN: usize = 8;
 
 /// The entry of a list that a path is or lies in, in the person's home directory or, outside the workspace, in another's.
 fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'static str, PathBuf)> {
@@ -192,7 +192,7 @@ fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'stat
     homes.filter(|home| home.parent().is_some()).find_map(|home| {
         let below = path.strip_prefix(&home).ok()?;
         // No entry is longer, and the names are folded once for all of them.
-        let folded: Vec<String> = names(below).take(LONGEST_ENTRY).collect();
+        let folded: Vec<String> = names(below).take(MAX_ENTRY_LEN).collect();
         let name = list.iter().find(|entry| starts_with(&folded, entry)).copied()?;
         Some((name, place(path, home.components().count(), name)))
     })

@@ -263,8 +263,8 @@ pub fn is_left_only_with_approval(path: &Path) -> bool {
 
 /// As many names at the end of a path as an entry has at most, folded. Every name in a workspace is compared with the entries.
 fn last_names(path: &Path) -> Vec<String> {
-    const LONGEST: usize = 3;
-    let mut last: Vec<_> = path.components().rev().take(LONGEST).collect();
+    const MAX_LEN: usize = 3;
+    let mut last: Vec<_> = path.components().rev().take(MAX_LEN).collect();
     last.reverse();
     folded(&last.into_iter().collect::<PathBuf>())
 }

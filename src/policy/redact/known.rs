@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// A shorter value stands in too many texts by chance.
-const LEAST_BYTES: usize = 8;
+const MIN_BYTES: usize = 8;
 /// Of a value of several lines each line this long is one of its own.
 const LINE_BYTES: usize = 16;
 
@@ -24,7 +24,7 @@ impl Known {
             let lines: Vec<&str> = value.lines().map(str::trim).collect();
             let parts =
                 if lines.len() > 1 { lines.into_iter().filter(|line| line.len() >= LINE_BYTES).collect() } else { vec![value] };
-            for part in parts.into_iter().filter(|part| part.len() >= LEAST_BYTES) {
+            for part in parts.into_iter().filter(|part| part.len() >= MIN_BYTES) {
                 has_spaces |= part.contains(char::is_whitespace);
                 forms.extend(forms_of(part));
             }
@@ -61,7 +61,7 @@ fn forms_of(value: &str) -> Vec<String> {
         let whole = bytes.len() * 8 / 6;
         for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
             let text = engine.encode(&bytes);
-            if whole > skip + LEAST_BYTES {
+            if whole > skip + MIN_BYTES {
                 forms.push(text[skip..whole].to_owned());
             }
             if before == 0 {

@@ -4,12 +4,12 @@ use super::values::UNKNOWN;
 use super::word::{Reader, Word};
 
 /// Words that the braces of one word may make, and the bytes that may be copied for it.
-const MOST_WORDS: usize = 8192;
-const MOST_COPIED: usize = 400_000;
+const MAX_WORDS: usize = 8192;
+const MAX_COPIED: usize = 400_000;
 /// Bytes looked at in search of braces, for one word.
-const MOST_READ: usize = 4_000_000;
+const MAX_READ: usize = 4_000_000;
 /// Words of a sequence that are written out; the rest of a longer one stands as unknown.
-const MOST_NUMBERS: usize = 64;
+const MAX_NUMBERS: usize = 64;
 const DEPTH: usize = 64;
 
 /// The words that the braces of one word make of it. `None` where it comes to too many.
@@ -117,7 +117,7 @@ impl Expander {
         for one in &middle {
             for ending in &endings {
                 self.copied += open + one.len() + ending.len() + 1;
-                if self.copied > MOST_COPIED || words.len() >= MOST_WORDS {
+                if self.copied > MAX_COPIED || words.len() >= MAX_WORDS {
                     return None;
                 }
                 words.push(format!("{}{one}{ending}", &text[..open]));
@@ -128,7 +128,7 @@ impl Expander {
 
     fn made(&mut self, words: Vec<String>) -> Option<Vec<String>> {
         self.words += words.len();
-        (self.words <= MOST_WORDS * 4).then_some(words)
+        (self.words <= MAX_WORDS * 4).then_some(words)
     }
 
     /// Returns the first brace that closes, and where it does.
@@ -151,7 +151,7 @@ impl Expander {
             let comma = self.seek(inner, from, Sought::Comma).ok()?;
             let one = &inner[from..comma.unwrap_or(inner.len())];
             words.extend(self.expand(one, depth + 1)?);
-            if words.len() > MOST_WORDS {
+            if words.len() > MAX_WORDS {
                 return None;
             }
             match comma {
@@ -192,7 +192,7 @@ impl Expander {
                 at += 1;
                 self.read += 1;
             }
-            if self.read > MOST_READ {
+            if self.read > MAX_READ {
                 return Err(TooLong);
             }
         }
@@ -284,5 +284,5 @@ fn steps(first: i64, last: i64, step: i64) -> impl Iterator<Item = Option<i64>> 
     let count = usize::try_from(distance.abs() / width + 1).unwrap_or(usize::MAX);
     let direction = if distance < 0 { -width } else { width };
     let value = move |nth: usize| i64::try_from(i128::from(first) + direction * nth as i128).ok();
-    (0..count.min(MOST_NUMBERS)).map(value).chain((count > MOST_NUMBERS).then_some(None))
+    (0..count.min(MAX_NUMBERS)).map(value).chain((count > MAX_NUMBERS).then_some(None))
 }

@@ -1,13 +1,13 @@
 //! Which commands of a line give values to its variables, its aliases and its positional parameters.
 
-use super::MOST_PRINTED;
+use super::MAX_PRINTED;
 use super::names::assigned;
 use super::scan::{Assignment, Command, Scan};
 use super::values::{Arg, Values};
 use super::word::{Parameter, Piece, Reader, Word};
 
 /// Fields of one text that `read` may put into a variable.
-const MOST_FIELDS: usize = 16;
+const MAX_FIELDS: usize = 16;
 
 /// Learns from a whole text before any of its commands is judged, in whatever order they run.
 pub fn collect(values: &mut Values, scan: &Scan) {
@@ -25,7 +25,7 @@ pub fn collect(values: &mut Values, scan: &Scan) {
         let last = |command: &Command| {
             command.words.last().filter(|word| !word.raw.contains("$_") && !word.raw.contains("${_")).cloned()
         };
-        for word in scan.commands.iter().take(MOST_PRINTED).filter_map(last) {
+        for word in scan.commands.iter().take(MAX_PRINTED).filter_map(last) {
             values.assign(&Assignment { name: "_".to_owned(), values: vec![word], appends: false });
         }
     }
@@ -88,7 +88,7 @@ fn read_into(values: &mut Values, variable: &Word, text: &Word) {
     // Which of its fields is not worked out: each is possible.
     let text = text.literal().unwrap_or_default();
     let fields: Vec<&str> = text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
-    for field in fields.iter().take(MOST_FIELDS).filter(|_| fields.len() > 1) {
+    for field in fields.iter().take(MAX_FIELDS).filter(|_| fields.len() > 1) {
         values.assign_text(&variable.raw, field);
     }
 }
@@ -133,14 +133,14 @@ fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
     let mut printing: Vec<Command> = scan.commands.clone();
     printing
         .extend(scan.substitutions.iter().filter(|inner| inner.len() < 4096).flat_map(|inner| super::scan::scan(inner).commands));
-    for command in printing.iter().take(MOST_PRINTED) {
+    for command in printing.iter().take(MAX_PRINTED) {
         let Some((name, rest)) = command.words.split_first() else { continue };
         let Some(name) = name.literal().filter(|name| matches!(name.as_str(), "echo" | "printf")) else { continue };
         for args in values.readings(rest) {
             texts.extend(super::values::printed(&name, &args).iter().map(|text| literal(text)));
         }
     }
-    texts.extend(scan.documents.iter().take(MOST_PRINTED).flat_map(|text| text.lines().take(MOST_PRINTED)).map(literal));
+    texts.extend(scan.documents.iter().take(MAX_PRINTED).flat_map(|text| text.lines().take(MAX_PRINTED)).map(literal));
     texts
 }
 

@@ -10,7 +10,7 @@ const TWO_READINGS: &str = "the line can be read in more than one way";
 const NOT_PLAIN: &str = "the line uses a construct that no allow rule covers";
 
 /// How often the parser may report on a line before it is given up; it reports after a fixed amount of work.
-const PATIENCE: usize = 64;
+const TIMEOUT: usize = 64;
 /// Up to here it looks for what can be read behind an error, which costs the square of the length.
 const RECOVERED: usize = 512;
 
@@ -34,7 +34,7 @@ fn parse(line: &str) -> Option<Tree> {
         let mut given_up = |state: &ParseState| {
             reports += 1;
             let lost = state.has_error() && bytes.len() > RECOVERED;
-            if lost || reports > PATIENCE + bytes.len() / 8 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if lost || reports > TIMEOUT + bytes.len() / 8 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut given_up);
         let tree = parser.as_mut()?.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));

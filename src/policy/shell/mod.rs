@@ -33,7 +33,7 @@ use std::collections::HashSet;
 use values::Values;
 
 /// More than the kernel takes as one argument, so it could not run anyway.
-const MOST_BYTES: usize = 128 * 1024;
+const MAX_BYTES: usize = 128 * 1024;
 /// What a person can still be shown whole.
 const SHOWN_BYTES: usize = 8 * 1024;
 const DEPTH: usize = 24;
@@ -42,10 +42,10 @@ const REPEATED: usize = 256;
 /// Up to here the grammar is asked about any line.
 const RECOVERED: usize = 512;
 /// Texts that are held against commands taking words from their input.
-const MOST_PRINTED: usize = 32;
+const MAX_PRINTED: usize = 32;
 /// Bounds the work on lines that nest texts in texts.
-const MOST_COMMANDS: usize = 200_000;
-const MOST_NESTED_BYTES: usize = 384 * 1024;
+const MAX_COMMANDS: usize = 200_000;
+const MAX_NESTED_BYTES: usize = 384 * 1024;
 
 const TOO_LONG: &str = "the line is too long to be shown whole";
 const SUBSTITUTION: &str = "a substitution is known only when it runs";
@@ -125,7 +125,7 @@ pub struct Redirected {
 
 /// Takes a line apart. Never fails: what cannot be known is a floor.
 pub fn read(line: &str) -> Line {
-    if line.len() >= MOST_BYTES {
+    if line.len() >= MAX_BYTES {
         return Line { too_long: true, ..Line::default() };
     }
     guard::contained(|| looked_at(line)).unwrap_or_else(|| Line { hopeless: true, failed: true, ..Line::default() })
@@ -258,7 +258,7 @@ struct Engine {
 impl Engine {
     fn text(&mut self, text: &str, depth: usize) -> Vec<Simple> {
         self.nested_bytes += text.len();
-        if depth > DEPTH || self.nested_bytes > MOST_NESTED_BYTES {
+        if depth > DEPTH || self.nested_bytes > MAX_NESTED_BYTES {
             self.hopeless = true;
             return Vec::new();
         }
@@ -283,7 +283,7 @@ impl Engine {
                 continue;
             }
             self.seen += 1;
-            if self.seen > MOST_COMMANDS {
+            if self.seen > MAX_COMMANDS {
                 self.hopeless = true;
                 return parts;
             }
@@ -380,9 +380,9 @@ impl Engine {
 
     /// What `xargs` would run with the words that the line prints.
     fn append(&mut self, parts: &mut Vec<Simple>) {
-        let texts: Vec<String> = self.printed.iter().take(MOST_PRINTED).map(|(text, _)| text.clone()).collect();
+        let texts: Vec<String> = self.printed.iter().take(MAX_PRINTED).map(|(text, _)| text.clone()).collect();
         let commands = std::mem::take(&mut self.appended);
-        for (argv, depth) in commands.iter().take(MOST_PRINTED) {
+        for (argv, depth) in commands.iter().take(MAX_PRINTED) {
             for text in texts.iter().filter(|text| text.len() <= SHOWN_BYTES) {
                 let mut whole: Vec<Arg> = argv.iter().map(|arg| Arg::plain(arg.text.replace("{}", text))).collect();
                 if whole.iter().zip(argv).all(|(one, other)| one.text == other.text) {

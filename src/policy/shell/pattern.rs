@@ -4,13 +4,13 @@ use super::escapes::{Style, decode};
 use super::values::{Arg, UNKNOWN};
 
 /// Longer values are not trimmed by pattern, which costs the cube of the length.
-const MOST_TRIMMED: usize = 256;
+const MAX_TRIMMED: usize = 256;
 
 /// `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. What is not worked out exactly is unknown.
 pub fn apply(text: &str, operator: &str, operand: &str) -> String {
     let unknown = || UNKNOWN.to_string();
     let cuts = matches!(operator.as_bytes(), [b'#' | b'%' | b'/', ..]);
-    if cuts && (text.len() > MOST_TRIMMED || operand.len() > MOST_TRIMMED) {
+    if cuts && (text.len() > MAX_TRIMMED || operand.len() > MAX_TRIMMED) {
         return unknown();
     }
     match operator {

@@ -5,7 +5,7 @@ use super::values::Arg;
 use super::{Invocation, read};
 
 /// More files of one line are not looked at.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// How an interpreter finds the file to run among its words.
 struct Interpreter {
@@ -46,7 +46,7 @@ pub fn run_files(line: &str) -> Vec<String> {
             // A quoted `~` is a letter like any other.
             let dot = if file.tilde || !file.text.starts_with('~') { "" } else { "./" };
             let name = format!("{dot}{}", file.text);
-            if files.len() < MOST && !name.is_empty() && !files.contains(&name) {
+            if files.len() < MAX && !name.is_empty() && !files.contains(&name) {
                 files.push(name);
             }
         }

@@ -11,19 +11,19 @@ use std::collections::{HashMap, HashSet};
 /// Stands in a text for a piece nobody can know before it runs.
 pub const UNKNOWN: char = '\0';
 /// More readings of one command than this are not told apart.
-const MOST: usize = 512;
+const MAX: usize = 512;
 /// Readings of one command that combine the values of several words.
-const MOST_READINGS: usize = 64;
+const MAX_READINGS: usize = 64;
 /// Words that all readings of one written word may come to.
-const MOST_ARGS: usize = 100_000;
+const MAX_ARGS: usize = 100_000;
 /// Values that `+=` makes longer, of one variable.
-const MOST_APPENDED: usize = 8;
+const MAX_APPENDED: usize = 8;
 /// Commands of one substitution whose output is looked at.
-const MOST_PRINTING: usize = 8;
+const MAX_PRINTING: usize = 8;
 const DEPTH: usize = 12;
 /// Bounds the work on variables made of variables.
 const STEPS: usize = 20_000;
-const MOST_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 
 /// One word a program would be given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -82,10 +82,10 @@ impl Values {
         let values = self.variables.entry(assignment.name.clone()).or_default();
         if assignment.appends {
             let longer: Vec<Vec<Word>> =
-                values.iter().take(MOST_APPENDED).map(|before| appended(before, &assignment.values)).collect();
-            values.extend(longer.into_iter().filter(|longer| longer.iter().map(|word| word.pieces.len()).sum::<usize>() < MOST));
+                values.iter().take(MAX_APPENDED).map(|before| appended(before, &assignment.values)).collect();
+            values.extend(longer.into_iter().filter(|longer| longer.iter().map(|word| word.pieces.len()).sum::<usize>() < MAX));
         }
-        if values.len() >= MOST {
+        if values.len() >= MAX {
             self.overflow = true;
         } else if !values.contains(&assignment.values) {
             values.push(assignment.values.clone());
@@ -105,7 +105,7 @@ impl Values {
     }
 
     pub fn position(&mut self, args: &[Arg]) {
-        if !args.is_empty() && !self.positional.iter().any(|known| known == args) && self.positional.len() < MOST {
+        if !args.is_empty() && !self.positional.iter().any(|known| known == args) && self.positional.len() < MAX {
             self.positional.push(args.to_vec());
             self.learnt += 1;
         }
@@ -130,8 +130,8 @@ impl Values {
                 }
                 continue;
             }
-            self.narrowed |= readings.len() * fields.len() > MOST_READINGS;
-            readings = pairs(readings.len(), fields.len(), MOST_READINGS)
+            self.narrowed |= readings.len() * fields.len() > MAX_READINGS;
+            readings = pairs(readings.len(), fields.len(), MAX_READINGS)
                 .map(|(reading, field)| readings[reading].iter().chain(&fields[field]).cloned().collect())
                 .collect();
         }
@@ -153,12 +153,12 @@ impl Values {
                 }
                 continue;
             }
-            let most = MOST_READINGS.min(MOST_ARGS / words.len()).max(1);
+            let most = MAX_READINGS.min(MAX_ARGS / words.len()).max(1);
             self.narrowed |= lists.len() * fields.len() > most;
             lists = pairs(lists.len(), fields.len(), most)
                 .map(|(list, field)| lists[list].iter().chain(&fields[field]).cloned().collect())
                 .collect();
-            if lists.len() * words.len() > MOST_ARGS {
+            if lists.len() * words.len() > MAX_ARGS {
                 self.overflow = true;
                 return vec![vec![Arg::plain(UNKNOWN.to_string())]];
             }
@@ -194,15 +194,15 @@ impl Values {
                     state.push_value(only, quoted);
                 }
                 let bytes: usize = states.iter().filter_map(|state| state.current.as_ref()).map(|arg| arg.text.len()).sum();
-                if bytes > MOST_BYTES {
+                if bytes > MAX_BYTES {
                     self.overflow = true;
                     return vec![vec![Arg::plain(UNKNOWN.to_string())]];
                 }
                 continue;
             }
             let mut next = Vec::new();
-            self.narrowed |= states.len() * options.len() > MOST;
-            for (state, option) in pairs(states.len(), options.len(), MOST) {
+            self.narrowed |= states.len() * options.len() > MAX;
+            for (state, option) in pairs(states.len(), options.len(), MAX) {
                 let (mut state, option) = (states[state].clone(), &options[option]);
                 if quoted || self.separators.is_empty() {
                     state.push_value(option, quoted);
@@ -214,7 +214,7 @@ impl Values {
                 next.push(state);
             }
             let bytes: usize = next.iter().filter_map(|state| state.current.as_ref()).map(|arg| arg.text.len()).sum();
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 self.overflow = true;
                 return vec![vec![Arg::plain(UNKNOWN.to_string())]];
             }
@@ -247,7 +247,7 @@ impl Values {
         let prompt = parameter.operator == "@" && parameter.operand.as_ref().is_some_and(|word| word.raw == "P");
         if prompt {
             let texts = values.iter().flatten().filter(|text| text.contains(['$', '`'])).cloned();
-            self.prompts.extend(texts.take(MOST));
+            self.prompts.extend(texts.take(MAX));
         }
         let operand: Vec<String> = match &parameter.operand {
             Some(word) if parameter.operator.starts_with(['#', '%', '/']) => {
@@ -284,11 +284,11 @@ impl Values {
             let texts = self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect::<Vec<_>>());
             let every = matches!(name, "@" | "*");
             let later = texts.flat_map(|texts| {
-                (0..texts.len().min(MOST))
+                (0..texts.len().min(MAX))
                     .map(move |from| if every { texts[from..].to_vec() } else { vec![texts[from].clone()] })
                     .collect::<Vec<_>>()
             });
-            return later.take(MOST).collect();
+            return later.take(MAX).collect();
         }
         if name == "@" || name == "*" {
             return self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect()).collect();
@@ -329,7 +329,7 @@ impl Values {
                                 longer
                             })
                         })
-                        .take(MOST)
+                        .take(MAX)
                         .collect();
                 }
                 stored.extend(lists);
@@ -340,8 +340,8 @@ impl Values {
                 }
             }
         }
-        self.overflow |= stored.len() > MOST;
-        stored.truncate(MOST);
+        self.overflow |= stored.len() > MAX;
+        stored.truncate(MAX);
         stored
     }
 
@@ -357,11 +357,11 @@ impl Values {
         }
         let scan = scan(inner);
         let mut texts: Vec<Vec<String>> = Vec::new();
-        for command in scan.commands.iter().take(MOST_PRINTING) {
+        for command in scan.commands.iter().take(MAX_PRINTING) {
             let printed = self.prints(command, &scan, depth);
             texts.extend(printed.into_iter().filter(|printed| !texts.contains(printed)).collect::<Vec<_>>());
         }
-        if scan.commands.len() == 1 && !texts.is_empty() { texts } else { texts.into_iter().chain(unknown).take(MOST).collect() }
+        if scan.commands.len() == 1 && !texts.is_empty() { texts } else { texts.into_iter().chain(unknown).take(MAX).collect() }
     }
 
     /// What one command of a substitution prints, where that can be read.
@@ -388,7 +388,7 @@ impl Values {
                             .map(move |field| list.iter().chain(field).cloned().collect::<Vec<Arg>>())
                             .collect::<Vec<_>>()
                     };
-                    lists.iter().flat_map(longer).take(MOST).collect()
+                    lists.iter().flat_map(longer).take(MAX).collect()
                 });
                 let name = name.literal().unwrap_or_default();
                 lists.iter().flat_map(|args| printed(&name, args)).map(|text| vec![text]).collect()
@@ -400,7 +400,7 @@ impl Values {
 /// Which of two lists go together: each with each, or where that is too much each at least once, the first with the first.
 fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = left * right <= most;
-    let count = if all { left * right } else { left.max(right).min(most.max(MOST)) };
+    let count = if all { left * right } else { left.max(right).min(most.max(MAX)) };
     (0..count).map(move |at| if all { (at / right, at % right) } else { (at % left, at % right) })
 }
 

@@ -28,7 +28,7 @@ const fn wrapper(
 }
 
 /// Words of one program that are looked at as the command it starts.
-const MOST_STARTS: usize = 64;
+const MAX_STARTS: usize = 64;
 
 const WRAPPERS: &[Wrapper] = &[
     wrapper("env", "i0v", "uCSa", &["unset", "chdir", "split-string", "argv0"], 0),
@@ -146,7 +146,7 @@ pub fn starts(name: &str, argv: &[Arg]) -> Vec<usize> {
         found.extend(argv.iter().enumerate().skip(1).filter_map(behind).filter(|at| *at < argv.len()));
     }
     if ANYWHERE.contains(&name) {
-        found.extend((1..argv.len()).filter(|at| !argv[*at].text.starts_with('-')).take(MOST_STARTS));
+        found.extend((1..argv.len()).filter(|at| !argv[*at].text.starts_with('-')).take(MAX_STARTS));
     }
     found.sort_unstable();
     found.dedup();
@@ -162,7 +162,7 @@ impl Wrapper {
         let mut seen = HashSet::new();
         while let Some(state @ (at, verb, operands, closed)) = open.pop() {
             let Some(arg) = argv.get(at) else { continue };
-            if starts.len() > MOST_STARTS || open.len() > MOST_STARTS || !seen.insert(state) {
+            if starts.len() > MAX_STARTS || open.len() > MAX_STARTS || !seen.insert(state) {
                 continue;
             }
             let text = arg.text.as_str();

@@ -6,7 +6,7 @@ use ::url::Url;
 use core::net::{IpAddr, Ipv4Addr};
 
 /// Longer is no address a person could look at, and many servers refuse it.
-const MOST_BYTES: usize = 8 * 1024;
+const MAX_BYTES: usize = 8 * 1024;
 
 /// The server's name or address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -85,8 +85,8 @@ pub fn parse(text: &str) -> Result<Destination, String> {
     if text.is_empty() {
         return Err("the URL is empty".to_owned());
     }
-    if text.len() > MOST_BYTES {
-        return Err(format!("the URL has {} bytes, at most {MOST_BYTES} are sent", text.len()));
+    if text.len() > MAX_BYTES {
+        return Err(format!("the URL has {} bytes, at most {MAX_BYTES} are sent", text.len()));
     }
     if hides(text) {
         return Err("the URL has control or invisible characters; escape them with `%`".to_owned());

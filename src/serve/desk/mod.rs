@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// Requests that may wait for what the session says.
-const WAITING_MOST: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// What whoever has the session and the connection is to do, in this order.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ pub struct Desk {
 impl Desk {
     /// Whether the next line may be looked at; what is answered only later is waited for, within bounds.
     pub fn takes_lines(&self) -> bool {
-        !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < WAITING_MOST && !self.is_getting_ready()
+        !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
     /// Whether something was asked whose answer comes soon: who asks the next thing at once means what stands after that.

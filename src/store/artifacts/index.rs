@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 /// Digits of the hash in a URI; no two contents share them.
 const URI_DIGITS: usize = 24;
 /// A URI that was shortened is still found with this many.
-const FEWEST_DIGITS: usize = 12;
+const MIN_DIGITS: usize = 12;
 /// How many that were given up are remembered.
 const GIVEN_UP: u64 = 10_000;
 
@@ -93,7 +93,7 @@ impl Index {
 
     pub(super) fn find(&mut self, given: &str) -> Result<KeptArtifact, Trouble> {
         let digits = given.strip_prefix(ARTIFACT_SCHEME).unwrap_or(given).to_ascii_lowercase();
-        if digits.len() < FEWEST_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if digits.len() < MIN_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let message =
                 format!("`{given}` names no artifact; give the URI as a result told it, {ARTIFACT_SCHEME} and its digits");
             return Err(Trouble::Said(message));

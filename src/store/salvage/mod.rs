@@ -17,7 +17,7 @@ use std::path::Path;
 const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 
 /// No row has so many records packed in it.
-const MOST_IN_A_ROW: i64 = 10_000_000;
+const MAX_IN_A_ROW: i64 = 10_000_000;
 
 /// What was saved.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -199,7 +199,7 @@ fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64
     let [_, Value::Int(key), Value::Int(first), Value::Int(last), Value::Blob(data)] = &row.values[..] else { return Ok(()) };
     let (records, whole) = packed::unpack(data);
     let count = last.checked_sub(*first).and_then(|more| more.checked_add(1));
-    if *first < 1 || count.is_none_or(|count| !(records.len().max(1) as i64..=MOST_IN_A_ROW).contains(&count)) {
+    if *first < 1 || count.is_none_or(|count| !(records.len().max(1) as i64..=MAX_IN_A_ROW).contains(&count)) {
         return Ok(());
     }
     let session = known.entry(*key).or_default();

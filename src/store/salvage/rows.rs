@@ -3,8 +3,8 @@
 use super::pages::{Pages, word};
 
 /// No row is larger.
-const MOST_BYTES: u64 = 1 << 30;
-const MOST_COLUMNS: usize = 16;
+const MAX_BYTES: u64 = 1 << 30;
+const MAX_COLUMNS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
@@ -47,7 +47,7 @@ impl Head {
         let mut rest = page.get(at..)?;
         let bytes = take(&mut rest)?;
         let key = take(&mut rest)?.cast_signed();
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return None;
         }
         let bytes = usize::try_from(bytes).ok()?;
@@ -58,7 +58,7 @@ impl Head {
         let body = usize::try_from(take(&mut header)?).ok()?;
         let mut header = local.get(local.len() - header.len()..body)?;
         let mut types = Vec::new();
-        while !header.is_empty() && types.len() <= MOST_COLUMNS {
+        while !header.is_empty() && types.len() <= MAX_COLUMNS {
             types.push(take(&mut header)?);
         }
         let table = table_of(&types)?;

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Left-out files that are named; the others are counted.
-const NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 pub(super) struct Index {
     pub(super) connection: Connection,
@@ -59,7 +59,7 @@ impl Found {
     /// That something is there is kept all the same.
     fn leave_out(&mut self, path: &Path, before: Option<&Known>, stamp: Stamp, why: impl Into<String>) {
         self.left_out_count += 1;
-        if self.left_out.len() < NAMED {
+        if self.left_out.len() < MAX_NAMED {
             self.left_out.push((path.to_owned(), why.into()));
         }
         self.settle(path, before, Known { stood: Stood::Unkept, stamp, looked_at: now_ns() });

@@ -9,9 +9,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// A program that takes longer does not answer; a large image is on its way for a while.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// More is not taken in, whatever it is.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 32 << 20;
 /// What models take, the best for screens first.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const FILES: &str = "text/uri-list";
@@ -134,18 +134,18 @@ fn printed(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let (tell, told) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = output.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+        let read = output.take(MAX_BYTES + 1).read_to_end(&mut bytes);
         // Whoever asked may have given up.
         let _ = tell.send(read.map(|_| bytes));
     });
-    let read = told.recv_timeout(PATIENCE);
-    let whole = matches!(&read, Ok(Ok(bytes)) if bytes.len() as u64 <= MOST_BYTES);
+    let read = told.recv_timeout(TIMEOUT);
+    let whole = matches!(&read, Ok(Ok(bytes)) if bytes.len() as u64 <= MAX_BYTES);
     if !whole {
         child.kill().map_err(failed)?;
     }
     let status = child.wait().map_err(failed)?;
     match read {
-        Ok(Ok(_)) if !whole => Err(format!("what is in the clipboard is larger than {} MB", MOST_BYTES >> 20)),
+        Ok(Ok(_)) if !whole => Err(format!("what is in the clipboard is larger than {} MB", MAX_BYTES >> 20)),
         Ok(Ok(bytes)) if status.success() => Ok(bytes),
         Ok(Ok(_)) => Err(format!("{name} ended with {status}")),
         Ok(Err(error)) => Err(failed(error)),

@@ -9,11 +9,11 @@ use std::os::fd::OwnedFd;
 /// Gives the new file the extended attributes of the old one that a person sets, its access control list among them; as far as
 /// both can be had: they are not content. A list that the directory gives to new files goes: it would let in whom the old one kept out.
 pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
-    const MOST_BYTES: usize = 64 * 1024;
+    const MAX_BYTES: usize = 64 * 1024;
     const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let Ok(old) = openat(directory, name, flags, Mode::empty()) else { return };
-    let mut names = vec![0; MOST_BYTES];
+    let mut names = vec![0; MAX_BYTES];
     let Ok(length) = rustix::fs::flistxattr(&old, &mut names[..]) else { return };
     let listed = names[..length].split(|byte| *byte == 0);
     if listed.clone().all(|name| name != ACCESS_LIST) {
@@ -22,7 +22,7 @@ pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
     for name in listed {
         let kept = name.starts_with(b"user.") || name == ACCESS_LIST;
         let Ok(name) = std::ffi::CString::new(name) else { continue };
-        let mut value = vec![0; MOST_BYTES];
+        let mut value = vec![0; MAX_BYTES];
         if kept && let Ok(length) = rustix::fs::fgetxattr(&old, name.as_c_str(), &mut value[..]) {
             let _ = rustix::fs::fsetxattr(new, name.as_c_str(), &value[..length], rustix::fs::XattrFlags::empty());
         }

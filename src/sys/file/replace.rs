@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What is done under a lock takes a moment; who holds one longer is stuck.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// What stood there is read once more after it was replaced, where that takes but a moment: a clock of files may tick slowly.
 const AGAIN_BYTES: i64 = 16 * 1024 * 1024;
@@ -96,7 +96,7 @@ pub fn replace_with(
 pub fn lock(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
-    let end = Instant::now() + LOCK_PATIENCE;
+    let end = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),

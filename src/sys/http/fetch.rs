@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 /// Hops after the first.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Of a name, that are tried one after the other.
-const MOST_ADDRESSES: usize = 4;
+const MAX_ADDRESSES: usize = 4;
 
 /// What may go along to another server than the one it was written for.
 const IMPERSONAL: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
@@ -53,7 +53,7 @@ pub enum FetchError {
     Cut { server: String, reason: String },
     #[error("the answer is larger than {most_bytes} bytes")]
     TooLarge { most_bytes: usize },
-    #[error("more than {MOST_REDIRECTS} redirects, the last to `{0}`")]
+    #[error("more than {MAX_REDIRECTS} redirects, the last to `{0}`")]
     TooManyRedirects(String),
     #[error("no whole answer within {0} s")]
     TimedOut(u64),
@@ -192,7 +192,7 @@ impl Fetcher {
             match guard.redirect(hop.url.as_str(), &location, next.as_str()) {
                 Next::Refuse(reason) => return Err(FetchError::Refused(reason)),
                 Next::Stay => return read(response, &hop, redirects, request.most_bytes).await,
-                Next::Follow(_) if redirects == MOST_REDIRECTS => return Err(FetchError::TooManyRedirects(location)),
+                Next::Follow(_) if redirects == MAX_REDIRECTS => return Err(FetchError::TooManyRedirects(location)),
                 Next::Follow(url) => {
                     redirects += 1;
                     let url = Url::parse(&url).map_err(|error| FetchError::Invalid(format!("`{url}`: {error}")))?;
@@ -269,7 +269,7 @@ impl Fetcher {
     /// Tries them in their order; nothing where none answered in time.
     async fn first_of(&self, addresses: &[SocketAddr], port: u16) -> Option<std::io::Result<TcpStream>> {
         let mut last = None;
-        for address in addresses.iter().take(MOST_ADDRESSES) {
+        for address in addresses.iter().take(MAX_ADDRESSES) {
             let address = if address.port() == 0 { SocketAddr::new(address.ip(), port) } else { *address };
             match tokio::time::timeout(CONNECT_TIMEOUT / 2, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => return Some(Ok(stream)),

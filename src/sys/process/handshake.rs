@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use tokio::io::Interest;
 
 /// The socket, the terminal and the pipe.
-const MOST_DESCRIPTORS: usize = 3;
+const MAX_DESCRIPTORS: usize = 3;
 /// What the kernel passes at most in one go. There is room for all of them: what did not fit would stay open, unknown to anyone.
 const KERNEL_DESCRIPTORS: usize = 253;
 
@@ -234,7 +234,7 @@ async fn read_exact(control: &tokio::net::UnixStream, into: &mut [u8], descripto
     while filled < into.len() {
         let (count, more) = control.async_io(Interest::READABLE, || read_once(control, &mut into[filled..])).await?;
         descriptors.extend(more);
-        if descriptors.len() > MOST_DESCRIPTORS {
+        if descriptors.len() > MAX_DESCRIPTORS {
             return Err(garbage("too many descriptors"));
         }
         if count == 0 {

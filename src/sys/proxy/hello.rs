@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// No greeting is longer; RFC 8446 allows a message of 16 MiB, which no program sends.
-const MOST_BYTES: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 /// A program that is let through begins at once.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -35,7 +35,7 @@ async fn greeting(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>)
             return Err(NoHello::Silent);
         }
         seen.extend_from_slice(&buffer[..count]);
-        if seen.len() > MOST_BYTES {
+        if seen.len() > MAX_BYTES {
             return Err(NoHello::NotTls);
         }
         let mut fresh = &buffer[..count];

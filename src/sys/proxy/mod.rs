@@ -18,11 +18,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 /// At one time; more wait until they are taken in.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Before it is tried again where no connection can be taken in.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Of the servers a command was kept from. A program that tries more says nothing by the next one.
-const MOST_DENIED: usize = 64;
+const MAX_DENIED: usize = 64;
 
 /// Where a request leads, read once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub struct DeniedHosts(Arc<Mutex<BTreeMap<(String, u16), DeniedHost>>>);
 impl DeniedHosts {
     fn add(&self, denied: DeniedHost) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST_DENIED {
+        if known.len() < MAX_DENIED {
             known.entry((denied.host.clone(), denied.port)).or_insert(denied);
         }
     }
@@ -104,7 +104,7 @@ impl Proxy {
         let mut connections = JoinSet::new();
         loop {
             while connections.try_join_next().is_some() {}
-            if connections.len() >= MOST_CONNECTIONS {
+            if connections.len() >= MAX_CONNECTIONS {
                 connections.join_next().await;
                 continue;
             }

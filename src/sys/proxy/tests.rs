@@ -189,7 +189,7 @@ async fn what_is_dropped_takes_every_connection_with_it() {
 async fn as_many_connections_as_are_allowed_are_served_and_the_next_waits() {
     let net = Net::new(Heard::default().server(FINE)).await;
     let mut first = Vec::new();
-    for _ in 0..MOST_CONNECTIONS {
+    for _ in 0..MAX_CONNECTIONS {
         let mut stream = net.connect().await;
         stream.write_all(b"CONNECT b.example:1 HTTP/1.1\r\nX:").await.unwrap();
         first.push(stream);

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Of one change; more of them are no project's.
-const MOST: usize = 20_000;
+const MAX: usize = 20_000;
 
 /// The directories at these paths, below them, and those above them that are there.
 pub(super) fn standing(paths: &[PathBuf]) -> Directories {
@@ -20,7 +20,7 @@ pub(super) fn standing(paths: &[PathBuf]) -> Directories {
         }
         let mut waiting = vec![path.clone()];
         while let Some(path) = waiting.pop() {
-            if found.len() >= MOST || !note(&path, &mut found) {
+            if found.len() >= MAX || !note(&path, &mut found) {
                 continue;
             }
             if let Ok(entries) = std::fs::read_dir(&path) {

@@ -18,7 +18,7 @@ const DESCRIPTION_BYTES: usize = 4096;
 const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
 const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600;
 /// More in a row is a program.
-pub(super) const MOST_STEPS: usize = 16;
+pub(super) const MAX_STEPS: usize = 16;
 const SCHEMA_FILE_BYTES: u64 = 64 << 10;
 
 /// Where a manifest comes from.
@@ -369,8 +369,8 @@ impl Reader<'_> {
             return Err(self.error(&span, "this belongs to a tool with a `command`; each of the `steps` has its own"));
         }
         let count = steps.get_ref().len();
-        if !(1..=MOST_STEPS).contains(&count) {
-            return Err(self.error(&steps.span(), format!("there are {count} `steps`, expected 1 to {MOST_STEPS}")));
+        if !(1..=MAX_STEPS).contains(&count) {
+            return Err(self.error(&steps.span(), format!("there are {count} `steps`, expected 1 to {MAX_STEPS}")));
         }
         let properties = input.value().get("properties").and_then(Value::as_object);
         let mut made = Vec::new();

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use std::error::Error;
 
 /// A schema is told to the model with every request.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 const PLACE: &str = "aye:///schema";
 /// What is wrong, one after the other.
-const MOST_TOLD: usize = 3;
+const MAX_TOLD: usize = 3;
 
 pub(in crate::tools) struct Schema {
     value: Value,
@@ -28,8 +28,8 @@ impl UrlLoader for Nothing {
 impl Schema {
     pub(in crate::tools) fn new(value: Value) -> Result<Self, String> {
         let bytes = value.to_string().len();
-        if bytes > MOST_BYTES {
-            return Err(format!("the schema has {bytes} bytes, expected at most {MOST_BYTES}"));
+        if bytes > MAX_BYTES {
+            return Err(format!("the schema has {bytes} bytes, expected at most {MAX_BYTES}"));
         }
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(Nothing));
@@ -50,8 +50,8 @@ impl Schema {
             let mut told = Vec::new();
             collect(&error, &mut told);
             told.dedup();
-            let more = told.len().saturating_sub(MOST_TOLD);
-            told.truncate(MOST_TOLD);
+            let more = told.len().saturating_sub(MAX_TOLD);
+            told.truncate(MAX_TOLD);
             let more = if more > 0 { format!("; and {more} more") } else { String::new() };
             format!("{}{more}", told.join("; "))
         })
@@ -95,7 +95,7 @@ pub fn manifest_schema() -> Value {
             "name": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$"},
             "description": text,
             "command": {"type": "array", "items": text, "minItems": 1},
-            "steps": {"type": "array", "items": step, "minItems": 1, "maxItems": super::manifest::MOST_STEPS},
+            "steps": {"type": "array", "items": step, "minItems": 1, "maxItems": super::manifest::MAX_STEPS},
             "input_schema": schema,
             "input_schema_file": text,
             "arguments": {"enum": ["stdin", "argv"]},

@@ -3,7 +3,7 @@
 use crate::protocol::{cut_after, cut_before};
 
 /// A longer line is cut.
-const MOST_BYTES: usize = 4_000;
+const MAX_BYTES: usize = 4_000;
 /// Shown before and after what changes in a line.
 const AROUND_BYTES: usize = 200;
 /// Most of what changes in a line that is shown.
@@ -11,7 +11,7 @@ const CHANGED_BYTES: usize = 1_500;
 
 /// The diff with no line longer than a bound; lines that were cut say how much is left out.
 pub(super) fn shortened(diff: String) -> String {
-    if diff.lines().all(|line| line.len() <= MOST_BYTES) {
+    if diff.lines().all(|line| line.len() <= MAX_BYTES) {
         return diff;
     }
     let lines: Vec<&str> = diff.split_inclusive('\n').collect();
@@ -45,7 +45,7 @@ pub(super) fn shortened(diff: String) -> String {
 
 /// A line without most of what it has in common with the one in its place.
 fn cut(line: &str, other: Option<&str>) -> String {
-    if line.len() <= MOST_BYTES {
+    if line.len() <= MAX_BYTES {
         return line.to_owned();
     }
     let (sign, body) = line.split_at(1);
@@ -74,10 +74,10 @@ mod tests {
         let cut = shortened(diff);
         assert!(cut.len() < 3_000, "{cut}");
         assert!(cut.contains("éold") && cut.contains("énew") && cut.ends_with(" short\n"), "{cut}");
-        assert!(cut.lines().all(|line| line.len() < MOST_BYTES));
+        assert!(cut.lines().all(|line| line.len() < MAX_BYTES));
         let short = "-a\n+b\n".to_owned();
         assert_eq!(shortened(short.clone()), short);
         let whole = shortened(format!(" {long}\n-{long}\n"));
-        assert!(whole.len() < 2 * MOST_BYTES && whole.contains("bytes …]"), "{whole}");
+        assert!(whole.len() < 2 * MAX_BYTES && whole.contains("bytes …]"), "{whole}");
     }
 }

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use url::Url;
 
 /// What one page may become.
-const MOST_BYTES: usize = 10 * 1024 * 1024;
+const MAX_BYTES: usize = 10 * 1024 * 1024;
 /// Longest time for one page; what comes after it is left out.
-const LONGEST: Duration = Duration::from_secs(5);
+const MAX_DURATION: Duration = Duration::from_secs(5);
 /// The time is looked at after so much of the page.
 const CHUNK_BYTES: usize = 4 * 1024;
 /// Lists and quotes within others are set off no further.
@@ -40,7 +40,7 @@ pub(super) fn readable(html: &str, base: &str, form: Form) -> String {
         queue.push_back(StrTendril::from_slice(piece));
         // Nothing is run, so that it never stops for a script.
         let _ = tokenizer.feed(&queue);
-        if tokenizer.sink.0.borrow().out.len() > MOST_BYTES || begun.elapsed() > LONGEST {
+        if tokenizer.sink.0.borrow().out.len() > MAX_BYTES || begun.elapsed() > MAX_DURATION {
             break;
         }
     }

@@ -5,10 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 /// Files of which earlier texts are known, and texts of one.
-const MOST_FILES: usize = 1024;
-const MOST_TEXTS: usize = 64;
+const MAX_FILES: usize = 1024;
+const MAX_TEXTS: usize = 64;
 /// Calls that wrote and of which the journal does not know yet.
-const MOST_CALLS: usize = 256;
+const MAX_CALLS: usize = 256;
 
 /// How an editor's text of a file stands to the disk's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Known {
             return;
         }
         for (real, text) in &files {
-            if self.before.len() >= MOST_FILES
+            if self.before.len() >= MAX_FILES
                 && !self.before.contains_key(real)
                 && let Some(one) = self.before.keys().next().cloned()
             {
@@ -52,12 +52,12 @@ impl Known {
             }
             let texts = self.before.entry(real.clone()).or_default();
             texts.push_back(*text);
-            if texts.len() > MOST_TEXTS {
+            if texts.len() > MAX_TEXTS {
                 texts.pop_front();
             }
         }
         self.written.push_back((call, files.into_iter().map(|(real, _)| real).collect()));
-        if self.written.len() > MOST_CALLS {
+        if self.written.len() > MAX_CALLS {
             self.written.pop_front();
         }
     }
@@ -106,11 +106,11 @@ mod tests {
     #[test]
     fn what_is_known_is_bounded() {
         let (mut known, text) = (Known::default(), blake3::hash(b""));
-        for number in 0..2 * MOST_FILES {
+        for number in 0..2 * MAX_FILES {
             known.begins(Some(CallId::new(number.to_string())), vec![(format!("/w/{number}").into(), text)]);
             known.begins(None, vec![("/w/same".into(), text)]);
         }
-        assert!(known.before.len() <= MOST_FILES && known.written.len() <= MOST_CALLS);
-        assert!(known.before.values().all(|texts| texts.len() <= MOST_TEXTS));
+        assert!(known.before.len() <= MAX_FILES && known.written.len() <= MAX_CALLS);
+        assert!(known.before.values().all(|texts| texts.len() <= MAX_TEXTS));
     }
 }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// Files that an editor is asked for at once.
 const AT_ONCE: usize = 16;
 /// Of a rewind no more than so many are told.
-const MOST_REWOUND: usize = 256;
+const MAX_REWOUND: usize = 256;
 
 /// What an editor has open. All clones are the same.
 #[derive(Clone)]
@@ -143,7 +143,7 @@ impl InEditor {
             let look = self.look(&real, BUFFER_BYTES).await?;
             (look.stands != Stands::Unsaved).then(|| (real, text::named(&look.disk.text)))
         };
-        let looks: Vec<_> = stream::iter(files.into_iter().take(MOST_REWOUND)).map(look).buffered(AT_ONCE).collect().await;
+        let looks: Vec<_> = stream::iter(files.into_iter().take(MAX_REWOUND)).map(look).buffered(AT_ONCE).collect().await;
         self.state().known.begins(None, looks.into_iter().flatten().collect());
     }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub const NAME: &str = "FindTools";
 /// Tools that one call loads by topic.
-const MOST_FOUND: usize = 10;
+const MAX_FOUND: usize = 10;
 const QUERY_CHARS: usize = 500;
 const LINE_CHARS: usize = 300;
 /// Servers that the description names.
@@ -178,8 +178,8 @@ impl FindTools {
         });
         let best = scored.first().map_or(0, |(score, _)| *score);
         scored.retain(|(score, _)| *score > 0 && *score * 2 >= best);
-        let more = scored.len().saturating_sub(MOST_FOUND);
-        let found: Vec<&dyn AnyTool> = scored.into_iter().take(MOST_FOUND).map(|(_, tool)| tool).collect();
+        let more = scored.len().saturating_sub(MAX_FOUND);
+        let found: Vec<&dyn AnyTool> = scored.into_iter().take(MAX_FOUND).map(|(_, tool)| tool).collect();
         Ok(work(&found, more))
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Longest wait until the loaded tools are offered. A call by name works before that too.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The loaded tools of one session. Cheap to clone; all clones share one list.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl LoadedTools {
             number = *count;
         });
         if self.wanted.receiver_count() > 0 {
-            let _ = tokio::time::timeout(PATIENCE, offered.wait_for(|offered| *offered >= number)).await;
+            let _ = tokio::time::timeout(TIMEOUT, offered.wait_for(|offered| *offered >= number)).await;
         }
     }
 

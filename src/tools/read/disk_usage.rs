@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Entries below that are named, the largest.
-const SHOWN: usize = 100;
+const MAX_SHOWN: usize = 100;
 /// How far below they are told.
 const MAX_DEPTH: u64 = 20;
 
@@ -78,7 +78,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
         Place::Special => return Err(special(target)),
     }
     // By size, then by name; what is smaller than all that are kept is not.
-    let mut largest: First<(Reverse<u64>, PathBuf, Told)> = First::new(SHOWN);
+    let mut largest: First<(Reverse<u64>, PathBuf, Told)> = First::new(MAX_SHOWN);
     let found = usage(
         &target.real,
         &mut Watch {
@@ -103,9 +103,9 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
             Told { is_directory: false, .. } => format!("{}  {below}", exact(bytes)),
         });
     }
-    if seen > SHOWN as u64 {
+    if seen > MAX_SHOWN as u64 {
         lines.push(format!(
-            "[the {SHOWN} largest of {seen} entries shown; give a directory below as `path`, or a smaller `depth`]"
+            "[the {MAX_SHOWN} largest of {seen} entries shown; give a directory below as `path`, or a smaller `depth`]"
         ));
     }
     lines.extend(notes(&usage, settings));

@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// Most text one read gives.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// Text that one read gives however little room there is, so that the next one goes on.
-const LEAST_BYTES: usize = 16;
+const MIN_BYTES: usize = 16;
 
 pub(in crate::tools) struct ReadFile;
 
@@ -128,7 +128,7 @@ impl Tool for ReadFile {
                 None => in_editor::unsaved(&work.target, &settings, &context).await,
                 Some(_) => None,
             };
-            let most = work.asked.manner.most_bytes.min(context.most_bytes).max(LEAST_BYTES);
+            let most = work.asked.manner.most_bytes.min(context.most_bytes).max(MIN_BYTES);
             let asked = Asked { manner: Manner { most_bytes: most, ..work.asked.manner }, ..work.asked };
             let work = Work { asked, ..work };
             let read = move || match unsaved {

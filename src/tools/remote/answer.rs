@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::fmt::Write;
 
 /// Parts of one answer; others are counted.
-const MOST_PARTS: usize = 500;
+const MAX_PARTS: usize = 500;
 /// Of an address or a name.
 const NAME_CHARS: usize = 500;
 const TYPE_CHARS: usize = 80;
@@ -22,12 +22,12 @@ pub(super) fn told(result: RemoteResult, offer: &Offer, settings: &Settings) -> 
     let RemoteResult { content, structured, is_error } = result;
     let name = offer.plain_name();
     let mut parts = Parts { text: Vec::new(), told: Told::default(), name: &name, settings };
-    let more = content.len().saturating_sub(MOST_PARTS);
+    let more = content.len().saturating_sub(MAX_PARTS);
     let says_structured = |text: &str| {
         structured.as_ref().is_some_and(|value| serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value))
     };
     let mut said = false;
-    for part in content.into_iter().take(MOST_PARTS) {
+    for part in content.into_iter().take(MAX_PARTS) {
         said |= matches!(&part, RemoteContent::Text(text) if says_structured(text));
         parts.take(part);
     }

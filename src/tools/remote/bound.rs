@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 use std::collections::HashSet;
 
 /// Looks of a part of a schema at a part of a value. What people write stays far below.
-const MOST_LOOKS: usize = 200_000;
+const MAX_LOOKS: usize = 200_000;
 /// How deep references may lead where the value does not get any smaller.
-const MOST_DEEP: usize = 256;
+const MAX_DEEP: usize = 256;
 
 /// Keywords with one schema, with a list of them, and with a table of them, that look at the same part of the value.
 const SAME_ONE: &[&str] = &["not", "if", "then", "else"];
@@ -18,7 +18,7 @@ const PART_ONE: &[&str] =
 /// Those whose meaning depends on more than where they stand.
 const ELSEWHERE: &[&str] = &["$dynamicRef", "$recursiveRef", "$vocabulary"];
 /// Each is made into a machine of its own, which takes its time.
-const MOST_PATTERNS: usize = 32;
+const MAX_PATTERNS: usize = 32;
 /// The schemas of schemas, which are at hand.
 const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-schema.org/draft"];
 
@@ -28,12 +28,12 @@ pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
     if has_elsewhere(schema, true, &mut patterns) {
         return Some("it refers to what is elsewhere, or to itself in a way that is not followed here");
     }
-    (patterns > MOST_PATTERNS).then_some("it has too many patterns")
+    (patterns > MAX_PATTERNS).then_some("it has too many patterns")
 }
 
 /// Why this value is not held against it; nothing where it can be.
 pub(super) fn too_much(schema: &Value, value: &Value) -> Option<&'static str> {
-    let mut count = Count { root: schema, left: MOST_LOOKS, refs: HashSet::new() };
+    let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
     (!count.look(schema, value, 0)).then_some("it is so entangled that it would take too long")
 }
 
@@ -78,7 +78,7 @@ impl<'a> Count<'a> {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
         let Value::Object(schema) = schema else { return true };
-        if deep > MOST_DEEP {
+        if deep > MAX_DEEP {
             return false;
         }
         self.follow(schema, value, deep) && self.same(schema, value, deep) && self.parts(schema, value, deep)

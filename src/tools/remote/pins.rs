@@ -8,7 +8,7 @@ use similar::TextDiff;
 use std::path::PathBuf;
 
 /// More is no description and no schema that was let through.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 const HASH_LETTERS: usize = 32;
 /// Of what is different.
 const SHOWN_LINES: usize = 400;
@@ -62,7 +62,7 @@ impl Pins {
         let unreadable = |why: String| {
             Known::Changed(format!("what it was like before cannot be read: `{}`: {why}; a yes writes it anew", file.display()))
         };
-        let content = match read(&file, MOST_BYTES) {
+        let content = match read(&file, MAX_BYTES) {
             Ok(Some(content)) => content,
             Ok(None) => return Known::New,
             Err(error) => return unreadable(error.to_string()),
@@ -86,11 +86,11 @@ impl Pins {
     pub(super) fn keep(&self, tool: &RemoteTool) -> Result<(), PrivateError> {
         let content = serde_json::to_vec(&Pin::of(tool)).map_err(|error| PrivateError::Io(error.into()))?;
         let file = self.file(&tool.server, &tool.name);
-        if matches!(read(&file, MOST_BYTES), Err(error) if !matches!(error, PrivateError::Io(_))) {
+        if matches!(read(&file, MAX_BYTES), Err(error) if !matches!(error, PrivateError::Io(_))) {
             // What stands there is nothing that aye wrote.
             std::fs::remove_file(&file)?;
         }
-        update(&file, MOST_BYTES, |_| Ok(Some(content)))
+        update(&file, MAX_BYTES, |_| Ok(Some(content)))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::protocol::{Items, LeftOut, Run, ToolError};
 use crate::tools::tool::{Told, invalid};
 
 /// The last item that a list can begin with: all before it are held in memory.
-const MOST_OFFSET: u64 = 10_000;
+const MAX_OFFSET: u64 = 10_000;
 
 /// Which of all items are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub(in crate::tools) struct Page {
 impl Page {
     pub(super) fn new(offset: Option<u64>, limit: usize) -> Result<Self, ToolError> {
         match offset {
-            Some(offset) if offset > MOST_OFFSET => {
-                Err(invalid(format!("`offset` is {offset}; it is at most {MOST_OFFSET}. narrow what is looked for")))
+            Some(offset) if offset > MAX_OFFSET => {
+                Err(invalid(format!("`offset` is {offset}; it is at most {MAX_OFFSET}. narrow what is looked for")))
             }
             Some(0) => Err(invalid("`offset` is 0; what is shown is counted from 1")),
             offset => Ok(Self { first: offset.unwrap_or(1), limit }),
@@ -90,7 +90,7 @@ impl List {
         let own = match (self.full || self.page.leaves(total), last) {
             (false, _) => String::new(),
             // What comes next cannot be reached so.
-            (true, MOST_OFFSET..) => format!("[{from}{last} of {of}; {advice}]"),
+            (true, MAX_OFFSET..) => format!("[{from}{last} of {of}; {advice}]"),
             (true, _) => note("", &last.to_string(), &(last + 1).to_string()),
         };
         if own.is_empty() {

@@ -17,9 +17,9 @@ const HIDDEN_BY_ENCODING: &str = "[a line with something hidden from you]";
 /// What every block of a key begins with.
 const BEGIN: &[u8] = b"-----BEGIN ";
 /// A shorter line tells nothing of a key.
-const LEAST_OF_A_KEY: usize = 4;
+const MIN_OF_A_KEY: usize = 4;
 /// No line of a key, or of what stands around one, is longer.
-const MOST_OF_A_LINE: u64 = 1 << 16;
+const MAX_OF_A_LINE: u64 = 1 << 16;
 
 /// Where the private keys of one file are, found when that matters.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl Keys {
 
 fn could_be_of_a_key(line: &str) -> bool {
     let line = line.trim();
-    line.len() >= LEAST_OF_A_KEY && !line.contains(char::is_whitespace)
+    line.len() >= MIN_OF_A_KEY && !line.contains(char::is_whitespace)
 }
 
 fn looked_for(path: &Path, encoding: Option<&'static Encoding>) -> Vec<RangeInclusive<u64>> {
@@ -82,7 +82,7 @@ fn keys_in(text: impl Read) -> Vec<RangeInclusive<u64>> {
     let (mut text, mut line) = (String::new(), Vec::new());
     loop {
         line.clear();
-        let read = Read::take(&mut reader, MOST_OF_A_LINE).read_until(b'\n', &mut line).unwrap_or(0);
+        let read = Read::take(&mut reader, MAX_OF_A_LINE).read_until(b'\n', &mut line).unwrap_or(0);
         if read == 0 {
             return Redactor::lines_of_keys(&text);
         }

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Places that are named; the rest is counted.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 pub(in crate::tools) struct Unread(Mutex<First<(PathBuf, String)>>);
 
 impl Unread {
     pub(in crate::tools) fn new() -> Self {
-        Self(Mutex::new(First::new(NAMED)))
+        Self(Mutex::new(First::new(MAX_NAMED)))
     }
 
     pub(in crate::tools) fn add(&self, path: &Path, reason: String) {
@@ -53,7 +53,7 @@ impl Unread {
         }
         let there = unread.into_sorted().into_iter().filter(|(path, _)| is_without_links(path));
         let named: Vec<_> = there.map(|(path, reason)| format!("`{}`: {reason}", shown(&path, settings))).collect();
-        let more = if seen > NAMED as u64 { "; …" } else { "" };
+        let more = if seen > MAX_NAMED as u64 { "; …" } else { "" };
         format!("\n[{seen} not read to the end: {}{more}]", named.join("; "))
     }
 }

@@ -46,7 +46,7 @@ const HARMLESS: &[&str] = &[
     "XDG_",
 ];
 /// More variables are not listed.
-const MOST: usize = 300;
+const MAX: usize = 300;
 
 pub(in crate::tools) struct CliEnv;
 
@@ -77,7 +77,7 @@ impl Tool for CliEnv {
             let mut given = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &is_secret);
             given.sort();
             let mut text = String::new();
-            for (name, value) in given.iter().take(MOST) {
+            for (name, value) in given.iter().take(MAX) {
                 let name = name.to_string_lossy();
                 let harmless = HARMLESS.iter().any(|one| if one.ends_with('_') { name.starts_with(one) } else { *one == name });
                 // Writing to a string does not fail.
@@ -86,8 +86,8 @@ impl Tool for CliEnv {
                     None => writeln!(text, "{name} (set)"),
                 };
             }
-            if given.len() > MOST {
-                let _ = writeln!(text, "[{} more]", given.len() - MOST);
+            if given.len() > MAX {
+                let _ = writeln!(text, "[{} more]", given.len() - MAX);
             }
             Ok(text.trim_end().to_owned().into())
         }

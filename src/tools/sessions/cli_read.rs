@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A call that only reads is given up a little later.
-pub(in crate::tools) const MOST_WAIT_SECONDS: u64 = 25;
+pub(in crate::tools) const MAX_WAIT_SECONDS: u64 = 25;
 /// The smallest and the largest terminal.
 const ROWS: (u16, u16) = (2, 200);
 const COLUMNS: (u16, u16) = (20, 400);
@@ -115,9 +115,9 @@ impl Tool for CliRead {
 /// Seconds that a call may wait.
 pub(in crate::tools) fn wait(given: Option<u64>, otherwise: u64) -> Result<Duration, ToolError> {
     let seconds = given.unwrap_or(otherwise);
-    if seconds > MOST_WAIT_SECONDS {
+    if seconds > MAX_WAIT_SECONDS {
         let message =
-            format!("`waitSeconds` is {seconds}, but must be at most {MOST_WAIT_SECONDS}; call CliRead again to wait longer");
+            format!("`waitSeconds` is {seconds}, but must be at most {MAX_WAIT_SECONDS}; call CliRead again to wait longer");
         return Err(invalid(message));
     }
     Ok(Duration::from_secs(seconds))

@@ -20,13 +20,13 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-const MOST_TEXT_BYTES: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// A terminal that takes lines cuts longer ones.
-const MOST_LINE_BYTES: usize = 4095;
+const MAX_LINE_BYTES: usize = 4095;
 /// How long the answer is waited for when nobody says.
 const ANSWER_SECONDS: u64 = 2;
 /// The least: what a line starts must be in front before the next one is judged.
-const LEAST_WAIT: Duration = Duration::from_millis(400);
+const MIN_WAIT: Duration = Duration::from_millis(400);
 /// How long a program may take to read what is typed.
 const READ_LIMIT: Duration = Duration::from_secs(5);
 const INTERRUPT: &str = "ctrl-c";
@@ -74,8 +74,8 @@ struct Judged {
 impl Input {
     fn of(arguments: &Arguments) -> Result<Self, ToolError> {
         let mut text = arguments.text.clone().unwrap_or_default().replace("\r\n", "\n").replace('\r', "\n");
-        if text.len() > MOST_TEXT_BYTES {
-            return Err(invalid(format!("`text` has {} bytes; at most {MOST_TEXT_BYTES} can be typed at once", text.len())));
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(invalid(format!("`text` has {} bytes; at most {MAX_TEXT_BYTES} can be typed at once", text.len())));
         }
         let mut keys = Vec::new();
         for given in arguments.keys.iter().flatten() {
@@ -178,7 +178,7 @@ impl Tool for CliWrite {
         let entry = settings.commands.find(&arguments.id)?;
         let (reads, keys) = writable(&entry)?;
         let input = Input::of(&arguments)?;
-        let wait = wait(arguments.wait_seconds, ANSWER_SECONDS)?.max(LEAST_WAIT);
+        let wait = wait(arguments.wait_seconds, ANSWER_SECONDS)?.max(MIN_WAIT);
         let shown = input.shown("");
         let summary = format!("{} ← {}", entry.id(), first_line(&shown));
         if input.interrupts() {
@@ -276,9 +276,9 @@ fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -
 
 /// A shell is typed whole lines: what it would make of keys cannot be judged.
 fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(), ToolError> {
-    if front.takes_lines && input.text.lines().any(|line| line.len() > MOST_LINE_BYTES) {
+    if front.takes_lines && input.text.lines().any(|line| line.len() > MAX_LINE_BYTES) {
         let message =
-            format!("a line has more than {MOST_LINE_BYTES} bytes, which its terminal would cut; put the text into a file");
+            format!("a line has more than {MAX_LINE_BYTES} bytes, which its terminal would cut; put the text into a file");
         return Err(invalid(message));
     }
     if reads == Reads::Data || !(front.is_leader || front.takes_lines) {

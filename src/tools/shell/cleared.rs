@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Looked at; beyond it is not known what is there.
 const MAX_SEEN: usize = 200_000;
 /// Entries of the directory that a sentence names.
-const NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// What lies in one entry of the directory.
 #[derive(Default)]
@@ -53,9 +53,9 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
     if left_out.is_empty() {
         return (!kept.is_empty()).then(|| format!("it removes what git ignores{kept}"));
     }
-    let more = left_out.len().saturating_sub(NAMED);
+    let more = left_out.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = left_out.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+    let named = left_out.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
     Some(format!("it removes what git ignores; not kept, so gone for good: {named}{more}{kept}"))
 }
 

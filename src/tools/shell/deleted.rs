@@ -6,9 +6,9 @@ use crate::tools::tool::Settings;
 use std::path::Path;
 
 /// Entries that are counted, at all places together; of more it is said that there are more.
-const MOST: usize = 10_000;
+const MAX: usize = 10_000;
 /// Places that are named.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 #[derive(Debug, Default)]
 struct Count {
@@ -20,7 +20,7 @@ struct Count {
 
 /// `deletes target/tmp: 9 files, 1.2 MB`, of places in the workspace or below the directory of the command; others may be slow to look at.
 pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
-    let mut left = MOST;
+    let mut left = MAX;
     let mut named = Vec::new();
     let places = deleted(line);
     for place in &places {
@@ -31,11 +31,11 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
         if let Some(count) = counted_at(&path, &mut left) {
             named.push(format!("{place}: {}", words(&count)));
         }
-        if named.len() == NAMED {
+        if named.len() == MAX_NAMED {
             break;
         }
     }
-    let more = if named.len() == NAMED && places.len() > NAMED { ", \u{2026}" } else { "" };
+    let more = if named.len() == MAX_NAMED && places.len() > MAX_NAMED { ", \u{2026}" } else { "" };
     (!named.is_empty()).then(|| format!("deletes {}{more}", named.join(", ")))
 }
 

@@ -16,9 +16,9 @@ const BACK: &str = "gitdir";
 /// Where git keeps git directories in a git directory, and what is shut in those.
 const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
 /// Nested ones that are looked for.
-const MOST_NESTED: usize = 256;
+const MAX_NESTED: usize = 256;
 /// Repositories of one workspace that are opened.
-const MOST_REPOSITORIES: usize = 32;
+const MAX_REPOSITORIES: usize = 32;
 /// A pointer is one line.
 const POINTER_BYTES: u64 = 4096;
 
@@ -96,7 +96,7 @@ impl Opened {
     pub(in crate::tools) fn of(repositories: &[PathBuf]) -> Self {
         let mut opened = Self::default();
         let directories = repositories.iter().filter(|git| git.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()));
-        directories.take(MOST_REPOSITORIES).for_each(|git| opened.add(git));
+        directories.take(MAX_REPOSITORIES).for_each(|git| opened.add(git));
         opened
     }
 
@@ -113,7 +113,7 @@ impl Opened {
             for (kind, shut) in NESTED {
                 for below in git_directories(&directory.join(kind)) {
                     nested += 1;
-                    if nested <= MOST_NESTED {
+                    if nested <= MAX_NESTED {
                         open.push((below, shut));
                     }
                 }

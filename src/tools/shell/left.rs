@@ -116,9 +116,9 @@ fn named(places: &[PathBuf]) -> Option<String> {
 
 /// Gives a place a name that no program looks for, in its directory, and returns that path. No link is followed.
 fn without_its_name(place: &Path) -> std::io::Result<PathBuf> {
-    const MOST: usize = 100;
+    const MAX: usize = 100;
     let name = place.file_name().unwrap_or_default();
-    for number in 1..=MOST {
+    for number in 1..=MAX {
         let mut new = OsString::from("_blocked_");
         new.push(name);
         new.push(if number == 1 { "_".to_owned() } else { format!("_{number}_") });

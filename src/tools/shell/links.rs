@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Entries of directories that are looked at for one line.
-const MOST_ENTRIES: usize = 50_000;
+const MAX_ENTRIES: usize = 50_000;
 /// A file of options of `rg`, `--follow` among them.
 const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
@@ -27,7 +27,7 @@ pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) ->
         Ok(operands) => operands,
         Err(why) => return Some(format!("{why}, and links there may lead out of the workspace")),
     };
-    let mut look = Look { settings, cwd, left: MOST_ENTRIES, seen: HashSet::new() };
+    let mut look = Look { settings, cwd, left: MAX_ENTRIES, seen: HashSet::new() };
     operands.iter().find_map(|operand| look.operand(operand))
 }
 
@@ -154,7 +154,7 @@ impl Look<'_> {
         for entry in read_dir(directory).map_err(unread)? {
             let Some(left) = self.left.checked_sub(1) else {
                 return Err(Some(format!(
-                    "it reads more than {MOST_ENTRIES} entries, too many to look for links that lead out of the workspace"
+                    "it reads more than {MAX_ENTRIES} entries, too many to look for links that lead out of the workspace"
                 )));
             };
             self.left = left;

@@ -45,7 +45,7 @@ impl Settings {
 }
 
 /// Servers that are named.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// `needs example.com:443: off, until a second question opens it`, of the servers that the words of a command name, where its network
 /// is off.
@@ -66,8 +66,8 @@ pub(in crate::tools) fn note(line: &str, settings: &Settings) -> Option<String> 
         }
     }
     let listed = |servers: &[String]| {
-        let more = if servers.len() > NAMED { ", …" } else { "" };
-        format!("{}{more}", servers[..servers.len().min(NAMED)].join(", "))
+        let more = if servers.len() > MAX_NAMED { ", …" } else { "" };
+        format!("{}{more}", servers[..servers.len().min(MAX_NAMED)].join(", "))
     };
     let shut = (!shut.is_empty()).then(|| format!("{}: off, until a second question opens it", listed(&shut)));
     let denied = (!denied.is_empty()).then(|| format!("{}: denied", listed(&denied)));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Where systems keep their programs. A shell without PATH may look in the current directory.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Entries that are looked at.
-const MOST_ENTRIES: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 /// PATH as two: what serves such a line, and what does not.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl SearchPath {
     /// Follows the links of each entry. One that leads nowhere serves nothing.
     pub(super) fn of(path: Option<&OsStr>, settings: &Settings) -> Self {
         let mut split = Self::default();
-        for entry in path.unwrap_or(OsStr::new(USUAL)).as_bytes().split(|byte| *byte == b':').take(MOST_ENTRIES) {
+        for entry in path.unwrap_or(OsStr::new(USUAL)).as_bytes().split(|byte| *byte == b':').take(MAX_ENTRIES) {
             let entry = PathBuf::from(OsString::from_vec(entry.to_vec()));
             if !entry.is_absolute() {
                 split.inside.push(settings.workspace.join(entry));

@@ -10,20 +10,20 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Entries that are looked at.
-const MOST_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 /// Places that are kept one by one: each is a mount of every command.
-const MOST_PLACES: usize = 1_000;
+const MAX_PLACES: usize = 1_000;
 /// In these programs keep what others made, and far too much of it.
 const SKIPPED: &[&str] = &["node_modules", "target"];
 /// Entries of those, and of other places that commands see, that are looked at for sockets alone.
-const MOST_ENTRIES_ASIDE: usize = 20_000;
+const MAX_ENTRIES_ASIDE: usize = 20_000;
 /// How far below the top of a toolchain sockets are searched for. Programs that listen put them near it; below lie thousands
 /// of directories of packages.
 const TOOLCHAIN_DEPTH: usize = 2;
 /// Places that run code when the folder is opened, of which only that they appear counts.
-const MOST_WATCHED: usize = 10_000;
+const MAX_WATCHED: usize = 10_000;
 /// Sockets that are found.
-const MOST_SOCKETS: usize = 256;
+const MAX_SOCKETS: usize = 256;
 /// In a larger workspace nobody waits after a command for what appeared in it.
 const LOOKED_AT_AGAIN: usize = 20_000;
 /// What was found earlier than this is looked for again while a command runs.
@@ -176,7 +176,7 @@ impl Survey {
     }
 
     fn walk_now(&self, seen: &mut Seen) -> Arc<Found> {
-        let found = Arc::new(walk(&self.roots, &self.marks, &self.outside, MOST_ENTRIES, seen));
+        let found = Arc::new(walk(&self.roots, &self.marks, &self.outside, MAX_ENTRIES, seen));
         *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&found)));
         found
     }
@@ -189,9 +189,9 @@ fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize,
     let mut found = walk_roots(roots, marks, most, &mut before, seen, &mut aside);
     let nothing = Marks::default();
     let mut entries = 0;
-    while let Some(search) = aside.pop_front().filter(|_| entries < MOST_ENTRIES_ASIDE) {
+    while let Some(search) = aside.pop_front().filter(|_| entries < MAX_ENTRIES_ASIDE) {
         let known = before.remove(&search.directory);
-        let Some(listed) = listed(&search.directory, known, &nothing, MOST_ENTRIES_ASIDE - entries) else { continue };
+        let Some(listed) = listed(&search.directory, known, &nothing, MAX_ENTRIES_ASIDE - entries) else { continue };
         entries += listed.entries;
         keep_sockets(&mut found, &search.directory, &listed);
         if search.levels > 0 {
@@ -205,7 +205,7 @@ fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize,
 }
 
 fn keep_sockets(found: &mut Found, directory: &Path, listed: &Listed) {
-    let room = MOST_SOCKETS.saturating_sub(found.sockets.len());
+    let room = MAX_SOCKETS.saturating_sub(found.sockets.len());
     found.sockets.extend(listed.sockets.iter().take(room).map(|name| directory.join(name)));
 }
 
@@ -226,7 +226,7 @@ fn walk_roots(
         // What cannot be listed cannot be written by a command either, but for what it may enter and not list.
         let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
-        let room = MOST_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
+        let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
         let (watched, kept): (Vec<&Mark>, Vec<&Mark>) = listed.kept.iter().partition(|mark| mark.kept == Kept::Watched);
         let is_cut = entries >= most || kept.len() > room;
         kept.into_iter().take(room).chain(watched).for_each(|mark| keep(&mut found, &directory, mark));
@@ -297,7 +297,7 @@ impl Listed {
 
 fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
     let path = directory.join(&mark.name);
-    if mark.kept != Kept::Hidden && found.watched.len() < MOST_WATCHED {
+    if mark.kept != Kept::Hidden && found.watched.len() < MAX_WATCHED {
         found.watched.push(path.clone());
     }
     // A mount stands at what a link leads to.
@@ -344,7 +344,7 @@ mod tests {
     fn what_is_kept_is_found_at_any_depth_and_nothing_is_looked_for_in_it() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MOST_ENTRIES, &mut Seen::new());
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MAX_ENTRIES, &mut Seen::new());
         found.read_only.sort();
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         assert_eq!(found.read_only, at(&[".git", "a/.git", "a/b/.mcp.json", "a/b/.vscode"]));
@@ -362,7 +362,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("../real", root.join("a/.cargo")).expect("linked");
         let served = std::os::unix::net::UnixListener::bind(root.join("a/.bsp")).expect("bound");
-        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MOST_ENTRIES, &mut Seen::new());
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MAX_ENTRIES, &mut Seen::new());
         found.watched.sort();
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         let watched = [".husky", ".husky/.vscode", "a/.bsp", "a/.cargo", "a/.venv/bin", "a/.zed"];
@@ -405,7 +405,7 @@ mod tests {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let (marks, mut seen) = (marks(&root), Seen::new());
-        let first = walk(std::slice::from_ref(&root), &marks, &[], MOST_ENTRIES, &mut seen);
+        let first = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         // What is not said here of `a` is not found either.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
@@ -416,13 +416,13 @@ mod tests {
         let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
         seen = Seen::new();
         seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
-        let again = walk(std::slice::from_ref(&root), &marks, &[], MOST_ENTRIES, &mut seen);
+        let again = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
         let (path, mut earlier) = listed("a", Vec::new(), &[]);
         earlier.stamp.changed.0 -= 1;
         seen = Seen::new();
         seen.insert(path, earlier);
-        let mut changed = walk(std::slice::from_ref(&root), &marks, &[], MOST_ENTRIES, &mut seen);
+        let mut changed = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         let mut all = first.read_only.clone();
         changed.read_only.sort();
         all.sort();
@@ -439,7 +439,7 @@ mod tests {
         let outside = [SocketSearch::whole(aside.path().to_owned())];
         let (marks, mut seen) = (marks(&root), Seen::new());
         for _ in 0..2 {
-            let mut found = walk(std::slice::from_ref(&root), &marks, &outside, MOST_ENTRIES, &mut seen).sockets;
+            let mut found = walk(std::slice::from_ref(&root), &marks, &outside, MAX_ENTRIES, &mut seen).sockets;
             found.sort();
             let mut wanted = places.to_vec();
             wanted.sort();
@@ -455,7 +455,7 @@ mod tests {
         let [near, deep] = ["a/b/s", "a/b/c/s"].map(|name| toolchain.path().join(name));
         let served = [&near, &deep].map(|place| std::os::unix::net::UnixListener::bind(place).expect("bound"));
         let search = SocketSearch::toolchain(toolchain.path().to_owned());
-        let found = walk(&[], &Marks::default(), &[search], MOST_ENTRIES, &mut Seen::new());
+        let found = walk(&[], &Marks::default(), &[search], MAX_ENTRIES, &mut Seen::new());
         assert_eq!(found.sockets, [near]);
         drop(served);
     }

@@ -102,11 +102,11 @@ fn an_image_is_told_in_words_where_nothing_is_kept() {
 #[test]
 fn an_image_that_no_model_takes_is_not_shown_and_says_why() {
     let (bench, kept) = with_shelf();
-    const MOST: usize = 3_932_160;
+    const MAX: usize = 3_932_160;
     let cases = [
-        (png(10, 10, MOST - 1), true),
-        (png(10, 10, MOST), true),
-        (png(10, 10, MOST + 1), false),
+        (png(10, 10, MAX - 1), true),
+        (png(10, 10, MAX), true),
+        (png(10, 10, MAX + 1), false),
         (png(7_999, 10, 0), true),
         (png(10, 8_000, 0), true),
         (png(8_001, 10, 0), false),

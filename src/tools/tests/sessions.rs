@@ -3,7 +3,7 @@
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
 use crate::tools::sessions::cli_read::told;
-use crate::tools::shell::commands::{Commands, Entry, Kind, MOST_SESSIONS, New};
+use crate::tools::shell::commands::{Commands, Entry, Kind, MAX_SESSIONS, New};
 use std::time::Duration;
 
 /// A workspace whose commands go on from one call to the next.
@@ -265,7 +265,7 @@ async fn input_of_a_program_is_judged_as_a_part_of_its_command() {
 #[tokio::test]
 async fn a_sixth_session_is_refused_until_one_ends() {
     let live = Live::new();
-    for _ in 0..MOST_SESSIONS {
+    for _ in 0..MAX_SESSIONS {
         live.output("CliSession", json!({"command": "echo ready; cat"})).await;
     }
     let (code, message) = live.error("CliSession", json!({"command": "cat"})).await;

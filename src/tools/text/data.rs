@@ -9,7 +9,7 @@ use std::fmt;
 use toml::de::{DeTable, DeValue};
 
 /// Of a JSON file with more keys on a level the rest is counted.
-const MOST_KEYS: usize = 1_000;
+const MAX_KEYS: usize = 1_000;
 
 /// A JSON value as it stands in the text, one level deep.
 enum Level<'a> {
@@ -66,7 +66,7 @@ pub(super) fn json(text: &str) -> Outline {
                 if let Level::Object(inner) = level(raw.get()) {
                     parts.extend(inner.iter().map(|(name, raw)| value(text, &starts, 2, name, raw)));
                 }
-                if parts.len() > MOST_KEYS {
+                if parts.len() > MAX_KEYS {
                     break;
                 }
             }

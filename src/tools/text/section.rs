@@ -5,7 +5,7 @@ use crate::protocol::ToolError;
 use crate::tools::tool::invalid;
 
 /// Parts that an error names.
-const NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// The one part that `wanted` names: `## Usage`, `Usage`, `Usage > Install`. None, or several, is an error that names what there is.
 pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<usize, ToolError> {
@@ -78,8 +78,8 @@ fn matches(outline: &Outline, words: &[Heading]) -> Vec<usize> {
 
 fn named(outline: &Outline, indices: &[usize]) -> String {
     let line = |index: &usize| format!("`{}` (line {})", outline.path_of(*index), outline.parts[*index].first);
-    let mut text = indices.iter().take(NAMED).map(line).collect::<Vec<_>>().join(", ");
-    if indices.len() > NAMED {
+    let mut text = indices.iter().take(MAX_NAMED).map(line).collect::<Vec<_>>().join(", ");
+    if indices.len() > MAX_NAMED {
         text.push_str(", …");
     }
     text

@@ -60,7 +60,7 @@ fn shortened(line: &str, near: usize) -> String {
 /// Where the text that was not found most likely is.
 pub(super) fn closest(text: &str, old: &str) -> String {
     /// Most lines shown.
-    const SHOWN: usize = 8;
+    const MAX_SHOWN: usize = 8;
     if text.is_empty() {
         return "the file is empty; fill it with an empty `oldText`".to_owned();
     }
@@ -75,7 +75,7 @@ pub(super) fn closest(text: &str, old: &str) -> String {
             None => return "nothing in it looks like it; read the file again".to_owned(),
         },
     };
-    let height = wanted.lines().count().clamp(1, SHOWN);
+    let height = wanted.lines().count().clamp(1, MAX_SHOWN);
     let there: Vec<_> = plain.lines().skip(index).take(height).map(|line| shortened(line, 0)).collect();
     format!("closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
 }

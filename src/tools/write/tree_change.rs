@@ -9,9 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Entries of a tree that are named to the person; the rest is counted.
-const NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 /// Places in a tree that are judged one by one, because they run code as soon as their folder is opened.
-const MOST_OPENED: usize = 20;
+const MAX_OPENED: usize = 20;
 
 /// What stands at a place that is to be deleted, moved or copied.
 pub(in crate::tools) struct Look {
@@ -38,10 +38,10 @@ pub(in crate::tools) fn look(
             refused = Some(path.to_owned());
         }
         let below = path.strip_prefix(&target.real).unwrap_or(Path::new(""));
-        if path != target.real && opened.len() < MOST_OPENED {
+        if path != target.real && opened.len() < MAX_OPENED {
             opened.extend(ends.iter().map(|end| end.join(below)).filter(|place| is_opened(place, settings)));
         }
-        if path != target.real && named.len() < NAMED {
+        if path != target.real && named.len() < MAX_NAMED {
             named.push(format!("{}{}", shown_in_one_line(path, settings), mark(form)));
         }
     });

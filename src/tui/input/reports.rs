@@ -44,7 +44,7 @@ pub enum Report {
 }
 
 /// The widest and the highest screen.
-const MOST_CELLS: (u16, u16) = (2000, 1000);
+const MAX_CELLS: (u16, u16) = (2000, 1000);
 /// Longest name that is kept.
 const NAME: usize = 64;
 
@@ -87,7 +87,7 @@ fn control(body: &[u8], last: u8) -> Report {
 fn size(body: &[u8]) -> Option<(u16, u16)> {
     let mut parts = std::str::from_utf8(body).ok()?.split(';').map(|part| part.split(':').next()?.parse::<u16>().ok());
     let (height, width) = (parts.next()??, parts.next()??);
-    ((1..=MOST_CELLS.0).contains(&width) && (1..=MOST_CELLS.1).contains(&height)).then_some((width, height))
+    ((1..=MAX_CELLS.0).contains(&width) && (1..=MAX_CELLS.1).contains(&height)).then_some((width, height))
 }
 
 fn private(body: &[u8], last: u8) -> Report {

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// So many problems are told; of the others, how many there are.
-const MOST: usize = 8;
+const MAX: usize = 8;
 
 struct Reading<'a> {
     text: &'a str,
@@ -159,10 +159,10 @@ impl Reading<'_> {
     fn told(mut self) -> Vec<String> {
         self.problems.sort_by_key(|(place, _)| *place);
         let count = self.problems.len();
-        let said = self.problems.into_iter().take(MOST).map(|(place, words)| format!("line {}: {words}", line(self.text, place)));
+        let said = self.problems.into_iter().take(MAX).map(|(place, words)| format!("line {}: {words}", line(self.text, place)));
         let mut told: Vec<String> = said.collect();
-        if count > MOST {
-            told.push(format!("and {} more", count - MOST));
+        if count > MAX {
+            told.push(format!("and {} more", count - MAX));
         }
         told
     }

@@ -10,7 +10,7 @@ use crate::tui::theme::Token;
 use ratatui::text::Span;
 
 /// Calls that are named; the others are counted.
-const NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 /// Cells of a draft or a prompt that are shown.
 const WORDS: usize = 60;
 
@@ -83,10 +83,10 @@ impl Recovery {
                 counted(words, "word")
             ));
         }
-        for (_, summary, fate) in self.calls.iter().take(NAMED) {
+        for (_, summary, fate) in self.calls.iter().take(MAX_NAMED) {
             lines.push(format!("{summary}: {}", fate.words()));
         }
-        let more = self.calls.len().saturating_sub(NAMED);
+        let more = self.calls.len().saturating_sub(MAX_NAMED);
         if more > 0 {
             lines.push(format!("and {} more", counted(more, "call")));
         }

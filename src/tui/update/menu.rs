@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 /// Resources of servers in the menu: beside files of which nothing was typed yet, and else.
 const FEW_RESOURCES: usize = 5;
-const MOST_RESOURCES: usize = 50;
+const MAX_RESOURCES: usize = 50;
 
 /// Looks at the draft again; called after whatever may have changed it.
 pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -149,7 +149,7 @@ pub fn show_files(model: &mut Model) {
     let offered = model.servers.resources.as_ref().filter(|(asked, _)| asked == words);
     let offered = offered.map(|(_, offered)| offered.as_slice()).unwrap_or_default();
     let is_there = |one: &&ServerResource| format!("{}:{}", one.server, one.uri) != *words;
-    let most = if words.is_empty() { FEW_RESOURCES } else { MOST_RESOURCES };
+    let most = if words.is_empty() { FEW_RESOURCES } else { MAX_RESOURCES };
     let offered = offered.iter().filter(is_there).filter_map(resource).take(most);
     let items = items.into_iter().chain(offered).collect();
     model.menu.set(items);

@@ -16,7 +16,7 @@ const REST_MS: u64 = 3000;
 /// The second one comes within this time.
 const TWICE_MS: u64 = 1500;
 /// Kept paths that are named; the others are counted.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// The list of prompts to go back to.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
@@ -163,11 +163,11 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
 fn words(done: &Rewound, keeps_draft: bool) -> String {
     let mut lines = vec![text::clean(&done.message).trim_end().to_owned()];
     let path = |file: &RewindFile| text::reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
-    for file in done.kept.iter().take(NAMED) {
+    for file in done.kept.iter().take(MAX_NAMED) {
         let why = file.conflict.as_ref().map(|why| format!(": {}", text::clean(why))).unwrap_or_default();
         lines.push(format!("  kept  {}{why}", path(file)));
     }
-    let more = done.kept.len().saturating_sub(NAMED);
+    let more = done.kept.len().saturating_sub(MAX_NAMED);
     if more > 0 {
         lines.push(format!("  and {more} more kept"));
     }

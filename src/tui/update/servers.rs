@@ -15,7 +15,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 
 /// Files that the words of a server name, of very many the first.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
     for words in ServerStatus::changes(&model.servers.statuses, &servers) {
@@ -196,5 +196,5 @@ pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String,
 /// What of the words would be read along.
 fn named(words: &str) -> Vec<String> {
     let begins = |word: &&str| word.trim_start_matches(|one| "([{<\"'`,;".contains(one)).starts_with('@') && word.len() > 1;
-    words.split_whitespace().filter(begins).take(NAMED).map(str::to_owned).collect()
+    words.split_whitespace().filter(begins).take(MAX_NAMED).map(str::to_owned).collect()
 }

@@ -1,12 +1,12 @@
 //! Commands that change the text without a motion.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Did, Extent, MOST_AGAIN, Mode, Operator, Register, Typed, Vim, cut, go, here, line_end, put_rows};
+use super::{Did, Extent, MAX_AGAIN, Mode, Operator, Register, Typed, Vim, cut, go, here, line_end, put_rows};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
 /// Bytes that a count puts at once: who meant another number is not to wait.
-const MOST_PUT: usize = 1 << 20;
+const MAX_PUT: usize = 1 << 20;
 /// One step to the right.
 const STEP: &str = "    ";
 
@@ -16,7 +16,7 @@ impl Vim {
         if text.is_empty() && !by_lines {
             return self.done(Did::Moved);
         }
-        let (times, at) = (self.times().min(MOST_PUT / text.len().max(1)).max(1), here(area));
+        let (times, at) = (self.times().min(MAX_PUT / text.len().max(1)).max(1), here(area));
         let lines = Lines::new(area.lines());
         if *by_lines {
             let rows = vec![text.as_str(); times].join("\n");
@@ -186,7 +186,7 @@ impl Vim {
             return Did::Nothing;
         }
         self.mode = Mode::Normal;
-        let again = (self.insert_times - 1).min(MOST_AGAIN / self.inserted.len().max(1));
+        let again = (self.insert_times - 1).min(MAX_AGAIN / self.inserted.len().max(1));
         for _ in 0..again {
             if self.inserts_rows {
                 go(area, line_end(&Lines::new(area.lines()), here(area)));

@@ -21,11 +21,11 @@ use tui_textarea::TextArea;
 use undo::Undo;
 
 /// Larger counts mean nothing in a draft.
-const MOST: usize = 9_999;
+const MAX: usize = 9_999;
 /// What works on text alone.
 const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
 /// Keys that a count types again, all together: who meant another number is not to wait.
-const MOST_AGAIN: usize = 20_000;
+const MAX_AGAIN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -255,12 +255,12 @@ impl Vim {
     }
 
     fn times(&self) -> usize {
-        (self.count.unwrap_or(1) * self.operator.map_or(1, |(_, count)| count)).clamp(1, MOST)
+        (self.count.unwrap_or(1) * self.operator.map_or(1, |(_, count)| count)).clamp(1, MAX)
     }
 
     fn letter(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
         if let Some(digit) = letter.to_digit(10).filter(|digit| *digit > 0 || self.count.is_some()) {
-            self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MOST));
+            self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MAX));
             return Did::Moved;
         }
         // In an empty draft it may begin what is typed, or be a key of the screen.

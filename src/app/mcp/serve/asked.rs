@@ -20,7 +20,7 @@ use tokio::time::Instant;
 const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
 /// Questions that wait for their call to come again; a plan is kept for each.
-const MOST_WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 /// The only field of a question, and its only answer that lets something happen.
 const FIELD: &str = "allow";
 const YES: &str = "yes";
@@ -138,7 +138,7 @@ impl Waiting {
             let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let old: Vec<String> = waiting.iter().filter(|(_, waits)| waits.until <= now).map(|(id, _)| id.clone()).collect();
             let gone: Vec<Waits> = old.iter().filter_map(|id| waiting.remove(id)).collect();
-            if waiting.len() >= MOST_WAITING {
+            if waiting.len() >= MAX_WAITING {
                 return Err(Box::new((plan, question)));
             }
             waiting.insert(state.clone(), Waits { name, arguments, until: now + patience, plan, question });

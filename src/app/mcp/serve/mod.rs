@@ -28,7 +28,7 @@ use wire::Wire;
 /// How long what was asked last may take when nothing more is asked.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// How long what was cancelled may take to say so.
-const FAREWELL: Duration = Duration::from_secs(8);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long what still reads or writes may take when all is over.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
@@ -92,7 +92,7 @@ async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &Can
     }
     tokio::select! {
         () = &mut served => {}
-        () = tokio::time::sleep(FAREWELL) => {}
+        () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => {}
         _ = signals.next() => {}
     }
     exit

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub const TEXT_BYTES: usize = 256 << 10;
 /// What a picture may have; larger ones are named.
 const IMAGE_BYTES: u64 = 5 << 20;
-const MOST_IMAGES: usize = 8;
+const MAX_IMAGES: usize = 8;
 
 /// One that other agents are told of.
 pub struct Offer {
@@ -76,11 +76,11 @@ pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artif
 }
 
 fn pictures(images: &[crate::protocol::Image], artifacts: &dyn Artifacts) -> Vec<ContentBlock> {
-    let shown = images.iter().take(MOST_IMAGES).map(|image| match artifacts.content(&image.uri, IMAGE_BYTES) {
+    let shown = images.iter().take(MAX_IMAGES).map(|image| match artifacts.content(&image.uri, IMAGE_BYTES) {
         Ok(bytes) => ContentBlock::image(STANDARD.encode(bytes), image.media_type.clone()),
         Err(error) => ContentBlock::text(format!("[the picture is not shown: {error}]")),
     });
-    let more = images.len().saturating_sub(MOST_IMAGES);
+    let more = images.len().saturating_sub(MAX_IMAGES);
     let more = (more > 0).then(|| ContentBlock::text(format!("[{more} more pictures are not shown]")));
     shown.chain(more).collect()
 }

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Requests that are not answered yet; more are refused at once.
-const MOST_REQUESTS: usize = 64;
+const MAX_REQUESTS: usize = 64;
 /// The server has enough to do.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
@@ -37,7 +37,7 @@ impl Wire {
         Self {
             lines: Arc::new(Mutex::new(client.lines)),
             out: Arc::new(client.out),
-            requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
             deaf: CancellationToken::new(),
         }
     }
@@ -80,7 +80,7 @@ impl Wire {
         };
         if let JsonRpcMessage::Request(request) = &mut message {
             let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
-                let words = format!("{MOST_REQUESTS} requests are not answered yet; wait for one of them");
+                let words = format!("{MAX_REQUESTS} requests are not answered yet; wait for one of them");
                 self.out.send(&ServerJsonRpcMessage::error(ErrorData::new(BUSY, words, None), Some(request.id.clone())));
                 return None;
             };

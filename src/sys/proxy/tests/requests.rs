@@ -43,7 +43,7 @@ async fn what_is_refused_is_remembered_once_and_not_without_end() {
             assert!(text.starts_with("HTTP/1.1 403"), "{text}");
         }
     }
-    assert_eq!((net.refused().len(), net.connections()), (MOST_DENIED, 0));
+    assert_eq!((net.refused().len(), net.connections()), (MAX_DENIED, 0));
 }
 
 #[tokio::test]

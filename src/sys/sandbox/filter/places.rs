@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// More are not named one by one: a directory of so many neighbours is no place to keep a secret in.
-const MOST_PLACES: usize = 100_000;
+const MAX_PLACES: usize = 100_000;
 
 /// Of the devices only these: among the others are disks, memory and the terminals of other windows.
 const DEVICES: [&str; 8] =
@@ -44,7 +44,7 @@ impl Walk {
         if below.iter().any(|(_, named)| *named < access) {
             return children(path)?.iter().try_for_each(|child| self.visit(child, access));
         }
-        if self.grants.len() >= MOST_PLACES {
+        if self.grants.len() >= MAX_PLACES {
             let message = format!("too many files lie beside what is protected in `{}`", path.display());
             return Err(io::Error::other(message));
         }
@@ -64,7 +64,7 @@ fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
         if !entry.file_type()?.is_symlink() {
             children.push(entry.path());
         }
-        if children.len() > MOST_PLACES {
+        if children.len() > MAX_PLACES {
             return Err(io::Error::other(format!("`{}` holds too many files beside what is protected", directory.display())));
         }
     }

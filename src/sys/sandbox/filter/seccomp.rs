@@ -196,11 +196,11 @@ fn other_users() -> io::Result<Rules> {
 /// As many segments of System V shared memory as there can be stay within a quarter of the memory limit. Root's are limited by
 /// their namespace; an ordinary user may not set that.
 fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
-    const MOST_SEGMENTS: u64 = 4096;
+    const MAX_SEGMENTS: u64 = 4096;
     let Some(bytes) = confinement.limits.memory_bytes.filter(|_| !nix::unistd::geteuid().is_root()) else {
         return Ok(Rules::new());
     };
-    let most = bytes / 4 / MOST_SEGMENTS;
+    let most = bytes / 4 / MAX_SEGMENTS;
     let larger = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, most).map_err(io::Error::other)?;
     Ok(Rules::from([(libc::SYS_shmget, vec![SeccompRule::new(vec![larger]).map_err(io::Error::other)?])]))
 }

@@ -7,9 +7,9 @@ use crate::tools::tool::Told;
 use std::fmt::Write as _;
 
 /// As base64 an image may have 5 MB, which is what providers take.
-const MOST_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
+const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 /// On its longer side.
-const MOST_PIXELS: usize = 8_000;
+const MAX_PIXELS: usize = 8_000;
 
 /// What is told of such an image; nothing where its size cannot be read from it.
 pub(in crate::tools) fn told(
@@ -21,10 +21,10 @@ pub(in crate::tools) fn told(
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0)?;
     let kind = media_type.trim_start_matches("image/");
     let mut text = format!("Image, {}x{} {kind}, {} bytes", size.width, size.height, bytes.len());
-    if bytes.len() > MOST_BYTES || size.width.max(size.height) > MOST_PIXELS {
+    if bytes.len() > MAX_BYTES || size.width.max(size.height) > MAX_PIXELS {
         let _ = write!(
             text,
-            "\n[too large to be shown: models take {MOST_BYTES} bytes and {MOST_PIXELS} pixels a side; make a smaller copy with \
+            "\n[too large to be shown: models take {MAX_BYTES} bytes and {MAX_PIXELS} pixels a side; make a smaller copy with \
              RunCommand, for example `convert -resize 1500x1500`, and read that]"
         );
         return Some(text.into());

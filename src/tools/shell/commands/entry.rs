@@ -22,7 +22,7 @@ const LAST_LINE_BYTES: usize = 4 * 1024;
 /// Of a line this much is told to who only looks on.
 const TOLD_CHARACTERS: usize = 200;
 /// So long nothing must come until an answer counts as whole.
-const QUIET: Duration = Duration::from_millis(250);
+const DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// What a command is before it runs.
 pub struct New {
@@ -213,7 +213,7 @@ impl Entry {
             return;
         }
         while self.ended().is_none() && Instant::now() < deadline {
-            let pause = QUIET.min(deadline - Instant::now());
+            let pause = DEBOUNCE.min(deadline - Instant::now());
             if !matches!(timeout(pause, progress.changed()).await, Ok(Ok(()))) {
                 return;
             }

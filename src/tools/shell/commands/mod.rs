@@ -20,11 +20,11 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// Sessions that run at one time.
-pub const MOST_SESSIONS: usize = 5;
+pub const MAX_SESSIONS: usize = 5;
 /// The same for commands in the background.
-pub const MOST_IN_BACKGROUND: usize = 5;
+pub const MAX_IN_BACKGROUND: usize = 5;
 /// Of those that ended this many can still be read.
-const MOST_ENDED: usize = 5;
+const MAX_ENDED: usize = 5;
 /// The list is told anew at most this often while commands print.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
 /// How long the end of all of them may take.
@@ -62,7 +62,7 @@ impl Commands {
             .map(|other| other.id())
             .collect();
         let (most, what) =
-            if is_session(entry) { (MOST_SESSIONS, "sessions") } else { (MOST_IN_BACKGROUND, "commands in the background") };
+            if is_session(entry) { (MAX_SESSIONS, "sessions") } else { (MAX_IN_BACKGROUND, "commands in the background") };
         if alike.len() >= most {
             let message =
                 format!("{most} {what} are running ({}), and no more are allowed; end one with CliStop", alike.join(", "));
@@ -71,7 +71,7 @@ impl Commands {
         list.begun += 1;
         entry.admitted(format!("s{}", list.begun), Arc::downgrade(&self.inner));
         list.entries.push(Arc::clone(entry));
-        let mut surplus = list.entries.iter().filter(|entry| entry.ended().is_some()).count().saturating_sub(MOST_ENDED);
+        let mut surplus = list.entries.iter().filter(|entry| entry.ended().is_some()).count().saturating_sub(MAX_ENDED);
         list.entries.retain(|entry| {
             let goes = surplus > 0 && entry.ended().is_some();
             surplus -= usize::from(goes);

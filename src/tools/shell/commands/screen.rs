@@ -11,7 +11,7 @@ use vt100::{Callbacks, Parser};
 /// What a kept row costs beside its text.
 const ROW_BYTES: usize = 32;
 /// Answers to a program's questions that wait to be sent; a program that asks and never reads gets no more.
-const MOST_ANSWER_BYTES: usize = 1024;
+const MAX_ANSWER_BYTES: usize = 1024;
 
 pub struct Screen {
     parser: Parser<Scrolled>,
@@ -192,7 +192,7 @@ impl Callbacks for Scrolled {
             (None, 'c', 0) => "\x1b[?62;c".to_owned(),
             _ => return,
         };
-        if self.answers.len() + answer.len() <= MOST_ANSWER_BYTES {
+        if self.answers.len() + answer.len() <= MAX_ANSWER_BYTES {
             self.answers.extend(answer.bytes());
         }
     }
@@ -271,7 +271,7 @@ mod tests {
         let mut screen = Screen::new(SIZE, 10_000);
         assert_eq!(screen.push(b"ab\x1b[6n"), b"\x1b[1;3R");
         assert_eq!(screen.push(b"\x1b[c\x1b[5n"), b"\x1b[?62;c\x1b[0n");
-        assert!(screen.push("\x1b[6n".repeat(10_000).as_bytes()).len() <= MOST_ANSWER_BYTES);
+        assert!(screen.push("\x1b[6n".repeat(10_000).as_bytes()).len() <= MAX_ANSWER_BYTES);
         assert!(screen.push(b"plain").is_empty());
     }
 

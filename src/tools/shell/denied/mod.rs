@@ -16,7 +16,7 @@ use printed::{Place, Want, Why};
 use std::path::{Path, PathBuf};
 
 /// More places than a person reads in one question are not offered.
-const MOST: usize = 8;
+const MAX: usize = 8;
 /// Directories of a home directory that are not shown for one file in them.
 const SHARED: &[&str] =
     &[".config", ".local", ".local/share", ".local/state", ".cache", "Library", "Library/Application Support"];
@@ -74,8 +74,8 @@ impl Denied {
         shows.retain(|shown| !opens.iter().any(|opened| shown.starts_with(opened)));
         outside.extend(shows.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Read { path: path.to_owned() })));
         outside.extend(opens.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Write { path: path.to_owned() })));
-        outside.truncate(MOST);
-        only_read.truncate(MOST);
+        outside.truncate(MAX);
+        only_read.truncate(MAX);
         Self { outside, servers, only_read, narrowed: false }
     }
 

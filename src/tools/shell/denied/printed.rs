@@ -73,8 +73,8 @@ const WHAT_FAILED: &[&str] = &["error", "failed", "fail", "could not", "couldn't
 const LINES_BACK: usize = 6;
 const QUOTES: [(char, char); 6] = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”'), ('`', '\'')];
 /// What is looked at of an output: its end.
-const MOST_BYTES: usize = 64 * 1024;
-const MOST_PLACES: usize = 64;
+const MAX_BYTES: usize = 64 * 1024;
+const MAX_PLACES: usize = 64;
 
 /// A place that a program says it could not write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(super) fn places(text: &str) -> Vec<Place> {
         }
         let wanted = want(&told);
         for given in given {
-            if places.len() < MOST_PLACES && !places.iter().any(|place| place.given == given) {
+            if places.len() < MAX_PLACES && !places.iter().any(|place| place.given == given) {
                 places.push(Place { given, why, wanted });
             }
         }
@@ -146,7 +146,7 @@ pub(super) fn wanted_network(text: &str) -> bool {
 }
 
 fn end_of(text: &str) -> &str {
-    &text[cut_after(text, text.len().saturating_sub(MOST_BYTES))..]
+    &text[cut_after(text, text.len().saturating_sub(MAX_BYTES))..]
 }
 
 fn reason(small: &str) -> Option<(Why, &'static str)> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Entries that are looked at.
-const MOST_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 /// A directory that changed this shortly before it was listed may change again without a later time to show for it.
 const TICK_SECONDS: i64 = 2;
 
@@ -62,13 +62,13 @@ impl Everywhere {
                 continue;
             }
             let known = before.remove(&directory);
-            let Some(listed) = listed(&directory, known, MOST_ENTRIES - entries) else { continue };
+            let Some(listed) = listed(&directory, known, MAX_ENTRIES - entries) else { continue };
             entries += listed.entries;
             if listed.has_git {
                 places.found.push(directory.join(".git"));
             }
             open.extend(listed.below.iter().map(|name| directory.join(name)));
-            if entries >= MOST_ENTRIES {
+            if entries >= MAX_ENTRIES {
                 places.is_cut = true;
                 return places;
             }

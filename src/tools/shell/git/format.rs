@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Of one file. A configuration is written by hand.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// Of all files that are read together.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 /// Git gives up at the same depth.
-const MOST_DEPTH: usize = 10;
+const MAX_DEPTH: usize = 10;
 
 /// A variable as a file sets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,10 +68,10 @@ impl Files {
             return;
         }
         self.read += 1;
-        if self.read > MOST_FILES || depth > MOST_DEPTH {
+        if self.read > MAX_FILES || depth > MAX_DEPTH {
             return self.gaps.push(format!("`{shown}` is one of too many included files"));
         }
-        let text = match read(&real, MOST_BYTES) {
+        let text = match read(&real, MAX_BYTES) {
             Ok(text) => text,
             Err(ReadError::TooLarge { .. }) => return self.gaps.push(format!("`{shown}` is too large")),
             Err(ReadError::Io(error)) => return self.gaps.push(format!("`{shown}` cannot be read: {error}")),

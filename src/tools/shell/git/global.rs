@@ -29,7 +29,7 @@ const KEPT: &[(&str, &str)] = &[
 const SYSTEM: &str = "/etc/gitconfig";
 const CONFIG: &str = "config";
 const IGNORE: &str = "ignore";
-const MOST_IGNORE_BYTES: u64 = 1 << 20;
+const MAX_IGNORE_BYTES: u64 = 1 << 20;
 /// What no aye used for this long is removed.
 const UNUSED: Duration = Duration::from_secs(7 * 86_400);
 
@@ -170,7 +170,7 @@ fn ignored(files: &Files, usual: &Path, home: Option<&Path>) -> Vec<u8> {
         None => usual.to_owned(),
     };
     let Ok(real) = path.canonicalize() else { return Vec::new() };
-    match read(&real, MOST_IGNORE_BYTES) {
+    match read(&real, MAX_IGNORE_BYTES) {
         Ok(text) => text,
         Err(error @ (ReadError::TooLarge { .. } | ReadError::Io(_))) => {
             tracing::warn!(%error, file = %real.display(), "the ignore file of git is left out");

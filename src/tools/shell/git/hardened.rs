@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 /// Variables that are given in the place of programs.
-const MOST_OVERRIDES: usize = 1_000;
+const MAX_OVERRIDES: usize = 1_000;
 /// All of their names and values: the system limits what a program can be given.
-const MOST_BYTES: usize = 128 << 10;
+const MAX_BYTES: usize = 128 << 10;
 
 /// For every line that is hardened. What runs without a terminal asks nobody and fetches nothing by itself.
 const BOTH: &[(&str, &str)] = &[
@@ -105,10 +105,10 @@ impl Hardening {
         let mut bytes = 0;
         let fits = |(name, value): &Override| {
             bytes += name.len() + value.len();
-            bytes <= MOST_BYTES
+            bytes <= MAX_BYTES
         };
         let count = overrides.len();
-        let named: Vec<Override> = overrides.into_iter().take(MOST_OVERRIDES).take_while(fits).collect();
+        let named: Vec<Override> = overrides.into_iter().take(MAX_OVERRIDES).take_while(fits).collect();
         if named.len() < count {
             hardening.gaps.push("the configuration names too many programs".to_owned());
         }

@@ -15,11 +15,11 @@ use std::sync::Arc;
 /// A pointer is one line.
 const POINTER_BYTES: u64 = 4096;
 /// Git directories of which the configuration is read.
-const MOST_REPOSITORIES: usize = 256;
+const MAX_REPOSITORIES: usize = 256;
 
 /// The mode of a repository in the index of another one.
 const OF_ANOTHER: &[u8] = &[0, 0, 0xe0, 0];
-const MOST_INDEX_BYTES: u64 = 256 << 20;
+const MAX_INDEX_BYTES: u64 = 256 << 20;
 const CHUNK: usize = 64 << 10;
 
 /// What the user said of the project that the commands run in.
@@ -110,8 +110,8 @@ impl Search<'_> {
         if !self.seen.insert(directory.clone()) {
             return;
         }
-        if self.seen.len() > MOST_REPOSITORIES {
-            if self.seen.len() == MOST_REPOSITORIES + 1 {
+        if self.seen.len() > MAX_REPOSITORIES {
+            if self.seen.len() == MAX_REPOSITORIES + 1 {
                 self.reached.gaps.push("there are too many repositories".to_owned());
             }
             return;
@@ -176,7 +176,7 @@ fn holds(mut file: File, wanted: &[u8]) -> bool {
         if count == 0 {
             return false;
         }
-        if read > MOST_INDEX_BYTES || buffer[..filled].windows(wanted.len()).any(|window| window == wanted) {
+        if read > MAX_INDEX_BYTES || buffer[..filled].windows(wanted.len()).any(|window| window == wanted) {
             return true;
         }
         kept = filled.min(wanted.len() - 1);

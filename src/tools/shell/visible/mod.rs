@@ -13,9 +13,9 @@ use std::path::{Component, Path, PathBuf};
 use table::{CREDENTIAL_WORDS, HOST_KEYS, SETTINGS, SYSTEM, SYSTEM_LINKS, SYSTEM_MASKS, SYSTEM_PARTS, TOOLCHAINS, Toolchain};
 
 /// Links of one path that are followed.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// Larger settings are not looked through, and not shown.
-const MOST_SETTINGS_BYTES: u64 = 256 * 1024;
+const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
 /// Empty directories of the command's own, in which places are shown as in hidden ones.
 const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
@@ -207,7 +207,7 @@ fn follow(given: &Path) -> Option<Followed> {
             continue;
         }
         let target = std::fs::read_link(&next).ok()?;
-        if links.len() >= MOST_LINKS {
+        if links.len() >= MAX_LINKS {
             return None;
         }
         if target.is_absolute() {
@@ -235,10 +235,10 @@ fn is_harmless(path: &Path) -> bool {
     let mut read = || -> std::io::Result<usize> {
         let real = path.canonicalize()?;
         let file = crate::sys::path::open_file(&real)?;
-        if !file.metadata()?.is_file() || file.metadata()?.len() > MOST_SETTINGS_BYTES {
+        if !file.metadata()?.is_file() || file.metadata()?.len() > MAX_SETTINGS_BYTES {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
-        file.take(MOST_SETTINGS_BYTES).read_to_string(&mut text)
+        file.take(MAX_SETTINGS_BYTES).read_to_string(&mut text)
     };
     read().is_ok() && !text.lines().any(may_be_credential)
 }

@@ -7,12 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Directories of `PATH` that are looked at.
-const MOST_DIRECTORIES: usize = 256;
+const MAX_DIRECTORIES: usize = 256;
 /// Entries of one directory that are looked at, and links among them that are followed.
-const MOST_ENTRIES: usize = 2_000;
-const MOST_PROGRAMS: usize = 512;
+const MAX_ENTRIES: usize = 2_000;
+const MAX_PROGRAMS: usize = 512;
 /// Prefixes that are shown for the sake of such links.
-const MOST_PREFIXES: usize = 64;
+const MAX_PREFIXES: usize = 64;
 
 impl Visible {
     /// Shows the programs that the person's shell finds.
@@ -20,7 +20,7 @@ impl Visible {
         let path = (machine.variable)("PATH").unwrap_or_default();
         let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
         let mut done = BTreeSet::new();
-        for directory in directories.take(MOST_DIRECTORIES) {
+        for directory in directories.take(MAX_DIRECTORIES) {
             let Some(found) = follow(&directory) else { continue };
             self.lead(found.links);
             if machine.roots.iter().any(|root| found.real.starts_with(root)) || !self.is_hidden(&found.real) {
@@ -29,7 +29,7 @@ impl Visible {
             self.show(&found.real);
             self.prefix_of(&found.real, machine, &mut done);
             for program in linked(&found.real) {
-                if done.len() < MOST_PREFIXES {
+                if done.len() < MAX_PREFIXES {
                     self.linked_program(&program, machine, &mut done);
                 }
             }
@@ -93,7 +93,7 @@ impl Visible {
 
 /// The links in a directory.
 fn linked(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    links.take(MOST_PROGRAMS).map(|entry| entry.path()).collect()
+    links.take(MAX_PROGRAMS).map(|entry| entry.path()).collect()
 }

@@ -21,7 +21,7 @@ pub enum Misfit {
 }
 
 /// Places of all hunks together that are compared; whoever has more names too little.
-const MOST_PLACES: usize = 2_000_000;
+const MAX_PLACES: usize = 2_000_000;
 
 /// `text` after `hunks`. A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none.
 ///
@@ -59,7 +59,7 @@ fn apply_by(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>])
         hidden[near..].iter().take_while(|range| range.start < end).any(|range| range.start < at || end < range.end)
     };
     let mut places: Vec<Places> = Vec::new();
-    let mut room = MOST_PLACES;
+    let mut room = MAX_PLACES;
     for (index, hunk) in hunks.iter().enumerate() {
         let found = lines.find(hunk, index + 1 == hunks.len(), &refused);
         let found = found.map_err(|why| Misfit::Lost { hunk: index, why })?;

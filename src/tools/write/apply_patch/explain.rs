@@ -12,7 +12,7 @@ use crate::tools::write::replacement::with_lf;
 use std::fmt::Write as _;
 
 /// Places that are named.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 /// Lines of the file that are shown, and characters of each.
 const SHOWN_LINES: usize = 8;
 const SHOWN_CHARACTERS: usize = 200;
@@ -68,8 +68,8 @@ fn as_compared(text: &str) -> String {
 
 /// Counted from 1.
 fn places(starts: &[usize]) -> String {
-    let named: Vec<_> = starts.iter().take(NAMED).map(|start| (start + 1).to_string()).collect();
-    let rest = if starts.len() > NAMED { " and more" } else { "" };
+    let named: Vec<_> = starts.iter().take(MAX_NAMED).map(|start| (start + 1).to_string()).collect();
+    let rest = if starts.len() > MAX_NAMED { " and more" } else { "" };
     format!("{}{rest}", named.join(", "))
 }
 

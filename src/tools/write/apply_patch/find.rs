@@ -22,7 +22,7 @@ const LEVELS: [Level; 4] = [Level::Exact, Level::TrailingSpace, Level::OuterSpac
 /// The shortest header that git may have cut.
 const CUT_HEADER_CHARACTERS: usize = 40;
 /// Empty lines at the end of a hunk that may stand for nothing.
-const MOST_BLANK: usize = 32;
+const MAX_BLANK: usize = 32;
 
 /// The lines of a file, without their endings.
 pub struct Lines<'a> {
@@ -241,7 +241,7 @@ fn block_ends(bodies: &[&str]) -> Vec<usize> {
 
 /// What is to be found: first all of it at the end, if it says so; at last without what only seems to be a line.
 fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
-    let blank = hunk.lines.iter().rev().take_while(|line| line.kind == Kind::Context && line.bare).take(MOST_BLANK).count();
+    let blank = hunk.lines.iter().rev().take_while(|line| line.kind == Kind::Context && line.bare).take(MAX_BLANK).count();
     // The empty line after the last one is no line, for those who do not split a text at its endings.
     let phantom = usize::from(old.last().is_some_and(|line| line.is_empty()));
     let mut attempts = Vec::new();

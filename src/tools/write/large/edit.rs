@@ -22,7 +22,7 @@ use std::ops::Range;
 use tokio_util::sync::CancellationToken;
 
 /// More places are not replaced by one edit.
-const MOST_PLACES: usize = 1_000;
+const MAX_PLACES: usize = 1_000;
 /// Copied before it is asked again whether to stop.
 const STRETCH_BYTES: u64 = 64 << 20;
 /// Looked at around a place for what is hidden.
@@ -106,9 +106,9 @@ impl Edits<'_> {
                  from ReadFile, or look for it with Grep"
             ),
             1 => return self.put(&places, edit),
-            _ if all && places.len() <= MOST_PLACES => return self.put(&apart(places), edit),
+            _ if all && places.len() <= MAX_PLACES => return self.put(&apart(places), edit),
             _ if all => format!(
-                "{at} occurs in `{given}` more than {MOST_PLACES} times, more than one edit can replace; nothing was changed. Do it \
+                "{at} occurs in `{given}` more than {MAX_PLACES} times, more than one edit can replace; nothing was changed. Do it \
                  with a program, through RunCommand"
             ),
             _ => {
@@ -137,7 +137,7 @@ impl Edits<'_> {
         if needles.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.pieces.find(&needles, MOST_PLACES).map_err(|error| self.failed(&error))?;
+        let found = self.pieces.find(&needles, MAX_PLACES).map_err(|error| self.failed(&error))?;
         let mut seen = Vec::with_capacity(found.len());
         for range in found {
             let (text, place) = self.around(&range)?;
@@ -189,19 +189,19 @@ impl Edits<'_> {
     }
 
     fn candidates(&mut self, places: &[Range<u64>]) -> Result<(String, String), ToolError> {
-        const NAMED: usize = 10;
-        const SHOWN: usize = 5;
-        let starts: Vec<u64> = places.iter().take(NAMED).map(|range| range.start).collect();
+        const MAX_NAMED: usize = 10;
+        const MAX_SHOWN: usize = 5;
+        let starts: Vec<u64> = places.iter().take(MAX_NAMED).map(|range| range.start).collect();
         let lines = self.pieces.lines_before(&starts).map_err(|error| self.failed(&error))?;
         let numbers: Vec<String> = lines.iter().map(|line| (line + 1).to_string()).collect();
         let mut shown = Vec::new();
-        for (range, number) in places.iter().zip(&numbers).take(SHOWN) {
+        for (range, number) in places.iter().zip(&numbers).take(MAX_SHOWN) {
             let (text, place) = self.around(range)?;
             let hidden = self.settings.redactor.hidden(&text);
             shown.push(format!("line {number}:\n{}", misfit::around(&text, &place, &hidden)));
         }
-        let rest = if places.len() > NAMED { " and more" } else { "" };
-        let count = if places.len() > MOST_PLACES { format!("more than {MOST_PLACES}") } else { places.len().to_string() };
+        let rest = if places.len() > MAX_NAMED { " and more" } else { "" };
+        let count = if places.len() > MAX_PLACES { format!("more than {MAX_PLACES}") } else { places.len().to_string() };
         Ok((format!("{count} times, at lines {}{rest}", numbers.join(", ")), shown.join("\n")))
     }
 }

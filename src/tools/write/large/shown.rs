@@ -12,11 +12,11 @@ use std::io;
 use std::ops::Range;
 
 /// More groups of changes are counted.
-const MOST_GROUPS: usize = 20;
+const MAX_GROUPS: usize = 20;
 /// Taken into account on either side of a change; changes no further apart are shown together.
 const CONTEXT_BYTES: u64 = 32 << 10;
 /// A larger replaced text is not shown.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Changes that lie together: the part of the file, and what it becomes.
 struct Group {
@@ -34,15 +34,14 @@ pub(super) fn proposal(
     let name = shown_in_one_line(&target.real, settings);
     let groups = groups(pieces.parts(), large.bytes);
     let mut original = Pieces::of(crate::sys::path::open_file(&target.real)?, large.bytes);
-    let windows: Vec<(Range<u64>, Range<u64>)> =
-        groups.iter().take(MOST_GROUPS).map(|group| window(group, large.bytes)).collect();
+    let windows: Vec<(Range<u64>, Range<u64>)> = groups.iter().take(MAX_GROUPS).map(|group| window(group, large.bytes)).collect();
     let old_lines = original.lines_before(&windows.iter().map(|(old, _)| old.start).collect::<Vec<_>>())?;
     let new_lines = pieces.lines_before(&windows.iter().map(|(_, new)| new.start).collect::<Vec<_>>())?;
     let (mut diff, mut added, mut removed) = (String::new(), 0, 0);
     let mut notes = Vec::new();
     let text = |bytes: Vec<u8>| plain(&form.encoding().decode_without_bom_handling(&bytes).0, settings);
     for (((old, new), old_before), new_before) in windows.into_iter().zip(old_lines).zip(new_lines) {
-        if old.end - old.start > MOST_BYTES || new.end - new.start > MOST_BYTES {
+        if old.end - old.start > MAX_BYTES || new.end - new.start > MAX_BYTES {
             notes.push(format!("a change from line {} on is too large to be shown", old_before + 1));
             continue;
         }
@@ -51,8 +50,8 @@ pub(super) fn proposal(
         (added, removed) = (added + more, removed + less);
         diff.push_str(&moved(&hunks, old_before, new_before, diff.is_empty()));
     }
-    if groups.len() > MOST_GROUPS {
-        notes.push(format!("{} more places are changed and not shown", groups.len() - MOST_GROUPS));
+    if groups.len() > MAX_GROUPS {
+        notes.push(format!("{} more places are changed and not shown", groups.len() - MAX_GROUPS));
     }
     if form != Form::Utf8 {
         notes.push(format!("stays {}", form.name()));

@@ -21,9 +21,9 @@ use std::ops::Range;
 use variants::{Variant, variants};
 
 /// More places than this are not counted.
-const MOST_PLACES: usize = 1_000;
+const MAX_PLACES: usize = 1_000;
 /// A larger text is searched to the letter only.
-const MOST_LOOSE_BYTES: usize = 16 << 20;
+const MAX_LOOSE_BYTES: usize = 16 << 20;
 
 /// What is put where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(in crate::tools) fn find(text: &str, old: &str, new: &str, which: Which, hid
     if !exact.is_empty() {
         return wanted.decided(exact.into_iter().map(|range| (range, new.to_owned())).collect(), None);
     }
-    if text.len() > MOST_LOOSE_BYTES || old.trim().is_empty() {
+    if text.len() > MAX_LOOSE_BYTES || old.trim().is_empty() {
         return Err(Missed::Nowhere);
     }
     Loose { wanted, folded: Vec::new() }.find(old, new)
@@ -119,7 +119,7 @@ fn occurrences(text: &str, needle: &str, which: Which) -> Vec<usize> {
     while let Some(at) = text.get(from..).and_then(|rest| rest.find(needle)) {
         found.push(from + at);
         from += at + step;
-        if found.len() > MOST_PLACES {
+        if found.len() > MAX_PLACES {
             break;
         }
     }

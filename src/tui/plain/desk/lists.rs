@@ -10,7 +10,7 @@ use crate::tui::update;
 use std::io::{self, Write};
 
 /// As many as anybody listens to.
-const MOST: usize = 20;
+const MAX: usize = 20;
 
 impl<W: Write> Desk<W> {
     /// Reads out a list once all of it is there.
@@ -48,8 +48,8 @@ fn sessions(list: &Sessions) -> Vec<String> {
         return vec![if words.is_empty() { format!("{none} yet.") } else { format!("{none} has the words: {words}") }];
     }
     let mut lines = vec!["Sessions of this project, the last used first:".to_owned()];
-    lines.extend(sessions.iter().take(MOST).map(|session| line_of_session(session, list.is_current(&session.session_id))));
-    if let Some(more) = sessions.len().checked_sub(MOST).filter(|more| *more > 0) {
+    lines.extend(sessions.iter().take(MAX).map(|session| line_of_session(session, list.is_current(&session.session_id))));
+    if let Some(more) = sessions.len().checked_sub(MAX).filter(|more| *more > 0) {
         lines.push(format!("{more} more; /resume WORDS finds them."));
     }
     lines.push("/resume and the name of one goes on with it.".to_owned());
