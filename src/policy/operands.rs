@@ -6,7 +6,7 @@ use super::shell::options::{Reading, reading};
 use super::shell::{Arg, Invocation, read};
 
 /// A line with more operands is not looked through.
-const MOST: usize = 4_000;
+const MAX: usize = 4_000;
 
 /// A place that a program of a line is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +54,8 @@ const FOLLOWERS: &[Follower] = &[
 ];
 /// Options whose value is a file of file names.
 const NAME_LISTS: &[&str] = &["--files0-from", "--files-from"];
+/// Options of search programs whose value is a file that is not searched.
+const FILE_OPTIONS: &[&str] = &["--file", "--exclude-from", "--ignore-file"];
 
 /// The operands of a line, as far as its words tell.
 ///
@@ -69,8 +71,8 @@ pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
             let target = redirect.target.as_ref().ok_or("it redirects to a name known only when it runs")?;
             all.push(Operand { path: as_path(target), is_glob: target.glob, follows: Follows::Nothing });
         }
-        if all.len() > MOST {
-            return Err(format!("it names more than {MOST} files"));
+        if all.len() > MAX {
+            return Err(format!("it names more than {MAX} files"));
         }
     }
     Ok(all)
@@ -101,13 +103,44 @@ fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), 
         let path = as_path(&Arg { tilde, ..Arg::plain(text) });
         all.push(Operand { path, is_glob, follows });
     }
-    // Without an operand it is the working directory; a file of patterns is an operand of another kind.
-    let searches = matches!(program, "grep" | "egrep" | "fgrep" | "rg");
-    let patterns = |word: &Arg| is_cluster(&word.text) && word.text.contains('f') || word.text.starts_with("--file");
-    if follows != Follows::Nothing && (all.len() == before || searches && words.iter().any(patterns)) {
+    if follows != Follows::Nothing && (all.len() == before || may_search_here(program, words)) {
         all.push(Operand { path: ".".to_owned(), is_glob: false, follows });
     }
     Ok(())
+}
+
+/// Returns whether a program may search the working directory although the line has words that look like paths: these may
+/// be values of options, such as a file of patterns or of ignore rules.
+fn may_search_here(program: &str, words: &[Arg]) -> bool {
+    match program {
+        "grep" | "egrep" | "fgrep" | "rg" => words.iter().any(|word| has_file_value(&word.text)),
+        // The places come before the first test.
+        "find" => words
+            .iter()
+            .map(|word| word.text.as_str())
+            .find(|text| !(matches!(*text, "-H" | "-L" | "-P") || text.starts_with("-O")))
+            .is_none_or(|text| text.starts_with(['-', '(', ')', '!', ','])),
+        "du" => !words.iter().enumerate().any(|(index, word)| {
+            let previous = index.checked_sub(1).map_or("", |index| words[index].text.as_str());
+            !word.text.starts_with('-') && !may_take_value(previous)
+        }),
+        // There is no option table that tells values from places.
+        "tree" | "fd" | "fdfind" | "ag" => true,
+        _ => false,
+    }
+}
+
+/// Returns whether an option of `du` may take the next word as its value.
+fn may_take_value(word: &str) -> bool {
+    const FLAGS: &str = "0abcDHhklLmPSsx";
+    word.starts_with('-') && !(is_cluster(word) && word[1..].chars().all(|letter| FLAGS.contains(letter)))
+}
+
+/// Returns whether an option of a search program has a file as its value, in any form or abbreviation.
+fn has_file_value(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    is_cluster(word) && word.contains('f')
+        || name.len() > 2 && FILE_OPTIONS.iter().any(|option| option.starts_with(name) || name.starts_with(option))
 }
 
 fn names_a_list(program: &str, word: &str) -> bool {
@@ -190,6 +223,12 @@ mod tests {
             ("grep -R x d", "d+tree"),
             ("grep -nR x", ".+tree"),
             ("grep -R -f pats", "pats+tree .+tree"),
+            ("grep -R --exclude-from=pats x", "pats+tree .+tree"),
+            ("grep -R --exclude-from pats x", "pats+tree .+tree"),
+            ("grep -R --exclude-f=pats x", "pats+tree x+tree .+tree"),
+            ("grep -R --fil=pats", "pats+tree .+tree"),
+            ("rg -L --ignore-file=ig x", "ig+tree .+tree"),
+            ("rg -L --ignore-file ig x", "ig+tree .+tree"),
             ("grep --dereference-recursive x d e", "d+tree e+tree"),
             ("rg x d", "d+tree?"),
             ("rg --no-config x d", "d"),
@@ -198,11 +237,16 @@ mod tests {
             ("find d -name a", "d"),
             ("find -L d", "d+tree"),
             ("find . -follow", ".+tree"),
+            ("find -L -newer a", "a+tree .+tree"),
+            ("find -L \\( -newer a \\)", "a+tree .+tree"),
             ("echo hi a*", "a**"),
             ("[ -f a/b ]", "a/b"),
             ("test a -nt b", "a b"),
             ("cat '~' ~/x", "./~ ~/x"),
             ("du -L d", "d+tree"),
+            ("du -Lh d", "d+tree"),
+            ("du -L -X d", "d+tree .+tree"),
+            ("fd -L a", "a+tree .+tree"),
             ("du -h d", "d"),
             ("cp -rL a b", "a+tree b+tree"),
             ("cp --from=x a b", "x a b"),
