@@ -9,10 +9,10 @@ impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
         if self.stop_compaction(at) {
-            return self.give_back_queue();
+            return self.empty_queue();
         }
         if self.opening.take().is_some() {
-            return self.give_back_queue();
+            return self.empty_queue();
         }
         if self.task.as_ref().is_some_and(|task| matches!(&task.phase, Phase::Requesting(stream) if stream.shown)) {
             self.discard_answer("stopped by you");
@@ -22,7 +22,7 @@ impl Machine {
         let first = !std::mem::replace(&mut task.cancelling, true);
         // What is said after a stop is to be begun once the task has ended, so a second one does not give it back.
         if first {
-            self.give_back_queue();
+            self.empty_queue();
         }
         let Some(task) = &mut self.task else { return };
         match &mut task.phase {
@@ -119,7 +119,10 @@ impl Machine {
             // Said too late to be begun, but not lost.
             Input::Command(Command::Prompt { text }) => self.enqueue(text, false),
             Input::Command(Command::Steer { text }) => self.enqueue(text, true),
-            Input::Command(Command::EditWaiting { id, text }) => self.edit_waiting(id, text),
+            Input::Command(Command::EditWaiting { id, text }) => {
+                let outputs = self.queue.edit(id, text);
+                self.perform(outputs);
+            }
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Kept(kept) => {
                 self.kept(kept);

@@ -3,8 +3,8 @@
 use super::super::mentions::{Mention, mentions};
 use super::{Approver, Effect, Machine, Moment, Resource};
 use crate::policy::{Permit, Verdict};
-use crate::ports::{Durability, Plan};
-use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult, Waiting};
+use crate::ports::Plan;
+use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
 
 /// A prompt whose files are looked at. It waits in the queue until it is a task, so that a crash does not lose it.
 #[derive(Debug)]
@@ -26,11 +26,8 @@ impl Machine {
         if mentions.is_empty() {
             return self.start(text, Vec::new(), at);
         }
-        self.counters.waiting += 1;
-        let id = self.counters.waiting;
-        self.queue.push_front(Waiting { id, text, steer: false });
-        self.note_queue();
-        self.commit(Durability::Process);
+        let (id, outputs) = self.queue.add_first(text);
+        self.perform(outputs);
         let named = mentions.clone();
         // What servers are to hand over is no file: nothing of it is planned.
         let (offered, files): (Vec<Mention>, Vec<Mention>) = mentions.into_iter().partition(|mention| mention.server.is_some());
@@ -121,17 +118,13 @@ impl Machine {
     /// The task begins, with what its words name. Whoever took the words back in the meantime wants no task.
     pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: Moment) {
         let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
-        let place = self.queue.iter().position(|waiting| waiting.id == ticket);
-        let Some(waiting) = place.and_then(|place| self.queue.remove(place)) else {
+        let Some((text, outputs)) = self.queue.take(ticket) else {
             return self.start_next(at);
         };
-        self.note_queue();
-        if !self.queue.is_empty() {
-            self.tell_queue();
-        }
-        if mentions(&waiting.text, &self.servers) != opening.named {
+        self.perform(outputs);
+        if mentions(&text, &self.servers) != opening.named {
             // The words were changed since then, and name other files.
-            return self.begin(waiting.text, at);
+            return self.begin(text, at);
         }
         let most_bytes = self.result_bytes(results.len());
         let mut parts = Vec::new();
@@ -151,7 +144,7 @@ impl Machine {
             parts.push(Part::Text { text: format!("\n\n[`@{path}` holds{whose}]\n{}", result.text_for_model()) });
             parts.extend(images.into_iter().map(Part::Image));
         }
-        self.start(waiting.text, parts, at);
+        self.start(text, parts, at);
     }
 }
 

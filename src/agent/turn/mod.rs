@@ -19,10 +19,11 @@ mod mentions;
 mod model;
 mod opened;
 mod order;
+mod outputs;
 mod own;
 mod policy;
 mod preview;
-mod queue;
+mod prompt_queue;
 mod ran;
 mod restore;
 mod rewind;
@@ -49,12 +50,13 @@ use crate::policy::{Enforcer, Question};
 use crate::ports::{Durability, Edited, Known, Plan, Record, Tail};
 use crate::protocol::{
     Action, Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal,
-    Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Waiting,
+    Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use crate::session::{Parts, Totals};
 use jiff::Timestamp;
+use outputs::{Output, Outputs};
+use prompt_queue::PromptQueue;
 use spending::Spending;
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,7 +107,7 @@ pub struct Machine {
     thread: Thread,
     /// What is known of the window that the thread has to fit.
     room: compact::Room,
-    queue: VecDeque<Waiting>,
+    queue: PromptQueue,
     counters: Counters,
     /// The tokens and the cost of the session.
     totals: Totals,
@@ -148,8 +150,6 @@ struct Counters {
     messages: u64,
     approvals: u32,
     tickets: u64,
-    /// Messages that waited.
-    waiting: u64,
 }
 
 #[derive(Debug)]
@@ -329,7 +329,7 @@ impl Machine {
             options,
             thread: Thread::default(),
             room: compact::Room::default(),
-            queue: VecDeque::new(),
+            queue: PromptQueue::default(),
             counters: Counters::default(),
             totals: Totals::default(),
             states: state::States::default(),
@@ -391,7 +391,10 @@ impl Machine {
         match command {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Steer { text } => self.steer(text, at),
-            Command::EditWaiting { id, text } => self.edit_waiting(id, text),
+            Command::EditWaiting { id, text } => {
+                let outputs = self.queue.edit(id, text);
+                self.perform(outputs);
+            }
             Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
             Command::Shell { line, shared } => self.run_own(&line, shared),
@@ -424,6 +427,18 @@ impl Machine {
             Command::ReloadPolicy => self.out.push(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.out.push(Effect::SaveDraft(text)),
             Command::Quit => self.quit(at),
+        }
+    }
+
+    /// Does what a sub-machine wants done.
+    fn perform(&mut self, outputs: Outputs) {
+        for output in outputs {
+            match output {
+                Output::Record(record) => self.note(record),
+                Output::Commit(durability) => self.commit(durability),
+                Output::Event(kind) => self.emit(kind),
+                Output::Effect(effect) => self.out.push(effect),
+            }
         }
     }
 

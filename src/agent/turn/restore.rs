@@ -96,7 +96,7 @@ impl Machine {
             }
             Change::CompactionUndone { .. } => self.take_summary_back(),
             Change::Truncated { tokens, .. } => self.fit_again(tokens),
-            Change::QueueChanged { prompts } => self.fold_queue(prompts.to_vec()),
+            Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
             Change::ModelChosen { choice, .. } => self.fold_choice(choice.model, choice.effort),
             Change::BudgetSet { limit } => self.fold_budget(*limit),
             Change::None

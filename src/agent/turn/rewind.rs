@@ -362,7 +362,7 @@ impl Machine {
         let overwrite = under_way.overwrite.clone();
         let since = aim.since;
         if !self.queue.is_empty() {
-            self.tell_queue();
+            self.emit(self.queue.event());
         }
         // Without files there is nothing to wait for, but the person hears of it the same way.
         let since = if files { since } else { Since::Rewind(u32::MAX) };

@@ -15,7 +15,7 @@ impl Machine {
         self.settle_own(unfinished, at);
         self.end_what_was_answered();
         if !self.queue.is_empty() {
-            self.tell_queue();
+            self.emit(self.queue.event());
         }
         if self.task.is_none() {
             return self.take_up_nothing(unfinished, at);

@@ -26,7 +26,60 @@ impl Machine {
             self.next_after_compaction();
             self.enqueue(text, false);
         } else {
-            self.steer_no_other();
+            let outputs = self.queue.stop_steering();
+            self.perform(outputs);
+            self.begin(text, at);
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, text: String, steer: bool) {
+        let outputs = self.queue.add(text, steer);
+        self.perform(outputs);
+    }
+
+    /// Moves a message into the draft.
+    pub(super) fn give_back(&mut self, text: String) {
+        self.perform(self.queue.return_to_draft(text));
+    }
+
+    pub(super) fn empty_queue(&mut self) {
+        let outputs = self.queue.return_all_to_draft();
+        self.perform(outputs);
+    }
+
+    /// Sends a message to the model before its next step. Where the task is paused it waits for `Continue`; where none runs, or one
+    /// is being stopped, it is a prompt.
+    pub(super) fn steer(&mut self, text: String, at: Moment) {
+        match &self.task {
+            Some(task) if !task.cancelling => {
+                let paused = matches!(task.phase, Phase::Paused);
+                self.enqueue(text, true);
+                if paused {
+                    self.notice("the task is paused; the model gets the message once the task continues");
+                }
+            }
+            // It has no step yet, but will have.
+            None if self.opening.is_some() => self.enqueue(text, true),
+            Some(_) | None => self.prompt(text, at),
+        }
+    }
+
+    /// Adds what waits for this step behind the results of the one before. Leaving the queue and becoming a message are one commit,
+    /// that of the step.
+    fn take_steers(&mut self, at: Moment) {
+        let Some((text, outputs)) = self.queue.take_steering() else { return };
+        self.perform(outputs);
+        if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
+            self.note(Record::Steered { message: message.clone() });
+            self.thread.push(message);
+        }
+        self.emit(EventKind::Steered { text });
+    }
+
+    /// Starts what waits. Leaving the queue and becoming a task are one commit.
+    pub(super) fn start_next(&mut self, at: Moment) {
+        if let Some((text, outputs)) = self.queue.take_next() {
+            self.perform(outputs);
             self.begin(text, at);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::{FileRewind, FilesRewound, Saved};
-use crate::protocol::{CountedEffects, GrantRule, PreviewOffer, RewindScope, RewindTarget};
+use crate::protocol::{CountedEffects, GrantRule, PreviewOffer, RewindScope, RewindTarget, Waiting};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
