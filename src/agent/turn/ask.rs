@@ -197,7 +197,8 @@ impl Machine {
             }
             Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
             Decision::ApprovedAlways { remember } => {
-                self.remember(&always, remember, directory(&plan));
+                let choice = (remember, directory(&plan));
+                self.with_outputs(|machine, out| machine.grants.remember(&always, choice, &mut machine.policy, out));
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
             Decision::Amended { amendment } => self.amend(call, index, plan, amendment),

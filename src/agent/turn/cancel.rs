@@ -102,7 +102,7 @@ impl Machine {
 
     /// The session ends once what changes something has its outcome, and what the person chose to keep is kept or said not to be.
     fn end_if_nothing_runs(&mut self) {
-        if !self.changes_run() && self.keeping == 0 && !self.is_rewinding() {
+        if !self.changes_run() && !self.grants.is_saving() && !self.is_rewinding() {
             self.out.push(Effect::End);
         }
     }
@@ -125,7 +125,7 @@ impl Machine {
             }
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Kept(kept) => {
-                self.kept(kept);
+                self.rules_changed(kept);
                 self.end_if_nothing_runs();
             }
             Input::Sampled(sampled) => self.sampled(sampled),

@@ -1,6 +1,8 @@
 //! "Always allow": what the person chose is kept in memory or in their files, and taken back again.
 
-use super::{Effect, Machine};
+use super::Effect;
+use super::outputs::Outputs;
+use crate::policy::Enforcer;
 use crate::ports::{Durability, Record, Saved};
 use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Remember};
 use std::path::PathBuf;
@@ -42,91 +44,108 @@ impl Kept {
     }
 }
 
-impl Machine {
+/// The rules that the user saved in this run.
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    /// The last one last.
+    saved: Vec<Grant>,
+    /// Changes of the user's files that are not done yet.
+    changes: usize,
+}
+
+impl Grants {
+    /// Whether a change of the user's files is under way.
+    pub fn is_saving(&self) -> bool {
+        self.changes > 0
+    }
+
     /// Keeps what the person chose of an offer. What is asked about runs once, whatever becomes of this.
-    pub(super) fn remember(&mut self, always: &Always, remember: Remember, directory: Option<PathBuf>) {
+    pub fn remember(
+        &mut self,
+        always: &Always,
+        (remember, directory): (Remember, Option<PathBuf>),
+        policy: &mut Enforcer,
+        out: &mut Outputs,
+    ) {
         let Some(offer) = always.offers.get(remember.offer) else {
-            return self.notice("no rule was kept: there is no such offer; it was allowed this once");
+            return out.notice("no rule was kept: there is no such offer; it was allowed this once");
         };
         if let Some(why) = offer.refuses(remember.scope) {
-            return self.notice(format!("no rule was saved: {why}; it was allowed this once"));
+            return out.notice(format!("no rule was saved: {why}; it was allowed this once"));
         }
         let rules = offer.rules_for(remember.scope).to_vec();
         let grant = Grant { rules, scope: remember.scope, names: Vec::new(), directory };
         match (remember.scope, &offer.memory_only) {
             (GrantScope::Session, _) => {
-                if let Err(error) = self.policy.keep(&grant.rules, grant.directory.clone()) {
-                    return self.notice(format!("no rule was kept: {error}; it was allowed this once"));
+                if let Err(error) = policy.keep(&grant.rules, grant.directory.clone()) {
+                    return out.notice(format!("no rule was kept: {error}; it was allowed this once"));
                 }
                 let words = said(&grant.rules);
-                self.grants.push(grant);
-                self.notice(format!("allowed until aye quits: {words}"));
+                self.saved.push(grant);
+                out.notice(format!("allowed until aye quits: {words}"));
             }
             (GrantScope::Project | GrantScope::Everywhere, Some(why)) => {
-                self.notice(format!("no rule was saved: {why}; it was allowed this once"));
+                out.notice(format!("no rule was saved: {why}; it was allowed this once"));
             }
             (GrantScope::Project | GrantScope::Everywhere, None) => {
                 // The answer is in the journal before the file is touched.
-                self.commit(Durability::Process);
-                self.keeping += 1;
-                self.out.push(Effect::Remember { grant, until: remember.until });
+                out.commit(Durability::Process);
+                self.changes += 1;
+                out.effect(Effect::Remember { grant, until: remember.until });
             }
         }
     }
 
     /// Takes back what was kept last.
-    pub(super) fn undo_grant(&mut self) {
-        match self.grants.pop() {
-            None => self.notice("no rule was saved in this session; `aye policy grants list` shows those of others"),
+    pub fn undo(&mut self, policy: &mut Enforcer, out: &mut Outputs) {
+        match self.saved.pop() {
+            None => out.notice("no rule was saved in this session; `aye policy grants list` shows those of others"),
             Some(grant) if grant.scope == GrantScope::Session => {
-                self.policy.ungrant(&grant.rules, grant.directory.as_deref());
-                self.notice(format!("no longer allowed: {}", said(&grant.rules)));
+                policy.ungrant(&grant.rules, grant.directory.as_deref());
+                out.notice(format!("no longer allowed: {}", said(&grant.rules)));
             }
             Some(grant) => {
-                self.keeping += 1;
-                self.out.push(Effect::Forget(grant));
+                self.changes += 1;
+                out.effect(Effect::Forget(grant));
             }
         }
     }
 
-    pub(super) fn list_grants(&mut self) {
-        self.out.push(Effect::ListGrants);
-    }
-
-    pub(super) fn kept(&mut self, kept: Kept) {
-        if matches!(kept, Kept::Saved(..) | Kept::Removed(..)) {
-            self.keeping = self.keeping.saturating_sub(1);
+    /// Takes the outcome of a change of the user's files.
+    pub fn on_outcome(&mut self, outcome: Kept, policy: &mut Enforcer, out: &mut Outputs) {
+        if matches!(outcome, Kept::Saved(..) | Kept::Removed(..)) {
+            self.changes = self.changes.saturating_sub(1);
         }
-        match kept {
+        match outcome {
             Kept::Saved(grant, Ok(saved)) => {
                 let names = saved.names.join(", ");
                 let grant = Grant { names: saved.names, ..grant };
-                self.policy.put(saved.layer, grant.scope);
-                self.note(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
-                self.commit(Durability::Process);
-                self.grants.push(grant);
-                self.notice(format!("rule saved: {names}"));
+                policy.put(saved.layer, grant.scope);
+                out.record(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
+                out.commit(Durability::Process);
+                self.saved.push(grant);
+                out.notice(format!("rule saved: {names}"));
             }
-            Kept::Saved(_, Err(why)) => self.notice(format!("the rule was not saved, so it asks again next time: {why}")),
+            Kept::Saved(_, Err(why)) => out.notice(format!("the rule was not saved, so it asks again next time: {why}")),
             Kept::Removed(grant, Ok(saved)) => {
-                self.policy.put(saved.layer, grant.scope);
-                self.note(Record::RuleRemoved { rules: grant.rules.clone(), scope: grant.scope });
-                self.commit(Durability::Process);
-                self.notice(format!("rule removed: {}", grant.names.join(", ")));
+                policy.put(saved.layer, grant.scope);
+                out.record(Record::RuleRemoved { rules: grant.rules.clone(), scope: grant.scope });
+                out.commit(Durability::Process);
+                out.notice(format!("rule removed: {}", grant.names.join(", ")));
             }
             Kept::Removed(grant, Err(why)) => {
                 let names = grant.names.join(", ");
-                self.grants.push(grant);
-                self.notice(format!("{names} is still there: {why}"));
+                self.saved.push(grant);
+                out.notice(format!("{names} is still there: {why}"));
             }
             // Answered where the time is known.
             Kept::Recent { .. } => {}
-            Kept::Listed(Err(why)) => self.notice(format!("the saved rules cannot be read: {why}")),
+            Kept::Listed(Err(why)) => out.notice(format!("the saved rules cannot be read: {why}")),
             Kept::Listed(Ok(lines)) => {
-                let session = self.grants.iter().filter(|grant| grant.scope == GrantScope::Session);
+                let session = self.saved.iter().filter(|grant| grant.scope == GrantScope::Session);
                 let mut all: Vec<String> = session.map(|grant| format!("until aye quits  {}", said(&grant.rules))).collect();
                 all.extend(lines);
-                self.notice(if all.is_empty() { "no rule is saved for this project".to_owned() } else { all.join("\n") });
+                out.notice(if all.is_empty() { "no rule is saved for this project".to_owned() } else { all.join("\n") });
             }
         }
     }

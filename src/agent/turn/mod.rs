@@ -38,6 +38,7 @@ mod tests;
 
 pub use budget::Allowance;
 pub use exchange::{Effect, Input, Moment, Planned, Resource};
+use grants::Grants;
 pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
@@ -134,10 +135,7 @@ pub struct Machine {
     policy_noted: bool,
     /// The person ended the session: what runs is waited for, nothing new begins.
     quitting: bool,
-    /// What the person chose to keep in this run, the last one last.
-    grants: Vec<Grant>,
-    /// Changes of the person's files that are on their way.
-    keeping: usize,
+    grants: Grants,
     /// Records that wait for the next commit.
     pending: Vec<Record>,
     out: Vec<Effect>,
@@ -343,8 +341,7 @@ impl Machine {
             known: Known::default(),
             policy_noted: false,
             quitting: false,
-            grants: Vec::new(),
-            keeping: 0,
+            grants: Grants::default(),
             pending: Vec::new(),
             out: Vec::new(),
         };
@@ -368,7 +365,7 @@ impl Machine {
             Input::Outdated { approval_id, outdated } => self.outdated(approval_id, outdated),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Kept(Kept::Recent { approval_id, offer, commands }) => self.reach(approval_id, offer, commands, at),
-            Input::Kept(kept) => self.kept(kept),
+            Input::Kept(kept) => self.rules_changed(kept),
             Input::Woken { ticket } => {
                 self.woken(ticket, at);
                 self.unanswered(ticket, at);
@@ -403,8 +400,8 @@ impl Machine {
             Command::Background { tool_call_id } => self.out.push(Effect::Background { tool_call_id }),
             Command::Stop { id } => self.out.push(Effect::StopCommand { id }),
             Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
-            Command::UndoGrant => self.undo_grant(),
-            Command::ListGrants => self.list_grants(),
+            Command::UndoGrant => self.with_outputs(|machine, out| machine.grants.undo(&mut machine.policy, out)),
+            Command::ListGrants => self.out.push(Effect::ListGrants),
             // The host has done these: nothing of the turn depends on them.
             Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } | Command::GoOnUnsaved | Command::Resume => {}
             Command::ListRewindPoints => self.list_rewind_points(),
@@ -428,6 +425,17 @@ impl Machine {
             Command::SaveDraft { text } => self.out.push(Effect::SaveDraft(text)),
             Command::Quit => self.quit(at),
         }
+    }
+
+    fn rules_changed(&mut self, outcome: Kept) {
+        self.with_outputs(|machine, out| machine.grants.on_outcome(outcome, &mut machine.policy, out));
+    }
+
+    /// Lets a sub-machine act, then does what it wants done.
+    fn with_outputs(&mut self, act: impl FnOnce(&mut Self, &mut Outputs)) {
+        let mut outputs = Outputs::default();
+        act(self, &mut outputs);
+        self.perform(outputs);
     }
 
     /// Does what a sub-machine wants done.
