@@ -190,7 +190,7 @@ impl Machine {
             call.runs_as(edited);
         }
         call.runs();
-        self.note_ran(call);
+        self.rewinds.add_side_effects(call.ran.clone());
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());

@@ -102,7 +102,7 @@ impl Machine {
 
     /// The session ends once what changes something has its outcome, and what the person chose to keep is kept or said not to be.
     fn end_if_nothing_runs(&mut self) {
-        if !self.changes_run() && !self.grants.is_saving() && !self.is_rewinding() {
+        if !self.changes_run() && !self.grants.is_saving() && !self.rewinds.is_running() {
             self.out.push(Effect::End);
         }
     }

@@ -105,7 +105,7 @@ impl Machine {
         if self.is_compacting() {
             return self.notice("a summary is being made already");
         }
-        if self.is_rewinding() {
+        if self.rewinds.is_running() {
             return self.notice("files are being put back; say it again in a moment");
         }
         let runs = self.task.as_ref().is_some_and(|task| !matches!(task.phase, Phase::Paused)) || self.is_busy_opening();

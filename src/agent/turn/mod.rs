@@ -10,6 +10,7 @@ mod budget;
 mod calls;
 mod cancel;
 mod compact;
+mod control;
 mod exchange;
 mod grants;
 mod guardrail;
@@ -404,7 +405,7 @@ impl Machine {
             Command::ListGrants => self.out.push(Effect::ListGrants),
             // The host has done these: nothing of the turn depends on them.
             Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } | Command::GoOnUnsaved | Command::Resume => {}
-            Command::ListRewindPoints => self.list_rewind_points(),
+            Command::ListRewindPoints => self.out.push(self.rewinds.list_points()),
             Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
             Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),
             Command::Cancel => self.stop(at),

@@ -63,7 +63,7 @@ impl Machine {
             Change::TaskStarted { prompt, max_steps } => self.fold_task(prompt.clone(), max_steps),
             Change::StepStarted { step_id, step_count, .. } => {
                 self.counters.steps += 1;
-                self.note_step();
+                self.rewinds.count_step();
                 if let Some(task) = &mut self.task {
                     task.step_id = Some(step_id.clone());
                     task.step_count = step_count.saturating_sub(1);
@@ -85,9 +85,15 @@ impl Machine {
                 self.restore_task_change(change);
             }
             Change::RewindStarted { rewind_id, target, scope, overwrite } => {
-                self.fold_rewind_started(rewind_id, target, scope, overwrite.to_vec());
+                // It began where no task ran.
+                self.task = None;
+                self.rewinds.restore_start(rewind_id, (target, scope), overwrite.to_vec(), &self.thread);
             }
-            Change::Rewound { rewind_id, from, rewound, .. } => self.fold_rewound(rewind_id, from, rewound),
+            Change::Rewound { rewind_id, from, rewound, .. } => {
+                self.task = None;
+                let effect = self.rewinds.restore_end(rewind_id, from, rewound, &mut self.thread);
+                self.adopt_rewind(effect);
+            }
             Change::Spent { spent, .. } => self.count(spent.usage, spent.cost_usd),
             Change::Compacted { until, message, verbatim, spent, .. } => {
                 self.count_message(message);
@@ -150,7 +156,7 @@ impl Machine {
         let Some(place) = open.iter().position(started) else { return };
         let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
         let ran = runs.map(|Edited { summary, actions }| super::ran::ran(actions, summary, open[place].changes));
-        self.note_what_ran(ran.unwrap_or_default());
+        self.rewinds.add_side_effects(ran.unwrap_or_default());
         self.let_pass(rows.get(place).copied().unwrap_or_default());
     }
 
@@ -177,9 +183,9 @@ impl Machine {
         self.count_message(&prompt);
         self.count_anew();
         self.ended = None;
-        self.note_point(&prompt);
+        self.rewinds.add_point(&prompt, self.counters.tasks, u64::from(self.counters.steps) + 1);
         let prompt = self.told_of_block(prompt);
-        let prompt = self.told_of_rewind(prompt);
+        let prompt = self.rewinds.with_note(prompt);
         let prompt = self.told_of_own(prompt);
         self.task = Some(Task {
             id: TaskId::new(prompt.task_id.as_str()),

@@ -5,12 +5,13 @@
 //! the next prompt. What was used up stays counted.
 
 use super::super::thread::Thread;
+use super::Effect;
+use super::outputs::Outputs;
 use super::ran::Ran;
 use super::restore::Unfinished;
-use super::{Call, CallState, Effect, Machine, Moment, Phase};
-use crate::ports::{Durability, FileRewind, FilesRewound, Record, Since, TaskEnd};
+use crate::ports::{Durability, FileRewind, FilesRewound, Record, Since};
 use crate::protocol::{
-    EventKind, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId, TaskStatus, counted,
+    EventKind, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId, counted,
 };
 use jiff::Timestamp;
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ struct Done {
 }
 
 #[derive(Debug)]
-pub(super) struct UnderWay {
+struct UnderWay {
     number: u32,
     aim: Aim,
     overwrite: Vec<PathBuf>,
@@ -72,7 +73,7 @@ pub(super) struct UnderWay {
 
 /// Where a rewind leads, all of it looked up.
 #[derive(Debug)]
-struct Aim {
+pub(super) struct Aim {
     target: RewindTarget,
     scope: RewindScope,
     since: Since,
@@ -84,22 +85,41 @@ struct Aim {
     cannot: Vec<String>,
 }
 
-impl Machine {
-    pub(super) fn is_rewinding(&self) -> bool {
-        self.rewinds.under_way.is_some()
+/// What a rewind means for the rest of the session.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RewindEffect {
+    /// The thread is another one, so what the provider counted of it says nothing any more.
+    pub changes_thread: bool,
+    /// What the last task was about is gone: it cannot continue.
+    pub forgets_task: bool,
+}
+
+/// What follows a rewind that is done.
+#[derive(Debug)]
+pub(super) struct AfterRewind {
+    pub effect: RewindEffect,
+    /// Nothing waited when it began: what was said since then begins now.
+    pub begins_next: bool,
+    /// What follows where a process before this one began it.
+    pub then: Option<Unfinished>,
+}
+
+impl Rewinds {
+    pub fn is_running(&self) -> bool {
+        self.under_way.is_some()
     }
 
-    /// A prompt begins a task: one can go back to before it, and no further forth.
-    pub(super) fn note_point(&mut self, prompt: &Message) {
-        self.rewinds.done.clear();
-        self.rewinds.under_way = None;
-        self.rewinds.points.push(Point {
+    /// A prompt begins a task: one can go back to before it, and no further forth. `number` and `first_step` count over the session.
+    pub fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
+        self.done.clear();
+        self.under_way = None;
+        self.points.push(Point {
             task_id: prompt.task_id.clone(),
-            number: self.counters.tasks,
+            number,
             prompt: prompt.typed().to_owned(),
             message_id: prompt.message_id.clone(),
             timestamp: prompt.timestamp,
-            first_step: u64::from(self.counters.steps) + 1,
+            first_step,
             steps: 0,
             commands: Vec::new(),
             lasting: Vec::new(),
@@ -107,18 +127,15 @@ impl Machine {
         });
     }
 
-    pub(super) fn note_step(&mut self) {
-        if let Some(point) = self.rewinds.points.last_mut() {
+    pub fn count_step(&mut self) {
+        if let Some(point) = self.points.last_mut() {
             point.steps += 1;
         }
     }
 
-    pub(super) fn note_ran(&mut self, call: &Call) {
-        self.note_what_ran(call.ran.clone());
-    }
-
-    pub(super) fn note_what_ran(&mut self, Ran { command, lasting }: Ran) {
-        let Some(point) = self.rewinds.points.last_mut() else { return };
+    /// A call of the last prompt ran.
+    pub fn add_side_effects(&mut self, Ran { command, lasting }: Ran) {
+        let Some(point) = self.points.last_mut() else { return };
         for (one, list) in [(command, &mut point.commands), (lasting, &mut point.lasting)] {
             if let Some(one) = one.filter(|one| list.len() < COMMANDS && !list.contains(one)) {
                 list.push(one);
@@ -126,112 +143,62 @@ impl Machine {
         }
     }
 
-    pub(super) fn list_rewind_points(&mut self) {
-        let points = self.rewinds.points.iter().map(Point::told).collect();
-        self.out.push(Effect::TellRewindPoints { points, can_redo: !self.rewinds.done.is_empty() });
+    pub fn list_points(&self) -> Effect {
+        let points = self.points.iter().map(Point::told).collect();
+        Effect::TellRewindPoints { points, can_redo: !self.done.is_empty() }
     }
 
-    pub(super) fn plan_rewind(&mut self, target: &RewindTarget, scope: RewindScope) {
-        match self.aim(target, scope) {
-            Ok(aim) => {
-                let plan = RewindPlan {
-                    target: aim.target,
-                    scope: aim.scope,
-                    point: aim.point.as_ref().map(Point::told),
-                    files: Vec::new(),
-                    diff: String::new(),
-                    cannot: aim.cannot,
-                    messages: aim.messages,
-                };
-                let since = aim.scope.files().then_some(aim.since);
-                self.out.push(Effect::PlanRewind { plan, since });
-            }
-            Err(why) => self.notice(why),
-        }
-    }
-
-    pub(super) fn rewind(&mut self, target: &RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf>, at: Moment) {
-        if self.is_rewinding() {
-            return self.notice("files are being put back already");
-        }
-        let aim = match self.aim(target, scope) {
-            Ok(aim) => aim,
-            Err(why) => return self.notice(why),
+    /// What a rewind would do.
+    pub fn plan(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Effect, String> {
+        let aim = self.resolve(target, scope, thread)?;
+        let plan = RewindPlan {
+            target: aim.target,
+            scope: aim.scope,
+            point: aim.point.as_ref().map(Point::told),
+            files: Vec::new(),
+            diff: String::new(),
+            cannot: aim.cannot,
+            messages: aim.messages,
         };
-        if !self.stand_still(at) {
-            return self.notice("a task is running; stop it first, then go back");
-        }
-        // What was left open has its results by now.
-        let aim = self.aim(target, scope).unwrap_or(aim);
-        let number = self.rewinds.count + 1;
-        self.note(Record::RewindStarted {
+        let since = aim.scope.files().then_some(aim.since);
+        Ok(Effect::PlanRewind { plan, since })
+    }
+
+    /// Begins a rewind, saved before anything is undone. Returns its number if there are no files to wait for.
+    pub fn begin(
+        &mut self,
+        aim: Aim,
+        overwrite: Vec<PathBuf>,
+        (begins_next, step): (bool, u64),
+        out: &mut Outputs,
+    ) -> Option<u32> {
+        let number = self.count + 1;
+        out.record(Record::RewindStarted {
             rewind_id: FileRewind::id_of(number).to_string(),
             target: aim.target.clone(),
             scope: aim.scope,
             overwrite: overwrite.clone(),
         });
-        self.commit(Durability::Power);
-        self.rewinds.count = number;
-        let begins_next = self.queue.is_empty();
-        self.rewinds.under_way = Some(UnderWay { number, aim, overwrite, begins_next, then: None });
-        self.put_files_back(at);
-    }
-
-    /// Ends a task that only waits for the person. Whether nothing runs now.
-    fn stand_still(&mut self, at: Moment) -> bool {
-        if self.opening.is_some() || self.is_compacting() {
-            return false;
+        out.commit(Durability::Power);
+        self.count = number;
+        let (files, since) = (aim.scope.files(), aim.since);
+        self.under_way = Some(UnderWay { number, aim, overwrite: overwrite.clone(), begins_next, then: None });
+        if !files {
+            return Some(number);
         }
-        let Some(task) = &self.task else { return true };
-        let waits = match &task.phase {
-            Phase::Paused => true,
-            Phase::Working(calls) => {
-                // A question, or a call that a crash left open, waits for nobody else.
-                let waits = |call: &Call| matches!(call.state, CallState::Unknown | CallState::Asking(_));
-                let still = |call: &Call| waits(call) || matches!(call.state, CallState::Deferred | CallState::Done(_));
-                calls.iter().any(waits) && calls.iter().all(still)
-            }
-            Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting => false,
-        };
-        if waits {
-            if matches!(task.phase, Phase::Working(_)) {
-                self.close_calls(at);
-                self.enter(TaskStatus::ExecutingTools);
-                self.enter(TaskStatus::TaskRunning);
-            }
-            self.end(TaskEnd::Cancelled);
-        }
-        waits
-    }
-
-    fn put_files_back(&mut self, at: Moment) {
-        let Some(UnderWay { number, aim, overwrite, .. }) = &self.rewinds.under_way else { return };
-        if aim.scope.files() {
-            let step = u64::from(self.counters.steps).max(1);
-            let rewind = FileRewind { number: *number, since: aim.since, step, overwrite: overwrite.clone() };
-            self.out.push(Effect::Rewind(rewind));
-        } else {
-            let number = *number;
-            self.files_rewound(number, Ok(FilesRewound::default()), at);
-        }
-    }
-
-    pub(super) fn files_rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>, at: Moment) {
-        let Some(UnderWay { begins_next, then, .. }) = self.rewound(number, outcome) else { return };
-        match then {
-            Some(unfinished) => self.take_up_nothing(unfinished, at),
-            None if begins_next && !self.queue.is_empty() => self.start_next(at),
-            None => {}
-        }
-        // Somebody may wait for a task that was asked for while files were put back.
-        if begins_next && then.is_some() && !self.is_busy() && !self.queue.is_empty() {
-            self.start_next(at);
-        }
+        out.effect(Effect::Rewind(FileRewind { number, since, step, overwrite }));
+        None
     }
 
     /// It is done: saved, told, and what was said is cut.
-    pub(super) fn rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>) -> Option<UnderWay> {
-        let under_way = self.rewinds.under_way.take_if(|one| one.number == number)?;
+    pub fn finish(
+        &mut self,
+        number: u32,
+        outcome: Result<FilesRewound, String>,
+        thread: &mut Thread,
+        out: &mut Outputs,
+    ) -> Option<AfterRewind> {
+        let under_way = self.under_way.take_if(|one| one.number == number)?;
         let aim = &under_way.aim;
         let rewound = match outcome {
             Ok(files) => {
@@ -255,68 +222,71 @@ impl Machine {
         };
         let from = aim.from.clone().filter(|_| rewound.scope.conversation());
         let rewind_id = FileRewind::id_of(number).to_string();
-        self.note(Record::Rewound { rewind_id, from: from.clone(), rewound: rewound.clone() });
-        self.commit(Durability::Power);
-        self.apply(number, from.as_ref(), &rewound);
-        self.emit(EventKind::Rewound(rewound));
-        Some(under_way)
+        out.record(Record::Rewound { rewind_id, from: from.clone(), rewound: rewound.clone() });
+        out.commit(Durability::Power);
+        let effect = self.apply(number, from.as_ref(), &rewound, thread);
+        out.event(EventKind::Rewound(rewound));
+        Some(AfterRewind { effect, begins_next: under_way.begins_next, then: under_way.then })
     }
 
     /// What a rewind makes of the conversation, also as a journal tells it.
-    fn apply(&mut self, number: u32, from: Option<&MessageId>, rewound: &Rewound) {
-        let (ended, blocked) = (self.ended.take(), self.blocked.take());
+    fn apply(&mut self, number: u32, from: Option<&MessageId>, rewound: &Rewound, thread: &mut Thread) -> RewindEffect {
         if rewound.target == RewindTarget::Redo {
+            let mut effect = RewindEffect { changes_thread: false, forgets_task: true };
             if (rewound.scope.conversation() || rewound.restored > 0)
-                && let Some(done) = self.rewinds.done.pop()
+                && let Some(done) = self.done.pop()
             {
-                (self.rewinds.points, self.rewinds.note) = (done.points, done.note);
+                (self.points, self.note) = (done.points, done.note);
                 if done.scope.conversation() {
-                    self.thread = done.thread;
-                    self.room.counting.counted = 0;
+                    *thread = done.thread;
+                    effect.changes_thread = true;
                 }
             }
-            return;
+            return effect;
         }
         if from.is_none() && rewound.restored == 0 {
-            (self.ended, self.blocked) = (ended, blocked);
-            return;
+            return RewindEffect::default();
         }
-        if !rewound.scope.conversation() {
-            (self.ended, self.blocked) = (ended, blocked);
-        }
-        let note = self.rewinds.note.take();
-        self.rewinds.done.push(Done {
+        let mut effect = RewindEffect { changes_thread: false, forgets_task: rewound.scope.conversation() };
+        let note = self.note.take();
+        self.done.push(Done {
             number,
             scope: rewound.scope,
-            thread: self.thread.clone(),
-            points: self.rewinds.points.clone(),
+            thread: thread.clone(),
+            points: self.points.clone(),
             note: note.clone(),
             messages: rewound.messages,
         });
-        let RewindTarget::Before { task_id, step_id } = &rewound.target else { return };
-        let place = self.rewinds.points.iter().position(|point| point.task_id == *task_id);
-        let place = place.unwrap_or(self.rewinds.points.len());
-        self.rewinds.note = note;
+        let RewindTarget::Before { task_id, step_id } = &rewound.target else { return effect };
+        let place = self.points.iter().position(|point| point.task_id == *task_id);
+        let place = place.unwrap_or(self.points.len());
+        self.note = note;
         if let Some(from) = from {
-            self.thread.cut_off(from);
-            self.room.counting.counted = 0;
-            self.rewinds.points.truncate(place + usize::from(step_id.is_some()));
-            if let (Some(step), Some(point)) = (step_id, self.rewinds.points.get_mut(place)) {
+            thread.cut_off(from);
+            effect.changes_thread = true;
+            self.points.truncate(place + usize::from(step_id.is_some()));
+            if let (Some(step), Some(point)) = (step_id, self.points.get_mut(place)) {
                 point.steps = u32::try_from(step.number().saturating_sub(point.first_step)).unwrap_or(point.steps);
             }
         }
+        self.note_scope(rewound, place);
+        effect
+    }
+
+    /// The model is told with the next prompt what was undone, and what was not.
+    fn note_scope(&mut self, rewound: &Rewound, place: usize) {
         match rewound.scope {
             RewindScope::Both => {}
             RewindScope::Files => {
-                self.rewinds.points.iter_mut().skip(place).for_each(|point| point.files_undone = true);
+                self.points.iter_mut().skip(place).for_each(|point| point.files_undone = true);
                 let files = counted(rewound.restored, "file", "files");
-                self.rewinds.note = Some(format!(
+                self.note = Some(format!(
                     "[The person put {files} back to what they were before an earlier part of this conversation. Read a file again \
                      before you rely on what you know of it.]"
                 ));
             }
             RewindScope::Conversation => {
-                self.rewinds.note = Some(
+                self.note = Some(
                     "[The person took back what was said after this. What was done to files then is still there: read a file before \
                      you rely on what you know of it.]"
                         .to_owned(),
@@ -326,8 +296,8 @@ impl Machine {
     }
 
     /// The prompt with the note in it, for the thread.
-    pub(super) fn told_of_rewind(&mut self, mut prompt: Message) -> Message {
-        if let Some(note) = self.rewinds.note.take() {
+    pub fn with_note(&mut self, mut prompt: Message) -> Message {
+        if let Some(note) = self.note.take() {
             // The first part stays what was typed.
             let place = prompt.content.len().min(1);
             prompt.content.insert(place, Part::Text { text: format!("\n\n{note}") });
@@ -336,48 +306,45 @@ impl Machine {
         prompt
     }
 
-    pub(super) fn fold_rewind_started(&mut self, id: &str, target: &RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf>) {
-        // It began where no task ran.
-        self.task = None;
-        let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.rewinds.count + 1);
-        self.rewinds.count = self.rewinds.count.max(number);
-        let aim = self.aim(target, scope).ok();
-        self.rewinds.under_way = aim.map(|aim| UnderWay { number, aim, overwrite, begins_next: true, then: None });
+    /// Restores the start of a rewind from the journal.
+    pub fn restore_start(
+        &mut self,
+        id: &str,
+        (target, scope): (&RewindTarget, RewindScope),
+        overwrite: Vec<PathBuf>,
+        thread: &Thread,
+    ) {
+        let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.count + 1);
+        self.count = self.count.max(number);
+        let aim = self.resolve(target, scope, thread).ok();
+        self.under_way = aim.map(|aim| UnderWay { number, aim, overwrite, begins_next: true, then: None });
     }
 
-    pub(super) fn fold_rewound(&mut self, id: &str, from: Option<&MessageId>, rewound: &Rewound) {
-        self.task = None;
-        self.rewinds.under_way = None;
-        let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.rewinds.count);
-        self.rewinds.count = self.rewinds.count.max(number);
-        self.apply(number, from, rewound);
+    /// Restores the end of a rewind from the journal.
+    pub fn restore_end(&mut self, id: &str, from: Option<&MessageId>, rewound: &Rewound, thread: &mut Thread) -> RewindEffect {
+        self.under_way = None;
+        let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.count);
+        self.count = self.count.max(number);
+        self.apply(number, from, rewound, thread)
     }
 
-    /// Does the rest of a rewind that the process before this one began. Whether there was one.
-    pub(super) fn finish_rewind(&mut self, unfinished: Unfinished) -> bool {
-        let begins_next = self.queue.is_empty();
-        let Some(under_way) = &mut self.rewinds.under_way else { return false };
-        (under_way.begins_next, under_way.then) = (begins_next, Some(unfinished));
-        let (number, files, aim) = (under_way.number, under_way.aim.scope.files(), &under_way.aim);
-        let overwrite = under_way.overwrite.clone();
-        let since = aim.since;
-        if !self.queue.is_empty() {
-            self.emit(self.queue.event());
-        }
+    /// Does the rest of a rewind that the process before this one began; `None` where there was none.
+    pub fn resume(&mut self, begins_next: bool, then: Unfinished, step: u64) -> Option<Effect> {
+        let under_way = self.under_way.as_mut()?;
+        (under_way.begins_next, under_way.then) = (begins_next, Some(then));
+        let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
         // Without files there is nothing to wait for, but the person hears of it the same way.
-        let since = if files { since } else { Since::Rewind(u32::MAX) };
-        let step = u64::from(self.counters.steps).max(1);
-        self.out.push(Effect::Rewind(FileRewind { number, since, step, overwrite }));
-        true
+        let since = if under_way.aim.scope.files() { under_way.aim.since } else { Since::Rewind(u32::MAX) };
+        Some(Effect::Rewind(FileRewind { number, since, step, overwrite }))
     }
 
     /// Looks up where this leads.
-    fn aim(&self, target: &RewindTarget, scope: RewindScope) -> Result<Aim, String> {
-        let points = &self.rewinds.points;
+    pub fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Aim, String> {
+        let points = &self.points;
         let nothing = || "nothing to go back to: nothing was said here yet".to_owned();
         let (task_id, step_id) = match target {
             RewindTarget::Redo => {
-                let done = self.rewinds.done.last();
+                let done = self.done.last();
                 let done = done.ok_or("nothing to redo: a rewind can be taken back until the next prompt")?;
                 return Ok(Aim {
                     target: RewindTarget::Redo,
@@ -403,11 +370,11 @@ impl Machine {
             None => Some(point.message_id.clone()),
             Some(step) => {
                 let of_task = step.number() >= point.first_step;
-                let answer = self.thread.answer_of(step).filter(|_| of_task);
+                let answer = thread.answer_of(step).filter(|_| of_task);
                 Some(answer.ok_or_else(|| format!("there is no step `{step}` in this conversation any more"))?)
             }
         };
-        let messages = from.as_ref().and_then(|from| self.thread.clone().cut_off(from)).unwrap_or(0);
+        let messages = from.as_ref().and_then(|from| thread.clone().cut_off(from)).unwrap_or(0);
         if !scope.conversation() {
             from = None;
         }

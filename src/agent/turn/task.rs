@@ -86,7 +86,7 @@ impl Machine {
 
     /// Whether a prompt has to wait.
     pub(super) fn is_busy(&self) -> bool {
-        self.task.is_some() || self.opening.is_some() || self.is_compacting() || self.is_rewinding()
+        self.task.is_some() || self.opening.is_some() || self.is_compacting() || self.rewinds.is_running()
     }
 
     /// Whether a prompt waits for the files it names.
@@ -117,9 +117,9 @@ impl Machine {
         let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
         if let Some(message) = self.message(Role::User, content, at) {
             self.note(Record::TaskStarted { prompt: message.clone(), max_steps });
-            self.note_point(&message);
+            self.rewinds.add_point(&message, self.counters.tasks, u64::from(self.counters.steps) + 1);
             let message = self.told_of_block(message);
-            let message = self.told_of_rewind(message);
+            let message = self.rewinds.with_note(message);
             let message = self.told_of_own(message);
             self.thread.push(message);
         }
@@ -152,7 +152,7 @@ impl Machine {
         self.take_steers(at);
         self.request_fitted();
         self.counters.steps += 1;
-        self.note_step();
+        self.rewinds.count_step();
         let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
         if let Some(task) = &mut self.task {
             task.step_id = Some(step_id.clone());
@@ -312,7 +312,7 @@ impl Machine {
             return;
         }
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
-        if self.is_rewinding() {
+        if self.rewinds.is_running() {
             return self.notice("files are being put back; say it again in a moment");
         }
         if self.is_busy() && !paused {

@@ -9,7 +9,7 @@ impl Machine {
         if self.is_compacting() {
             return self.notice("a summary is being made; stop it first");
         }
-        if self.is_rewinding() {
+        if self.rewinds.is_running() {
             return self.notice("files are being put back; say it again in a moment");
         }
         if !self.thread.has_summary() {
