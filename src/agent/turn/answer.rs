@@ -18,7 +18,7 @@ const GO_ON: &str = "[Go on.]";
 
 impl Machine {
     pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
-        self.hear(&delta);
+        self.usage.on_delta(&delta);
         match delta {
             Delta::Text(text) => self.text(text, at),
             Delta::Reasoning(text) => self.show(EventKind::ReasoningChunk { text }),

@@ -2,10 +2,11 @@
 //! that is repeated or asks for a summary; a step that passes a limit is finished, and the next request is not sent.
 
 use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
-use super::{Approver, Machine, Moment, Phase};
-use crate::policy::Most;
-use crate::ports::Record;
-use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, FailureKind, Usage};
+use super::usage::TaskUsage;
+use super::{Approver, Options};
+use crate::policy::{Enforcer, Most};
+use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, Usage};
+use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
 
@@ -35,10 +36,56 @@ struct InForce {
     most: Option<Most>,
 }
 
-impl Machine {
-    pub(super) fn show_budget(&mut self) {
-        let mut budgets = self.budgets();
-        let max_steps = self.last_task().map_or(self.options.max_steps, |task| task.max_steps);
+/// The budgets that the user set in the session, and the warnings about them.
+#[derive(Debug, Default)]
+pub(super) struct Budgets {
+    /// The last of each kind.
+    set: Vec<BudgetLimit>,
+    /// Those that the user was warned of.
+    warned: Vec<(BudgetScope, BudgetUnit)>,
+    /// The task waits because a budget is used up.
+    pub paused: bool,
+}
+
+impl Budgets {
+    pub fn set(&mut self, limit: BudgetLimit) {
+        self.set.retain(|one| (one.scope, one.unit) != (limit.scope, limit.unit));
+        self.set.push(limit);
+        self.warned.retain(|one| *one != (limit.scope, limit.unit));
+    }
+
+    /// A task begins: its budgets are warned of anew.
+    pub fn begin_task(&mut self) {
+        self.warned.retain(|(scope, _)| *scope != Task);
+    }
+
+    pub fn mark_warned(&mut self, budgets: &[Budget]) {
+        self.warned.extend(budgets.iter().map(|budget| (budget.scope, budget.unit)));
+    }
+}
+
+/// A look at the budgets, with what counts against them.
+pub(super) struct BudgetCheck<'a> {
+    pub budgets: &'a Budgets,
+    pub policy: &'a Enforcer,
+    pub options: &'a Options,
+    /// What the session used.
+    pub session: Totals,
+    pub steps: u32,
+    /// The task that runs, or the last one.
+    pub task: Option<TaskUsage>,
+}
+
+impl BudgetCheck<'_> {
+    /// What is limited.
+    pub fn list(&self) -> Vec<Budget> {
+        self.limits().map(|limit| self.shown(&limit)).collect()
+    }
+
+    /// What is limited, and the steps of a task.
+    pub fn list_with_steps(&self) -> Vec<Budget> {
+        let mut budgets = self.list();
+        let max_steps = self.task.map_or(self.options.max_steps, |task| task.max_steps);
         budgets.push(Budget {
             scope: Task,
             unit: Steps,
@@ -47,66 +94,36 @@ impl Machine {
             set_by: self.set_by(Task, Steps).map_or_else(|| "default".to_owned(), |(_, place)| place),
             most: None,
         });
-        self.emit(EventKind::BudgetShown { budgets });
+        budgets
     }
 
-    /// What of the session is limited, for who comes to it.
-    pub fn budgets(&self) -> Vec<Budget> {
-        self.limits().map(|limit| self.shown(&limit)).collect()
-    }
-
-    /// Allows more, or less, from now on. A task that waits for more goes on.
-    pub(super) fn set_budget(&mut self, limit: BudgetLimit, at: Moment) {
+    /// Why this limit may not be set.
+    pub fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
         let BudgetLimit { scope, unit, limit: amount } = limit;
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {
-            return self.notice("no budget was set: expected a number, of steps and tokens at least 1");
+            return Err("no budget was set: expected a number, of steps and tokens at least 1".to_owned());
         }
-        if let Some(most) = self.most(scope, unit).filter(|most| amount > most.limit) {
-            let (asked, most, key, place) = (worth(unit, amount), worth(unit, most.limit), most.key, most.place);
-            return self.notice(format!(
-                "a budget of {asked} is refused: the policy allows at most {most} a session; to have more, change `{key}` in {place}"
-            ));
-        }
-        self.take_limit(limit);
-        self.keep(Record::BudgetSet { limit });
-        self.show_budget();
-        let waits = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
-        if waits && self.spending.paused {
-            match self.over_budget(at) {
-                None => self.go_on(at),
-                Some(failure) => self.notice(format!("it is still not enough: {}", failure.message)),
+        match self.most(scope, unit).filter(|most| amount > most.limit) {
+            None => Ok(()),
+            Some(most) => {
+                let (asked, most, key, place) = (worth(unit, amount), worth(unit, most.limit), most.key, most.place);
+                Err(format!(
+                    "a budget of {asked} is refused: the policy allows at most {most} a session; to have more, change `{key}` in {place}"
+                ))
             }
         }
     }
 
-    /// What the person set in the session, as the journal has it.
-    pub(super) fn fold_budget(&mut self, limit: BudgetLimit) {
-        let same = |one: &&Allowance| one.limit.scope == limit.scope && one.limit.unit == limit.unit;
-        if !self.options.limits.iter().find(same).is_some_and(|one| one.for_this_run) {
-            self.take_limit(limit);
-        }
+    /// Budgets that are nearly used up and were not warned of.
+    pub fn nearly_used(&self) -> Vec<Budget> {
+        let near = |budget: &Budget| budget.limit > 0.0 && budget.used * 100.0 >= budget.limit * BUDGET_WARNING_PERCENT;
+        let mut budgets = self.list();
+        budgets.retain(|budget| near(budget) && !self.budgets.warned.contains(&(budget.scope, budget.unit)));
+        budgets
     }
 
-    fn take_limit(&mut self, limit: BudgetLimit) {
-        self.spending.said.retain(|one| (one.scope, one.unit) != (limit.scope, limit.unit));
-        self.spending.said.push(limit);
-        self.spending.warned.retain(|one| *one != (limit.scope, limit.unit));
-        if (limit.scope, limit.unit) == (Task, Steps) {
-            // It was checked to be at least 1; more steps than fit are as good as all of them.
-            self.options.max_steps = limit.limit.min(f64::from(u32::MAX)) as u32;
-            for task in [&mut self.task, &mut self.ended].into_iter().flatten() {
-                task.max_steps = self.options.max_steps;
-            }
-        }
-    }
-
-    /// Why the next request may not be sent: it would pass a limit, as far as that can be foretold.
-    pub(super) fn over_budget(&self, at: Moment) -> Option<Failure> {
-        self.beyond_budget(&self.next_request(at))
-    }
-
-    /// The same of any request that may use so much.
-    pub(super) fn beyond_budget(&self, next: &Usage) -> Option<Failure> {
+    /// Why a request that may use so much may not be sent.
+    pub fn forbids(&self, next: &Usage) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
         let cost = self.options.model.cost_usd(next);
         for limit in self.limits() {
@@ -129,30 +146,10 @@ impl Machine {
     }
 
     /// Why no step may begin any more.
-    pub(super) fn out_of_steps(&self) -> Option<Failure> {
+    pub fn out_of_steps(&self) -> Option<Failure> {
         let limit = self.limits().find(|limit| limit.unit == Steps)?;
         let used = self.used(limit.scope, limit.unit);
         (used + 1.0 > limit.limit).then(|| self.exceeded(&limit, used, 1.0))
-    }
-
-    /// Warns once of each limit that is nearly reached.
-    pub(super) fn warn_of_budgets(&mut self) {
-        for budget in self.nearly_used() {
-            self.emit(EventKind::BudgetApproaching { budget });
-        }
-    }
-
-    /// The person was warned of these in the process before.
-    pub(super) fn know_warnings(&mut self) {
-        self.nearly_used();
-    }
-
-    fn nearly_used(&mut self) -> Vec<Budget> {
-        let near = |budget: &Budget| budget.limit > 0.0 && budget.used * 100.0 >= budget.limit * BUDGET_WARNING_PERCENT;
-        let mut budgets = self.budgets();
-        budgets.retain(|budget| near(budget) && !self.spending.warned.contains(&(budget.scope, budget.unit)));
-        self.spending.warned.extend(budgets.iter().map(|budget| (budget.scope, budget.unit)));
-        budgets
     }
 
     fn limits(&self) -> impl Iterator<Item = InForce> {
@@ -173,7 +170,7 @@ impl Machine {
     /// What was set last in the session, or before it.
     fn set_by(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<(f64, String)> {
         let same = |limit: &BudgetLimit| limit.scope == scope && limit.unit == unit;
-        let said = self.spending.said.iter().find(|limit| same(limit)).map(|limit| (limit.limit, BY_PERSON.to_owned()));
+        let said = self.budgets.set.iter().find(|limit| same(limit)).map(|limit| (limit.limit, BY_PERSON.to_owned()));
         let before = || self.options.limits.iter().find(|allowance| same(&allowance.limit));
         said.or_else(|| before().map(|allowance| (allowance.limit.limit, allowance.set_by.clone())))
     }
@@ -187,11 +184,11 @@ impl Machine {
     }
 
     fn used(&self, scope: BudgetScope, unit: BudgetUnit) -> f64 {
-        let task = self.last_task();
+        let task = self.task;
         match (scope, unit) {
-            (Session, Tokens) => self.totals.tokens() as f64,
-            (Session, CostUsd) => self.totals.cost_usd.unwrap_or(0.0),
-            (Session, Steps) => f64::from(self.counters.steps),
+            (Session, Tokens) => self.session.tokens() as f64,
+            (Session, CostUsd) => self.session.cost_usd.unwrap_or(0.0),
+            (Session, Steps) => f64::from(self.steps),
             (Task, Tokens) => task.map_or(0.0, |task| task.totals.tokens() as f64),
             (Task, CostUsd) => task.and_then(|task| task.totals.cost_usd).unwrap_or(0.0),
             (Task, Steps) => task.map_or(0.0, |task| f64::from(task.step_count)),

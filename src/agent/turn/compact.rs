@@ -223,7 +223,7 @@ impl Machine {
             images: None,
             effort: self.options.effort,
         };
-        self.asks_for(estimated_input_tokens);
+        self.usage.begin_request(self.options.model.clone(), estimated_input_tokens);
         if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Compacting)) {
             self.enter(TaskStatus::WaitingForLlm);
         }
@@ -236,7 +236,7 @@ impl Machine {
         if self.summary_ticket().is_some() {
             return;
         }
-        self.hear(&delta);
+        self.usage.on_delta(&delta);
         if let Delta::Completed(completion) = delta {
             self.summed_up(completion, at);
         }

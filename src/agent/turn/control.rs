@@ -1,9 +1,19 @@
-//! Commands of the user that concern several sub-machines: rewinds, the policy and the model.
+//! Control of the session: what concerns several sub-machines at once, such as rewinds, usage and budgets.
 
+use super::super::limits::BYTES_PER_TOKEN;
+use super::answer::CompletedRequest;
+use super::ask::waited;
+use super::budget::BudgetCheck;
 use super::rewind::RewindEffect;
-use super::{Call, CallState, Machine, Moment, Phase, Unfinished};
-use crate::ports::{FilesRewound, TaskEnd};
-use crate::protocol::{RewindScope, RewindTarget, TaskStatus};
+use super::usage::TaskUsage;
+use super::{Allowance, Call, CallState, Machine, Moment, Options, Phase, Unfinished};
+use crate::ports::{FilesRewound, ModelError, Record, TaskEnd};
+use crate::protocol::{
+    Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, Part, RewindScope, RewindTarget, StopReason, TaskStatus,
+    Usage,
+};
+use crate::session::Spent;
+use jiff::Timestamp;
 use std::path::PathBuf;
 
 impl Machine {
@@ -107,5 +117,184 @@ impl Machine {
         }
         self.out.push(effect);
         true
+    }
+
+    /// The model that the request under way went to.
+    pub(super) fn asked_model(&self) -> &str {
+        self.usage.request_model().unwrap_or(&self.options.model.name)
+    }
+
+    /// Counts an answer; what its provider did not count is estimated, and said to be.
+    pub(super) fn spend_on_answer(&mut self, usage: Usage, content: &[Part], at: Moment) -> Spent {
+        let spent = self.usage.end_with_answer(usage, content, &self.options.model, at);
+        self.count(spent.usage, spent.cost_usd);
+        spent
+    }
+
+    /// Counts a request that gave no answer.
+    pub(super) fn waste(&mut self, error: Option<&ModelError>) -> Option<Spent> {
+        let spent = self.usage.end_without_answer(error, &self.options.model)?;
+        let Spent { usage, cost_usd, estimated } = spent;
+        self.count(usage, cost_usd);
+        self.note(Record::Wasted { usage, cost_usd, estimated });
+        Some(spent)
+    }
+
+    /// Says what a request used that is not repeated; of one that is, its repetition says it.
+    pub(super) fn tell_of_waste(
+        &mut self,
+        wasted: Option<Spent>,
+        model: String,
+        stop_reason: StopReason,
+        since: Timestamp,
+        at: Moment,
+    ) {
+        let Some(spent) = wasted else { return };
+        self.tell_of_request(CompletedRequest { spent, stop_reason, latency_ms: waited(since, at), model });
+    }
+
+    /// Counts the request under way, if there is one, before it is stopped.
+    pub(super) fn waste_what_streams(&mut self, at: Moment) {
+        let of_task = self.task.as_ref().and_then(|task| match &task.phase {
+            Phase::Requesting(stream) => Some(stream.since),
+            Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => None,
+        });
+        if let Some(since) = self.summary_asked_at().or(of_task) {
+            let model = self.asked_model().to_owned();
+            let wasted = self.waste(None);
+            self.tell_of_waste(wasted, model, StopReason::Cancelled, since, at);
+        }
+    }
+
+    /// The process before ended in the middle of an answer: it was paid for all the same, and nobody has counted it.
+    pub(super) fn count_what_was_lost(&mut self, bytes: usize) {
+        if bytes == 0 || self.task.is_none() {
+            return;
+        }
+        let (input_tokens, output_tokens) = (self.next_input_tokens(), (bytes / BYTES_PER_TOKEN) as u64);
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let cost_usd = self.usage.charge(usage, &self.options.model);
+        self.count(usage, cost_usd);
+        self.note(Record::Wasted { usage, cost_usd, estimated: true });
+        let tokens = input_tokens + output_tokens;
+        self.notice(format!("aye ended in the middle of an answer, which is lost; it is counted with about {tokens} tokens"));
+    }
+
+    /// Adds to the sums of the session and of the task, also from the journal.
+    pub(super) fn count(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        let spent = Spent { usage, cost_usd, estimated: false };
+        self.usage.add(spent);
+        if let Some(task) = &mut self.task {
+            task.totals.add(spent);
+        }
+    }
+
+    /// A task begins: what is said of one begins anew.
+    pub(super) fn count_anew(&mut self) {
+        self.usage.begin_task();
+        self.budgets.begin_task();
+    }
+
+    /// The task is done; what it used can still be asked for.
+    pub(super) fn note_done(&mut self) {
+        self.usage.end_task(self.last_task());
+    }
+
+    /// The numbers of the task that runs, or of the last one.
+    pub(super) fn last_task(&self) -> Option<TaskUsage> {
+        let of = |task: &super::Task| TaskUsage { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps };
+        self.task.as_ref().or(self.ended.as_ref()).map(of).or(self.usage.last_task())
+    }
+
+    /// What the session cost; nothing where a part of it is not known.
+    pub(super) fn session_cost(&self) -> Option<f64> {
+        self.usage.totals().whole_cost_usd()
+    }
+
+    pub(super) fn task_cost(&self) -> Option<f64> {
+        self.task.as_ref()?.totals.whole_cost_usd()
+    }
+
+    /// What the next request may use.
+    pub(super) fn next_request(&self, at: Moment) -> Usage {
+        let Options { model, max_output_tokens, .. } = &self.options;
+        self.usage.next_request(self.next_input_tokens(), model, *max_output_tokens, at)
+    }
+
+    /// The budgets, with what counts against them.
+    pub(super) fn budget_check(&self) -> BudgetCheck<'_> {
+        BudgetCheck {
+            budgets: &self.budgets,
+            policy: &self.policy,
+            options: &self.options,
+            session: self.usage.totals(),
+            steps: self.counters.steps,
+            task: self.last_task(),
+        }
+    }
+
+    /// What of the session is limited, for who comes to it.
+    pub fn budgets(&self) -> Vec<Budget> {
+        self.budget_check().list()
+    }
+
+    pub(super) fn show_budget(&mut self) {
+        let budgets = self.budget_check().list_with_steps();
+        self.emit(EventKind::BudgetShown { budgets });
+    }
+
+    /// Allows more, or less, from now on. A task that waits for more goes on.
+    pub(super) fn set_budget(&mut self, limit: BudgetLimit, at: Moment) {
+        if let Err(why) = self.budget_check().validate(limit) {
+            return self.notice(why);
+        }
+        self.take_limit(limit);
+        self.keep(Record::BudgetSet { limit });
+        self.show_budget();
+        let waits = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
+        if waits && self.budgets.paused {
+            match self.over_budget(at) {
+                None => self.go_on(at),
+                Some(failure) => self.notice(format!("it is still not enough: {}", failure.message)),
+            }
+        }
+    }
+
+    /// What the person set in the session, as the journal has it.
+    pub(super) fn fold_budget(&mut self, limit: BudgetLimit) {
+        let same = |one: &&Allowance| one.limit.scope == limit.scope && one.limit.unit == limit.unit;
+        if !self.options.limits.iter().find(same).is_some_and(|one| one.for_this_run) {
+            self.take_limit(limit);
+        }
+    }
+
+    fn take_limit(&mut self, limit: BudgetLimit) {
+        self.budgets.set(limit);
+        if (limit.scope, limit.unit) == (BudgetScope::Task, BudgetUnit::Steps) {
+            // It was checked to be at least 1; more steps than fit are as good as all of them.
+            self.options.max_steps = limit.limit.min(f64::from(u32::MAX)) as u32;
+            for task in [&mut self.task, &mut self.ended].into_iter().flatten() {
+                task.max_steps = self.options.max_steps;
+            }
+        }
+    }
+
+    /// Why the next request may not be sent: it would pass a limit, as far as that can be foretold.
+    pub(super) fn over_budget(&self, at: Moment) -> Option<Failure> {
+        self.budget_check().forbids(&self.next_request(at))
+    }
+
+    /// Warns once of each limit that is nearly reached.
+    pub(super) fn warn_of_budgets(&mut self) {
+        for budget in self.nearly_used() {
+            self.emit(EventKind::BudgetApproaching { budget });
+        }
+    }
+
+    /// Budgets that are nearly used up, each once.
+    pub(super) fn nearly_used(&mut self) -> Vec<Budget> {
+        let budgets = self.budget_check().nearly_used();
+        self.budgets.mark_warned(&budgets);
+        budgets
     }
 }

@@ -30,14 +30,15 @@ mod restore;
 mod rewind;
 mod rule_asked;
 mod sampling;
-mod spending;
 mod state;
 mod take_up;
 mod task;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use budget::Allowance;
+use budget::Budgets;
 pub use exchange::{Effect, Input, Moment, Planned, Resource};
 use grants::Grants;
 pub use grants::{Grant, Kept};
@@ -58,10 +59,10 @@ use crate::session::{Parts, Totals};
 use jiff::Timestamp;
 use outputs::{Output, Outputs};
 use prompt_queue::PromptQueue;
-use spending::Spending;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use usage::UsageLedger;
 
 /// Who answers questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,9 +112,8 @@ pub struct Machine {
     room: compact::Room,
     queue: PromptQueue,
     counters: Counters,
-    /// The tokens and the cost of the session.
-    totals: Totals,
-    spending: Spending,
+    usage: UsageLedger,
+    budgets: Budgets,
     choice: model::Choice,
     /// Why the last task ended, where a provider's guardrail ended it: the model is told with what comes next.
     blocked: Option<String>,
@@ -323,14 +323,14 @@ impl Machine {
         let mut machine = Self {
             policy,
             choice: model::Choice::new(&options),
-            spending: Spending::default(),
             blocked: None,
             options,
             thread: Thread::default(),
             room: compact::Room::default(),
             queue: PromptQueue::default(),
             counters: Counters::default(),
-            totals: Totals::default(),
+            usage: UsageLedger::default(),
+            budgets: Budgets::default(),
             states: state::States::default(),
             rewinds: rewind::Rewinds::default(),
             task: None,
@@ -382,7 +382,7 @@ impl Machine {
 
     /// Tasks begun, tokens used, dollars spent where all prices were known.
     pub fn totals(&self) -> (u32, u64, Option<f64>) {
-        (self.counters.tasks, self.totals.tokens(), self.session_cost())
+        (self.counters.tasks, self.usage.totals().tokens(), self.session_cost())
     }
 
     fn command(&mut self, command: Command, at: Moment) {

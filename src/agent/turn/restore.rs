@@ -44,8 +44,9 @@ impl Machine {
         });
         self.settle_commits(settled);
         self.settle_by_the_disk();
-        self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
-        self.know_warnings();
+        self.budgets.paused = failure.kind == FailureKind::BudgetExceeded;
+        // The user was warned of these in the process before.
+        self.nearly_used();
         self.note_model_of_this_run();
         self.take_up(failure, unfinished, at);
         self.effects()

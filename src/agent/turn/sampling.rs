@@ -37,7 +37,7 @@ impl Machine {
         }
         // All that it may use: nobody knows how much of it a server means to.
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };
-        self.beyond_budget(&next).map_or_else(|| Ok((self.options.model.clone(), output_tokens)), Err)
+        self.budget_check().forbids(&next).map_or_else(|| Ok((self.options.model.clone(), output_tokens)), Err)
     }
 
     /// Counts it, and says it.

@@ -224,7 +224,7 @@ impl Machine {
             task.phase = Phase::Paused;
         }
         self.leave_response();
-        self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
+        self.budgets.paused = failure.kind == FailureKind::BudgetExceeded;
         self.note(Record::Paused { failure: failure.clone() });
         self.commit(Durability::Power);
         self.emit(EventKind::SessionPaused { failure });

@@ -146,7 +146,7 @@ impl Machine {
                 "continuing gives it as many again; --max-steps sets the limit",
             ));
         }
-        if let Some(failure) = self.out_of_steps().or_else(|| self.preflight(at)) {
+        if let Some(failure) = self.budget_check().out_of_steps().or_else(|| self.preflight(at)) {
             return self.forbidden(failure);
         }
         self.take_steers(at);
@@ -219,7 +219,8 @@ impl Machine {
                 Phase::Requesting(Stream { attempt, since: at.now, unsaved: String::new(), saved_at: at.now, shown: false });
         }
         let estimated_input_tokens = self.next_input_tokens();
-        self.asks();
+        self.note_request();
+        self.usage.begin_request(self.options.model.clone(), estimated_input_tokens);
         self.enter(TaskStatus::WaitingForLlm);
         self.emit(EventKind::LlmRequestStarted { model: self.options.model.name.clone(), estimated_input_tokens });
         self.out.push(Effect::Request(request));

@@ -118,7 +118,7 @@ fn a_restored_machine_and_the_state_of_its_journal_agree() {
             }
             sim.crash("");
             let place = format!("{} after {length} records", file.display());
-            let (machine, totals) = (&sim.machine.totals, state.totals());
+            let (machine, totals) = (sim.machine.usage.totals(), state.totals());
             assert_eq!((machine.usage, machine.cost_usd), (totals.usage, totals.cost_usd), "{place}");
             assert_eq!(
                 sim.machine.queue.iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),

@@ -33,7 +33,7 @@ fn cost_after(lines: &[&str]) -> (Option<f64>, Option<f64>) {
     let before = sim.machine.totals();
     sim.crash("");
     assert_eq!(sim.machine.totals(), before, "another process counts the same");
-    (sim.machine.totals().2, sim.machine.totals.cost_usd)
+    (sim.machine.totals().2, sim.machine.usage.totals().cost_usd)
 }
 
 fn is_near(cost: Option<f64>, expected: f64) -> bool {
