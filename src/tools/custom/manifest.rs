@@ -3,6 +3,8 @@
 use super::fill::{Piece, pieces};
 use super::print::Print;
 use super::schema::Schema;
+use crate::tools::custom::print::Program;
+use crate::tools::custom::schema::MAX_STEPS;
 use crate::tools::registry::built_in;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -17,8 +19,7 @@ const NAME_LETTERS: usize = 64;
 const DESCRIPTION_BYTES: usize = 4096;
 const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
 const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600;
-/// More in a row is a program.
-pub(super) const MAX_STEPS: usize = 16;
+
 const SCHEMA_FILE_BYTES: u64 = 64 << 10;
 
 /// Where a manifest comes from.
@@ -46,22 +47,6 @@ pub struct CustomTool {
 pub(super) enum Body {
     Program(Program),
     Steps(Vec<Step>),
-}
-
-pub(super) struct Program {
-    pub command: Vec<String>,
-    /// Of the manifest: paths in `command` start there.
-    pub directory: PathBuf,
-    /// Of the project that brings it.
-    pub root: Option<PathBuf>,
-    pub by_words: bool,
-    pub timeout_seconds: u64,
-    /// Whether it prints JSON, and what that has to be like.
-    pub json: bool,
-    pub output: Option<Arc<Schema>>,
-    pub reads_only: bool,
-    pub read_only_sandbox: bool,
-    pub no_network: bool,
 }
 
 pub(super) struct Step {

@@ -1,12 +1,13 @@
 //! What a tool runs, as it was when the call was judged: another content is another tool.
 
-use super::manifest::Program;
 use crate::policy::{line, run_files};
 use crate::protocol::{ErrorCode, ToolError};
 use crate::sys::opener::on_path;
 use crate::sys::path::open_file;
+use crate::tools::custom::schema::Schema;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The files of a tool and what is in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,4 +108,20 @@ fn hash(path: &Path) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(open_file(path)?)?;
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+pub(super) struct Program {
+    pub command: Vec<String>,
+    /// Of the manifest: paths in `command` start there.
+    pub directory: PathBuf,
+    /// Of the project that brings it.
+    pub root: Option<PathBuf>,
+    pub by_words: bool,
+    pub timeout_seconds: u64,
+    /// Whether it prints JSON, and what that has to be like.
+    pub json: bool,
+    pub output: Option<Arc<Schema>>,
+    pub reads_only: bool,
+    pub read_only_sandbox: bool,
+    pub no_network: bool,
 }

@@ -2,11 +2,12 @@
 
 use super::chain;
 use super::fill;
-use super::manifest::{Body, CustomTool, Program};
+use super::manifest::{Body, CustomTool};
 use super::print::{Found, Print};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::sys::process::{End, Finished, Shell};
+use crate::tools::custom::print::Program;
 use crate::tools::hints::{Hints, READS_BY_PROGRAM, RUNS};
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};

@@ -95,7 +95,7 @@ pub fn manifest_schema() -> Value {
             "name": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$"},
             "description": text,
             "command": {"type": "array", "items": text, "minItems": 1},
-            "steps": {"type": "array", "items": step, "minItems": 1, "maxItems": super::manifest::MAX_STEPS},
+            "steps": {"type": "array", "items": step, "minItems": 1, "maxItems": crate::tools::custom::schema::MAX_STEPS},
             "input_schema": schema,
             "input_schema_file": text,
             "arguments": {"enum": ["stdin", "argv"]},
@@ -112,3 +112,6 @@ pub fn manifest_schema() -> Value {
         "additionalProperties": false
     })
 }
+
+/// More in a row is a program.
+pub(super) const MAX_STEPS: usize = 16;

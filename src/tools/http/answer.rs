@@ -1,8 +1,9 @@
 //! What a server answered, as a model reads it.
 
-use super::http_request::{ANSWER_BYTES, failed};
 use super::readable::{Form, readable};
 use crate::policy::url::{Destination, parse};
+use crate::protocol::ErrorCode;
+use crate::protocol::ToolError;
 use crate::protocol::{ArtifactKind, LeftOut, size, truncated_with_gap};
 use crate::sys::http::fetch::{Answer, FetchError};
 use crate::sys::http::{UnpackError, unpack_body};
@@ -162,3 +163,42 @@ fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
     // Whoever wrote that in letters of one byte did not write the page in those of two.
     Some(if found == encoding_rs::UTF_16LE || found == encoding_rs::UTF_16BE { UTF_8 } else { found })
 }
+
+/// Of an answer, before any of it is shown.
+pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
+
+pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
+    let (code, hint) = match error {
+        FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
+        FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),
+        FetchError::Setup(_) => {
+            (ErrorCode::ToolExecutionFailed, "; ask the user to check the certificates of this system".to_owned())
+        }
+        FetchError::NoAddress { .. } => (ErrorCode::ToolExecutionFailed, "; check how the host is written".to_owned()),
+        FetchError::Unreachable { .. } => (
+            ErrorCode::ToolExecutionFailed,
+            "; aye connects directly and through no proxy; check the address, or try later".to_owned(),
+        ),
+        FetchError::Cut { .. } => {
+            (ErrorCode::ToolExecutionFailed, "; it may have been done all the same; try again if that does no harm".to_owned())
+        }
+        FetchError::TooLarge { .. } => {
+            (ErrorCode::ToolExecutionFailed, "; ask for a part of it, with a `Range` header or another URL".to_owned())
+        }
+        FetchError::TooManyRedirects(_) => {
+            (ErrorCode::ToolExecutionFailed, "; ask for that URL itself if it is the right one".to_owned())
+        }
+        FetchError::TimedOut(_) => {
+            let hint = if timeout_seconds < MAX_TIMEOUT_SECONDS {
+                format!("; where it needs longer, set `timeout` (at most {MAX_TIMEOUT_SECONDS})")
+            } else {
+                String::new()
+            };
+            (ErrorCode::ToolExecutionTimeout, hint)
+        }
+        FetchError::Cancelled => (ErrorCode::Cancelled, String::new()),
+    };
+    ToolError::new(code, format!("{error}{hint}")).into()
+}
+
+pub(super) const MAX_TIMEOUT_SECONDS: u64 = 300;

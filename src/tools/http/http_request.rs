@@ -4,12 +4,15 @@ use super::answer::told;
 use super::readable::Form;
 use crate::policy::url::{Destination, only_asks, parse};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Proposal, ToolError, VerdictKind};
-use crate::sys::http::fetch::{FetchError, Guard, Next, Request, check_headers};
+use crate::protocol::{Action, Proposal, ToolError, VerdictKind};
+use crate::sys::http::fetch::{Guard, Next, Request, check_headers};
 use crate::tools::alias::Alias;
 use crate::tools::arguments::{parse as parse_arguments, schema};
+use crate::tools::http::answer::ANSWER_BYTES;
+use crate::tools::http::answer::MAX_TIMEOUT_SECONDS;
+use crate::tools::http::answer::failed;
 use crate::tools::paths::Paths;
-use crate::tools::tool::{Draft, Effect, Failed, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,9 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
-const MAX_TIMEOUT_SECONDS: u64 = 300;
-/// Of an answer, before any of it is shown.
-pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
+
 /// Of what is sent; a person has to look at it.
 const BODY_BYTES: usize = 256 * 1024;
 const HEADERS: usize = 64;
@@ -195,38 +196,4 @@ fn same_server(approved: &Destination, to: &Destination) -> bool {
     let same = (approved.port(), approved.is_encrypted()) == (to.port(), to.is_encrypted());
     let upgraded = (approved.port(), approved.is_encrypted()) == (80, false) && (to.port(), to.is_encrypted()) == (443, true);
     approved.host() == to.host() && (same || upgraded)
-}
-
-pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
-    let (code, hint) = match error {
-        FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
-        FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),
-        FetchError::Setup(_) => {
-            (ErrorCode::ToolExecutionFailed, "; ask the user to check the certificates of this system".to_owned())
-        }
-        FetchError::NoAddress { .. } => (ErrorCode::ToolExecutionFailed, "; check how the host is written".to_owned()),
-        FetchError::Unreachable { .. } => (
-            ErrorCode::ToolExecutionFailed,
-            "; aye connects directly and through no proxy; check the address, or try later".to_owned(),
-        ),
-        FetchError::Cut { .. } => {
-            (ErrorCode::ToolExecutionFailed, "; it may have been done all the same; try again if that does no harm".to_owned())
-        }
-        FetchError::TooLarge { .. } => {
-            (ErrorCode::ToolExecutionFailed, "; ask for a part of it, with a `Range` header or another URL".to_owned())
-        }
-        FetchError::TooManyRedirects(_) => {
-            (ErrorCode::ToolExecutionFailed, "; ask for that URL itself if it is the right one".to_owned())
-        }
-        FetchError::TimedOut(_) => {
-            let hint = if timeout_seconds < MAX_TIMEOUT_SECONDS {
-                format!("; where it needs longer, set `timeout` (at most {MAX_TIMEOUT_SECONDS})")
-            } else {
-                String::new()
-            };
-            (ErrorCode::ToolExecutionTimeout, hint)
-        }
-        FetchError::Cancelled => (ErrorCode::Cancelled, String::new()),
-    };
-    ToolError::new(code, format!("{error}{hint}")).into()
 }

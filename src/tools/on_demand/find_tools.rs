@@ -6,6 +6,7 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::text::clean;
 use crate::tools::arguments::{parse, schema};
+use crate::tools::on_demand::FIND_TOOLS as NAME;
 use crate::tools::paths::Paths;
 use crate::tools::registry::built_in_here;
 use crate::tools::remote::{ServerTool, short};
@@ -18,7 +19,6 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-pub const NAME: &str = "FindTools";
 /// Tools that one call loads by topic.
 const MAX_FOUND: usize = 10;
 const QUERY_CHARS: usize = 500;
@@ -243,11 +243,6 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
         }
     }
     Work { lines, names: found.iter().map(|tool| tool.name().to_owned()).collect() }
-}
-
-/// The names of the tools that a result of this tool lists.
-pub(super) fn names_in(output: &str) -> impl Iterator<Item = &str> {
-    output.lines().filter(|line| !line.starts_with('[')).filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
 }
 
 /// Lower case, and `searchDocs_v2` in its parts.

@@ -1,7 +1,5 @@
 //! The tools that a session loaded, in the order in which it did.
 
-use super::FIND_TOOLS;
-use super::find_tools::names_in;
 use crate::ports::Record;
 use crate::protocol::{Action, ToolStatus};
 use crate::tools::remote::full_name;
@@ -10,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
+/// Name of the tool that loads others.
+pub const FIND_TOOLS: &str = "FindTools";
 /// Longest wait until the loaded tools are offered. A call by name works before that too.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -98,4 +98,9 @@ impl LoadedTools {
 /// Whether a tool has this name, in a policy or for the model.
 pub(super) fn is(tool: &dyn AnyTool, name: &str) -> bool {
     tool.name() == name || tool.offered_name() == name
+}
+
+/// The names of the tools that a result of this tool lists.
+pub(super) fn names_in(output: &str) -> impl Iterator<Item = &str> {
+    output.lines().filter(|line| !line.starts_with('[')).filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
 }

@@ -5,8 +5,8 @@ mod loaded;
 #[cfg(test)]
 mod tests;
 
-pub use find_tools::{FindTools, NAME as FIND_TOOLS};
-pub use loaded::LoadedTools;
+pub use find_tools::FindTools;
+pub use loaded::{FIND_TOOLS, LoadedTools};
 
 use super::tool::{AnyTool, Settings};
 use crate::protocol::{ErrorCode, ToolError};

@@ -1,12 +1,13 @@
 //! What a server's tool answered, as the model reads it: bounded, without what steers a terminal, and said to be what it is.
 
 use super::schema::Fit;
-use super::server_tool::Offer;
+use crate::ports::RemoteTool;
 use crate::ports::{RemoteContent, RemoteResult};
 use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncated_with_gap};
 use crate::text::clean;
 use crate::tools::output::{Kept, image_type, keep_text, new, way_to};
 use crate::tools::read::read_file::image;
+use crate::tools::remote::schema::Checked;
 use crate::tools::tool::{Failed, Settings, Told};
 use serde_json::Value;
 use std::fmt::Write;
@@ -149,3 +150,28 @@ fn plain_type(media_type: &str) -> String {
     let is_plain = essence.len() <= TYPE_CHARS && essence.split_once('/').is_some_and(|(kind, of)| word(kind) && word(of));
     if is_plain { essence } else { "application/octet-stream".to_owned() }
 }
+
+pub(super) struct Offer {
+    pub tool: RemoteTool,
+    /// Where the server is, for who is asked.
+    pub reached_by: String,
+    pub input: Checked,
+    pub output: Checked,
+}
+
+impl Offer {
+    /// `docs/search`, as people read it.
+    pub(super) fn plain_name(&self) -> String {
+        short(&format!("{}/{}", self.tool.server, self.tool.name), SUMMARY_CHARS)
+    }
+
+    pub(super) fn output_fits(&self, structured: Option<&Value>) -> Fit {
+        match (&self.tool.output_schema, structured) {
+            (None, _) => Fit::Fits,
+            (Some(_), None) => Fit::Wrong("it has no structured content".to_owned()),
+            (Some(schema), Some(value)) => self.output.check(schema, value),
+        }
+    }
+}
+
+pub(super) const SUMMARY_CHARS: usize = 200;

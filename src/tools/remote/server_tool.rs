@@ -7,6 +7,8 @@ use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServ
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::text::clean;
 use crate::tools::paths::Paths;
+use crate::tools::remote::answer::Offer;
+use crate::tools::remote::answer::SUMMARY_CHARS;
 use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, blocking, invalid};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
@@ -16,7 +18,7 @@ use std::time::Duration;
 const CAPABILITY: &str = "Mcp.Invoke";
 /// Of what a server says its tool does; the model is told it with every request.
 const DESCRIPTION_CHARS: usize = 4096;
-const SUMMARY_CHARS: usize = 200;
+
 const VALUE_CHARS: usize = 60;
 const ERROR_CHARS: usize = 2000;
 
@@ -26,29 +28,6 @@ pub(super) struct Wires {
     /// What was let through before; none where nothing is remembered.
     pub pins: Option<Pins>,
     pub timeout: super::Timeout,
-}
-
-pub(super) struct Offer {
-    pub tool: RemoteTool,
-    /// Where the server is, for who is asked.
-    reached_by: String,
-    input: Checked,
-    output: Checked,
-}
-
-impl Offer {
-    /// `docs/search`, as people read it.
-    pub(super) fn plain_name(&self) -> String {
-        short(&format!("{}/{}", self.tool.server, self.tool.name), SUMMARY_CHARS)
-    }
-
-    pub(super) fn output_fits(&self, structured: Option<&Value>) -> Fit {
-        match (&self.tool.output_schema, structured) {
-            (None, _) => Fit::Fits,
-            (Some(_), None) => Fit::Wrong("it has no structured content".to_owned()),
-            (Some(schema), Some(value)) => self.output.check(schema, value),
-        }
-    }
 }
 
 pub(in crate::tools) struct ServerTool {

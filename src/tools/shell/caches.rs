@@ -1,9 +1,9 @@
 //! Where package managers keep what they fetched: which of these directories there are, and the layer over each that
 //! takes what commands write to them.
 
-use super::command_run::beside;
 use crate::sys::layer;
 use crate::sys::sandbox::{Layered, Substitute};
+use crate::tools::shell::blocking::beside;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -182,7 +182,7 @@ async fn entries(
     kill: &CancellationToken,
 ) -> Result<(Vec<PathBuf>, Directories), ToolError> {
     let (settings, root, kill) = (Arc::clone(settings), root.to_owned(), kill.clone());
-    super::command_run::off_thread(move || {
+    crate::tools::shell::blocking::off_thread(move || {
         let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
         let found = Mutex::new((Vec::new(), Directories::new()));
         walk(&target, &settings, Reach::usual(Depth::All), &Unread::new(), &kill, || {

@@ -1,12 +1,12 @@
 //! What git ignores and `git clean -x` removes: no snapshot of a workspace has it, so it is kept before such a command, as far
 //! as it fits, and what does not fit is named in the question.
 
-use super::command_run::off_thread;
 use crate::policy::clears_ignored;
 use crate::protocol::{Target, counted};
 use crate::tools::changes::Kept;
 use crate::tools::search::unread::Unread;
 use crate::tools::search::walk::{Depth, Reach, walk};
+use crate::tools::shell::blocking::off_thread;
 use crate::tools::tool::Settings;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,6 @@ use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, i
 use super::confine::{Hold, Wanted};
 use super::denied::{Denied, Opened};
 use super::network;
-use super::run_command::{MAX_TIMEOUT_SECONDS, with_input};
 use super::run_files::Pinned;
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, LeftOut, Outside, Target, ToolError};
@@ -17,6 +16,7 @@ use crate::sys::process::{
 use crate::sys::sandbox::{Confinement, NetworkAccess};
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::sessions::cli_read::told;
+use crate::tools::shell::blocking::off_thread;
 use crate::tools::tool::{Failed, Output, Settings, Told};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -205,15 +205,6 @@ pub(in crate::tools) async fn unchanged(work: &mut Work, settings: &Arc<Settings
     off_thread(move || pinned.still_holds(&cwd, &settings)).await?
 }
 
-/// Does what waits for a disk where waiting harms nobody.
-pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    // What a crash says may have a secret in it: the report of it has that, redacted.
-    done.map_err(|_| {
-        ToolError::new(ErrorCode::ToolExecutionFailed, "what belongs to the command could not be looked at: aye crashed")
-    })
-}
-
 /// What of aye's own environment the command would see.
 pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
     let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
@@ -291,40 +282,6 @@ async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError
     match told {
         Ok(told) => Ok(Told { changed, ..told }),
         Err(failed) => Err(Failed { changed, ..failed }),
-    }
-}
-
-/// `exit 0`, `killed by SIGKILL`.
-pub(in crate::tools) fn how_it_ended(end: End) -> String {
-    match end {
-        End::Exited(code) => format!("exit {code}"),
-        End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
-        End::TimedOut => "killed, its time was over".to_owned(),
-        End::Killed => "stopped".to_owned(),
-        End::DiskFull => "killed, the disk was nearly full".to_owned(),
-        End::MemoryFull => "killed, its shared memory was over the memory limit".to_owned(),
-    }
-}
-
-/// Does what may wait for a disk, beside the runtime where this is a thread of one. What a kill leaves undone is done
-/// at the next start.
-pub(in crate::tools) fn beside(work: impl FnOnce() + Send + 'static) {
-    // A runtime that ends drops what it has not begun: then it is done there and then.
-    let work = InAnyCase(Some(work));
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(move || drop(work))),
-        Err(_) => drop(work),
-    }
-}
-
-/// Work that is done when it is dropped.
-struct InAnyCase<F: FnOnce()>(Option<F>);
-
-impl<F: FnOnce()> Drop for InAnyCase<F> {
-    fn drop(&mut self) {
-        if let Some(work) = self.0.take() {
-            work();
-        }
     }
 }
 
@@ -417,4 +374,21 @@ pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize)
         Ok(told) => Ok(Told { text: without(told.text), left_out, ..told }),
         Err(failed) => Err(Failed { printed: without(failed.printed), left_out, ..failed }),
     }
+}
+
+/// The longest that may be asked for.
+pub(in crate::tools) const MAX_TIMEOUT_SECONDS: u64 = 600;
+
+/// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
+pub(in crate::tools) fn with_input(command: &str, input: Option<&str>) -> String {
+    let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
+    let mut end = "STDIN".to_owned();
+    while input.lines().chain(command.lines()).any(|line| line == end) {
+        end.push('_');
+    }
+    let gap = if input.ends_with('\n') { "" } else { "\n" };
+    // A line of several commands is one group, so that all of it reads the same input.
+    let simple = !command.contains(|letter: char| "\n;|&<>(){}#\\".contains(letter));
+    let reader = if simple { command.to_owned() } else { format!("{{ {command}\n}}") };
+    format!("{reader} <<'{end}'\n{input}{gap}{end}")
 }

@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use super::command_run::{exec_line, off_thread};
+use super::command_run::exec_line;
 use super::confine::{Hold, Wanted};
 use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
 use crate::protocol::Outside;
 use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
+use crate::tools::shell::blocking::off_thread;
 use crate::tools::tool::Settings;
 use futures_util::FutureExt;
 use std::path::{Path, PathBuf};

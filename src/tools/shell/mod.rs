@@ -2,6 +2,7 @@
 
 pub(in crate::tools) mod amended;
 pub(in crate::tools) mod apart;
+pub(in crate::tools) mod blocking;
 pub(in crate::tools) mod cache_budget;
 pub(in crate::tools) mod caches;
 pub(in crate::tools) mod checkpoint;

@@ -8,6 +8,8 @@ use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use crate::text;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
+use crate::tools::shell::command_run::MAX_TIMEOUT_SECONDS;
+use crate::tools::shell::command_run::with_input;
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -15,8 +17,6 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
-/// The longest that may be asked for.
-pub(in crate::tools) const MAX_TIMEOUT_SECONDS: u64 = 600;
 
 pub(in crate::tools) struct RunCommand;
 
@@ -210,20 +210,6 @@ pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> R
             Err(invalid(format!("`cwd`: `{}` is not a directory; give one, or leave `cwd` out", cwd.given)))
         }
     }
-}
-
-/// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
-pub(in crate::tools) fn with_input(command: &str, input: Option<&str>) -> String {
-    let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
-    let mut end = "STDIN".to_owned();
-    while input.lines().chain(command.lines()).any(|line| line == end) {
-        end.push('_');
-    }
-    let gap = if input.ends_with('\n') { "" } else { "\n" };
-    // A line of several commands is one group, so that all of it reads the same input.
-    let simple = !command.contains(|letter: char| "\n;|&<>(){}#\\".contains(letter));
-    let reader = if simple { command.to_owned() } else { format!("{{ {command}\n}}") };
-    format!("{reader} <<'{end}'\n{input}{gap}{end}")
 }
 
 /// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.

@@ -1,7 +1,6 @@
 //! How lines are put in the place of others, with the line endings that are used there.
 
 use super::outline::Part;
-use super::text_patch::Kind;
 use crate::tools::write::replacement::{ending_near, relined};
 
 /// Lines from 0, the last not among them.
@@ -106,4 +105,12 @@ fn brings_heading(content: &str, part: &Part, markdown: bool) -> bool {
     let atx = (1..=6).contains(&marks) && (first.len() == marks || first[marks..].starts_with([' ', '\t']));
     let line_of = |letter: char| second.len() >= 2 && second.chars().all(|other| other == letter);
     atx || (!first.trim().is_empty() && (line_of('=') || line_of('-')))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Replace,
+    Delete,
+    Before,
+    After,
 }

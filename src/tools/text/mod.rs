@@ -3,6 +3,7 @@
 mod allowed;
 mod change;
 mod data;
+mod format;
 mod markdown;
 mod outline;
 mod section;

@@ -1,8 +1,5 @@
 //! What a document consists of, by what its name says it is.
 
-use super::{data, markdown};
-use std::path::Path;
-
 /// A section, a table, a key: lines that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
@@ -29,26 +26,6 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// Of a text with LF endings.
-    pub(super) fn of(path: &Path, text: &str) -> Self {
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
-        match extension.as_str() {
-            "md" | "markdown" | "mdown" | "mkd" | "mdx" | "qmd" | "rmd" => markdown::outline(text),
-            "json" | "jsonc" | "ipynb" | "webmanifest" | "geojson" => data::json(text),
-            "jsonl" | "ndjson" => data::json_lines(text),
-            "toml" => data::toml(text),
-            "yaml" | "yml" => data::yaml(text),
-            "ini" | "cfg" | "conf" | "properties" | "editorconfig" | "service" | "desktop" => data::ini(text),
-            "csv" => data::columns(text, ','),
-            "tsv" => data::columns(text, '\t'),
-            "txt" | "text" | "" => {
-                let outline = markdown::outline(text);
-                if outline.parts.is_empty() { data::plain(text) } else { outline }
-            }
-            _ => data::plain(text),
-        }
-    }
-
     /// The titles from the outermost part to this one: `Usage > Install`.
     pub(super) fn path_of(&self, index: usize) -> String {
         let mut titles = vec![self.parts[index].title.as_str()];

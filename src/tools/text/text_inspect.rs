@@ -1,5 +1,6 @@
 //! TextInspect: what a document consists of, one section of it, or the lines in it that hold a text.
 
+use super::format;
 use super::outline::{Outline, line_count};
 use super::{section, visible};
 use crate::ports::{BoxFuture, RunContext};
@@ -164,7 +165,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
         invalid(format!("`{}` has redacted lines that TextInspect cannot separate; read it with ReadFile", target.given))
     })?;
     // What is secret is in no title, and nothing that is hidden can be found.
-    let outline = Outline::of(&target.real, &visible::whole(&lines));
+    let outline = format::outline(&target.real, &visible::whole(&lines));
     let name = shown(&target.real, settings);
     let seen = Seen { name, bytes, form: document.form.name(), text, lines, outline };
     let within = match &work.section {

@@ -1,6 +1,7 @@
 //! TextPatch: sections or lines of a text replaced, put in or taken out, the rest kept to the byte.
 
 use super::change::{self, Span};
+use super::format;
 use super::outline::{Outline, line_starts};
 use super::{section, visible};
 use crate::policy::redact::Restorer;
@@ -10,9 +11,10 @@ use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::text::change::Kind;
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid, not_amended};
-use crate::tools::write::amended::Made;
 use crate::tools::write::document::Document;
+use crate::tools::write::file_change::Made;
 use crate::tools::write::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
 use crate::tools::write::replacement::with_lf;
 use schemars::JsonSchema;
@@ -45,14 +47,6 @@ pub(super) struct Operation {
     content: Option<String>,
     /// Current content; the call fails if it differs.
     expected: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Replace,
-    Delete,
-    Before,
-    After,
 }
 
 pub(in crate::tools) enum Work {
@@ -171,7 +165,7 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
 /// Of the text as it is shown, so that no error tells what is hidden. Where that has other lines there are no sections.
 fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
     visible::lines(plain, &settings.redactor)
-        .map_or_else(Outline::default, |lines| Outline::of(&target.real, &visible::whole(&lines)))
+        .map_or_else(Outline::default, |lines| format::outline(&target.real, &visible::whole(&lines)))
 }
 
 /// The text that operations are about.

@@ -2,7 +2,6 @@
 
 use super::document::{Document, Form};
 use super::file_change::{Before, Change, lacks, noting_nul, proposal_with_cuts};
-use super::write_file::fitted;
 use crate::protocol::{Action, Amendable, Amendment, Hunk, HunkChoice, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::diff::cuts::{Cut, why_fixed, with_choices};
@@ -10,19 +9,12 @@ use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::tool::{Draft, Settings, invalid};
+use crate::tools::write::file_change::Made;
+use crate::tools::write::file_change::fitted;
 use std::fmt::Write as _;
 
 /// Of what was written anew the model is told at most so much.
 const TOLD_BYTES: usize = 6_000;
-
-/// What a change of one file is made of.
-pub(in crate::tools) struct Made {
-    pub verb: &'static str,
-    pub before: Before,
-    /// The file as it would be.
-    pub after: Document,
-    pub cuts: Vec<Cut>,
-}
 
 /// One file of a change, as far as it can be had otherwise.
 pub(in crate::tools) struct Sides<'a> {

@@ -1,7 +1,6 @@
 //! AppendFile: text at the end of a file of any size; what stands in it stays to the byte.
 
 use super::document::{Document, Form, NotText};
-use super::edit_file::not_text;
 use super::file_change::{Before, lacks, not_written, noting_nul, proposal};
 use super::large::HELD_BYTES;
 use super::repository::{guard, guarded};
@@ -18,6 +17,7 @@ use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
 use crate::tools::seen::Seen;
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::write::file_change::not_text;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! EditFile: passages of a file replaced, the rest kept to the byte.
 
-use super::amended::Made;
-use super::document::{Document, Form, NotText};
+use super::document::{Document, Form};
 use super::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
 use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
@@ -14,29 +13,16 @@ use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid, not_amended};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use crate::tools::write::edit_arguments::Arguments;
+use crate::tools::write::edit_arguments::Edit;
+use crate::tools::write::file_change::Made;
+use crate::tools::write::file_change::not_text;
 use std::ops::Range;
 use std::sync::Arc;
 
 const UNFIT: (&str, &str) = ("Edit", "the edits do not fit");
 
 pub(in crate::tools) struct EditFile;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(in crate::tools) struct Arguments {
-    pub(super) path: String,
-    pub(super) edits: Vec<Edit>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Edit {
-    pub(super) old_text: String,
-    pub(super) new_text: String,
-    pub(super) replace_all: Option<bool>,
-}
 
 pub(in crate::tools) enum Work {
     Apply(Change),
@@ -170,19 +156,6 @@ fn edited(
     let written: Vec<&str> = arguments.edits.iter().map(|edit| edit.new_text.as_str()).collect();
     keep_hidden(&restorer, before, &document.text, &written, settings, target)?;
     Ok((document, notes))
-}
-
-pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
-    match why {
-        NotText::Binary => invalid(format!(
-            "`{}` is a binary file and cannot be edited as text; change it with a program, through RunCommand",
-            target.given
-        )),
-        NotText::Malformed => invalid(format!(
-            "`{}` is not well-formed in its own encoding; an edit could damage it. change it with a program, through RunCommand",
-            target.given
-        )),
-    }
 }
 
 /// One edit of a call, on the text that those before it left.

@@ -1,10 +1,11 @@
 //! The arguments of an editor with commands that some models are trained on: what edits is an edit, what does not names its tool.
 
-use super::edit_file::{Arguments, Edit};
 use crate::protocol::ToolError;
 use crate::tools::alias::Alias;
 use crate::tools::arguments;
 use crate::tools::tool::invalid;
+use crate::tools::write::edit_arguments::Arguments;
+use crate::tools::write::edit_arguments::Edit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,6 +1,5 @@
 //! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
 
-use super::amended::Made;
 use super::document::{Document, Form, NotText};
 use super::replacement::{endings, with_lf};
 use super::repository::{guard, guarded};
@@ -12,6 +11,7 @@ use crate::tools::outcome;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::seen::Seen;
 use crate::tools::tool::{Draft, Failed, Settings, invalid};
+use crate::tools::write::replacement::replace_all;
 
 /// A larger file is deleted without showing all of it.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
@@ -226,4 +226,40 @@ pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteE
         WriteError::Io(error) => (ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}; nothing was written")),
     };
     ToolError::new(code, message)
+}
+
+pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
+    match why {
+        NotText::Binary => invalid(format!(
+            "`{}` is a binary file and cannot be edited as text; change it with a program, through RunCommand",
+            target.given
+        )),
+        NotText::Malformed => invalid(format!(
+            "`{}` is not well-formed in its own encoding; an edit could damage it. change it with a program, through RunCommand",
+            target.given
+        )),
+    }
+}
+
+/// The content in the form of the file it replaces: its encoding, its line endings.
+pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
+    let Before::Text { document: Document { text: old, form }, .. } = before else {
+        return (content.to_owned(), Form::Utf8, None);
+    };
+    // A BOM that the content brings is the one the file has.
+    let content = if *form == Form::Utf8 { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
+    let text = replace_all(old, content);
+    if form.encode(&text).is_some() {
+        return (text, *form, None);
+    }
+    (text, Form::Utf8, Some(format!("becomes UTF-8: {} lacks some of its characters", form.name())))
+}
+
+/// What a change of one file is made of.
+pub(in crate::tools) struct Made {
+    pub verb: &'static str,
+    pub before: Before,
+    /// The file as it would be.
+    pub after: Document,
+    pub cuts: Vec<Cut>,
 }

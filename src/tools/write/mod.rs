@@ -7,6 +7,7 @@ pub(in crate::tools) mod copy;
 pub(in crate::tools) mod create_directory;
 pub(in crate::tools) mod delete;
 pub(in crate::tools) mod document;
+mod edit_arguments;
 pub(in crate::tools) mod edit_file;
 mod editor;
 pub(in crate::tools) mod file_change;

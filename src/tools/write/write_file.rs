@@ -1,11 +1,9 @@
 //! WriteFile: the whole content of a file, new or replaced.
 
-use super::amended::Made;
 use super::append_file;
 use super::document::{Document, Form};
 use super::file_change::{Before, Change, HAS_NUL, commit, noting_nul};
 use super::large::Large;
-use super::replacement::replace_all;
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Target, ToolError};
@@ -15,6 +13,8 @@ use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, not_amended};
+use crate::tools::write::file_change::Made;
+use crate::tools::write::file_change::fitted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -160,18 +160,4 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
         Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() },
         Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done, made: None }),
     ))
-}
-
-/// The content in the form of the file it replaces: its encoding, its line endings.
-pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
-    let Before::Text { document: Document { text: old, form }, .. } = before else {
-        return (content.to_owned(), Form::Utf8, None);
-    };
-    // A BOM that the content brings is the one the file has.
-    let content = if *form == Form::Utf8 { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
-    let text = replace_all(old, content);
-    if form.encode(&text).is_some() {
-        return (text, *form, None);
-    }
-    (text, Form::Utf8, Some(format!("becomes UTF-8: {} lacks some of its characters", form.name())))
 }

@@ -4,7 +4,7 @@ use super::Commands;
 use super::entry::Entry;
 use crate::ports::RunContext;
 use crate::sys::process::{Beside, End, Ended, Finished, Piece, ProcessError, Spec, Terminal, run_beside, start_terminal};
-use crate::tools::shell::command_run::how_it_ended;
+use crate::tools::shell::commands::how_it_ended;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

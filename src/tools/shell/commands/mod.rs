@@ -6,6 +6,8 @@ mod keys;
 mod screen;
 mod tape;
 
+use crate::sys::process::End;
+use crate::sys::process::signal_name;
 pub use entry::{Entry, Kind, New, Read, Reads, Typed, locked};
 pub use follow::{After, Outcome, finish, in_background, in_front, session};
 pub use keys::Key;
@@ -156,5 +158,17 @@ impl Inner {
             self.soon.store(false, Ordering::Release);
             self.tell();
         });
+    }
+}
+
+/// `exit 0`, `killed by SIGKILL`.
+pub(in crate::tools) fn how_it_ended(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit {code}"),
+        End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
+        End::TimedOut => "killed, its time was over".to_owned(),
+        End::Killed => "stopped".to_owned(),
+        End::DiskFull => "killed, the disk was nearly full".to_owned(),
+        End::MemoryFull => "killed, its shared memory was over the memory limit".to_owned(),
     }
 }

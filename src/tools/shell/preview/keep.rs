@@ -8,7 +8,7 @@ use crate::sys::layer::{self, CommitError, Outcome};
 use crate::tools::markers::hide_in_result;
 use crate::tools::output::uris;
 use crate::tools::paths::listed;
-use crate::tools::shell::command_run::off_thread;
+use crate::tools::shell::blocking::off_thread;
 use crate::tools::tool::{Output, Settings};
 use std::fmt::Write as _;
 use std::io;

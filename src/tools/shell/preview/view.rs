@@ -3,7 +3,7 @@
 use crate::protocol::{CallId, SessionId};
 use crate::sys::layer;
 use crate::sys::sandbox::Layered;
-use crate::tools::shell::command_run::beside;
+use crate::tools::shell::blocking::beside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};

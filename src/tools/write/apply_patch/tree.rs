@@ -13,12 +13,12 @@ use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
 use crate::tools::tool::{Settings, invalid};
 use crate::tools::write::document::Document;
-use crate::tools::write::edit_file::not_text;
+use crate::tools::write::file_change::fitted;
+use crate::tools::write::file_change::not_text;
 use crate::tools::write::file_change::{Before, lacks};
 use crate::tools::write::replacement::with_lf;
 use crate::tools::write::repository::{Written, guard};
 use crate::tools::write::tree_change::{look, must_be_there};
-use crate::tools::write::write_file::fitted;
 use std::path::{Path, PathBuf};
 
 pub(super) struct Tree<'a> {

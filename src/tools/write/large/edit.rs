@@ -13,7 +13,8 @@ use crate::tools::paths::open_error;
 use crate::tools::seen::Seen;
 use crate::tools::tool::{Failed, Settings, invalid};
 use crate::tools::write::document::Form;
-use crate::tools::write::edit_file::{Arguments, Edit};
+use crate::tools::write::edit_arguments::Arguments;
+use crate::tools::write::edit_arguments::Edit;
 use crate::tools::write::file_change::{lacks, not_written};
 use crate::tools::write::misfit;
 use crate::tools::write::replacement::with_lf;
@@ -59,7 +60,7 @@ pub(in crate::tools::write) fn edited(
                 form.name()
             )));
         }
-        Err(why) => return Err(crate::tools::write::edit_file::not_text(target, why)),
+        Err(why) => return Err(crate::tools::write::file_change::not_text(target, why)),
     };
     let failed = |error: io::Error| open_error(target, &error);
     let file = open_file(&target.real).map_err(failed)?;

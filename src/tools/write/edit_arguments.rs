@@ -1,0 +1,19 @@
+//! Arguments of an edit, as EditFile and its aliases take them.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    pub(super) path: String,
+    pub(super) edits: Vec<Edit>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Edit {
+    pub(super) old_text: String,
+    pub(super) new_text: String,
+    pub(super) replace_all: Option<bool>,
+}
