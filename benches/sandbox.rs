@@ -91,8 +91,8 @@ impl Bench {
         let shown = times(FEWER_RUNS, || drop(self.previewed(&large)));
         let kept = times(FEWER_RUNS, || {
             let (view, changes) = self.previewed(&large);
-            assert!(sys::layer::commit(&view, &[changes]).unwrap().is_whole());
-            sys::layer::discard(&view).unwrap();
+            assert!(sys::overlay::commit(&view, &[changes]).unwrap().is_whole());
+            sys::overlay::discard(&view).unwrap();
         });
         let files = DIRECTORIES * FILES_EACH;
         row(&format!("10 changes among {files} files, made for real"), &real, None);
@@ -100,15 +100,15 @@ impl Bench {
         over("the same shown and kept, over that", &kept, &real, 50);
     }
 
-    fn previewed(&self, workspace: &Path) -> (PathBuf, sys::layer::Changes) {
+    fn previewed(&self, workspace: &Path) -> (PathBuf, sys::overlay::Changes) {
         let view = self.directory("view");
-        sys::layer::discard(&view).unwrap();
+        sys::overlay::discard(&view).unwrap();
         self.directory("view");
-        let began = sys::layer::mark(&view).unwrap();
+        let began = sys::overlay::mark(&view).unwrap();
         let layer =
             Layered { directory: workspace.to_owned(), upper: self.directory("view/upper"), work: self.directory("view/work") };
         self.run(workspace, CHANGES, Some(confinement(&self.base, workspace, View::CopyOnWrite(vec![layer.clone()]))));
-        let changes = sys::layer::changes(&layer, began).unwrap();
+        let changes = sys::overlay::changes(&layer, began).unwrap();
         assert_eq!(changes.entries().len(), 10);
         (view, changes)
     }

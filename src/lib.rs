@@ -51,7 +51,7 @@ pub mod fuzzing {
     pub use crate::tui::inputs_in;
 
     pub mod journal {
-        pub use crate::store::measure::{Measure, open};
+        pub use crate::store::bench_support::{Measure, open};
     }
 
     pub mod screen {

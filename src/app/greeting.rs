@@ -4,7 +4,7 @@ use super::git::Repository;
 use super::layers::Policy;
 use super::place::Place;
 use crate::store::{SessionSummary, Store};
-use crate::sys::ignored::{Lists, guard};
+use crate::sys::ignore_files::{Lists, guard};
 use ignore::WalkBuilder;
 use std::io::Read;
 use std::path::Path;

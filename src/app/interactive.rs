@@ -13,7 +13,7 @@ use super::place::Place;
 use super::trouble::Trouble;
 use crate::agent;
 use crate::protocol::{Mode, SessionId};
-use crate::sys::{fatal, memory};
+use crate::sys::{allocator, fatal_signals};
 use crate::tui::{self, Ended, Front, Next, Outcome};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -102,8 +102,8 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
         let (front, wires) = connect(look::options(&place, &here, common.color), request.prompt.clone(), request.typed.clone());
         tokio::spawn(async {
             tokio::time::sleep(STARTED).await;
-            memory::let_go_of_code();
-            memory::give_back();
+            allocator::let_go_of_code();
+            allocator::give_back();
         });
         let Request { prompt, session: choice, before, .. } = request;
         let (events, own, asked) = (wires.events.clone(), here.clone(), before.clone());
@@ -155,8 +155,8 @@ fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) 
 
 /// A screen, and the other ends of what it is connected to.
 pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (Front, Wires) {
-    tui::on_let_go(memory::give_back);
-    fatal::before_death(tui::give_back_at_once);
+    tui::on_let_go(allocator::give_back);
+    fatal_signals::before_death(tui::give_back_at_once);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (queries, receive_queries) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();

@@ -2,7 +2,7 @@
 
 use super::models::ModelsHere;
 use crate::config::{NoModel, Settings};
-use crate::llm::discover::{LocalServer, local_servers};
+use crate::llm::local_discovery::{LocalServer, local_servers};
 use crate::llm::said_of_servers;
 use crate::ports::Model;
 use crate::store::SessionSummary;
@@ -95,7 +95,7 @@ async fn warning(model: &dyn Model) -> Option<String> {
 mod tests {
     use super::*;
     use crate::config::Directories;
-    use crate::llm::discover::{LOCAL_PORTS, LocalModel};
+    use crate::llm::local_discovery::{LOCAL_PORTS, LocalModel};
 
     fn server(name: &str, models: &[&str]) -> LocalServer {
         let models = models.iter().map(|name| LocalModel { name: (*name).to_owned(), context_window: None }).collect();

@@ -84,8 +84,8 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
         crate::sys::process::supervise_main();
     }
     crash::redact_panics();
-    crate::sys::memory::hide_from_others();
-    crate::sys::memory::share_heaps();
+    crate::sys::allocator::hide_from_others();
+    crate::sys::allocator::share_heaps();
     version::set(commit);
     crash::log_contained();
     crate::tui::spare_contained(crate::policy::guard::contains_panics);

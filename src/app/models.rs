@@ -7,7 +7,7 @@ use super::layers::Policy;
 use super::local::LOCAL;
 use super::place::Place;
 use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
-use crate::llm::discover::local_servers;
+use crate::llm::local_discovery::local_servers;
 use crate::llm::{self, Catalogue, ProviderSpec, Told};
 use crate::ports::{BoxFuture, Model, Models};
 use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts};

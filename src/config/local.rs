@@ -1,7 +1,7 @@
 //! Servers of models on this machine, as far as the settings speak of them.
 
-use super::document::Value;
-use super::{Settings, keys};
+use super::file::Value;
+use super::{Settings, schema};
 
 const PORTS: [&str; 2] = ["llm", "local_ports"];
 
@@ -12,7 +12,7 @@ impl Settings {
         if let Some(Value::List(ports)) = self.entry(&PORTS).map(|entry| &entry.value) {
             return ports.iter().filter_map(|port| parse(port)).collect();
         }
-        let default = keys::find(&PORTS.map(str::to_owned)).map_or("", |key| key.default);
+        let default = schema::find(&PORTS.map(str::to_owned)).map_or("", |key| key.default);
         default.trim_matches(['[', ']']).split(',').filter_map(parse).collect()
     }
 

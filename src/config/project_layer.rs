@@ -1,8 +1,8 @@
 //! What a trusted project's `config.toml` may say: it can only tighten, and every key that it cannot set is named.
 
 use super::ConfigError;
-use super::document::{self, Entry, Origin, Value, Values};
-use super::keys;
+use super::file::{self, Entry, Origin, Value, Values};
+use super::schema;
 use super::settings::Settings;
 use std::path::Path;
 
@@ -67,7 +67,7 @@ impl ProjectLayer {
     pub fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text, expected a TOML file", path.display())))?;
-        let (said, ignored) = document::parse_what_fits(text, path)?;
+        let (said, ignored) = file::parse_what_fits(text, path)?;
         let mut values = settings.values.clone();
         let mut layer = Self { taken: Vec::new(), ignored };
         for (key, entry) in said {
@@ -99,7 +99,7 @@ fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Val
         return Err(reason.map_or("a project can only tighten", |(_, reason)| reason).to_owned());
     };
     let set = values.get(key).map(|entry| &entry.value);
-    let usual = || keys::find(key).map(|key| key.default).filter(|default| !default.is_empty());
+    let usual = || schema::find(key).map(|key| key.default).filter(|default| !default.is_empty());
     match (tightens, said) {
         (Tightens::BySmaller, Value::Number(new) | Value::Dollars(new)) => {
             let now = match set {
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn read(own: &str, project: &str) -> (Settings, ProjectLayer) {
-        let values = document::parse(own, Path::new("config.toml")).unwrap();
+        let values = file::parse(own, Path::new("config.toml")).unwrap();
         let settings = Settings::from_values(values, &[]).unwrap();
         ProjectLayer::read(project.as_bytes(), Path::new(".aye/config.toml"), &settings).unwrap()
     }

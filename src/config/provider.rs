@@ -1,6 +1,6 @@
 //! Which model answers, where it is, and with which key.
 
-use super::document::Value;
+use super::file::Value;
 use super::{ConfigError, Credentials, Environment, Kept, Secret, Settings, address};
 use std::fmt;
 
@@ -350,7 +350,7 @@ impl Settings {
 
 fn api_named(name: &str) -> Option<Api> {
     let apis = [Api::Anthropic, Api::OpenAiResponses, Api::OpenAiChat, Api::Gemini];
-    super::keys::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
+    super::schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
 }
 
 /// `openai` and `openai-chat` are two languages of one provider.

@@ -1,7 +1,7 @@
 //! How long and how much of sessions, and of what lies beside them, is kept.
 
-use super::document::{Value, Values};
-use super::keys;
+use super::file::{Value, Values};
+use super::schema;
 
 /// Ages and sizes beyond which something is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ fn set(values: &Values, key: &str) -> Option<u64> {
 }
 
 fn usual(key: &str) -> u64 {
-    keys::find(&path(key)).and_then(|key| key.default.parse().ok()).unwrap_or_default()
+    schema::find(&path(key)).and_then(|key| key.default.parse().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_is_not_set_has_its_default_and_zero_days_are_never() {
-        let read = |text: &str| Retention::of(&super::super::document::parse(text, std::path::Path::new("config.toml")).unwrap());
+        let read = |text: &str| Retention::of(&super::super::file::parse(text, std::path::Path::new("config.toml")).unwrap());
         let usual = read("");
         assert_eq!((usual.session_days, usual.sessions_bytes, usual.logs_bytes), (Some(90), 1 << 30, 64 << 20));
         assert_eq!(read("[retention]\nsession_days = 0\n").session_days, None);

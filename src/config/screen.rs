@@ -1,7 +1,7 @@
 //! How the screen looks, as far as it is set.
 
 use super::Settings;
-use super::document::Value;
+use super::file::Value;
 
 /// `[ui]`, without what belongs to no screen.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What is set for this run, after every layer had its say.
 
 use super::Retention;
-use super::document::{self, Entry, Origin, Value, Values};
-use super::keys::KEYS;
+use super::file::{self, Entry, Origin, Value, Values};
+use super::schema::KEYS;
 use super::spending::{self, SetEffort, SetLimit};
 use super::{ConfigError, Directories};
 use crate::sys::process::Shell;
@@ -98,19 +98,19 @@ impl ToolLists {
     pub fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text, expected a TOML file", path.display())))?;
-        document::parse_what_fits(text, path).map(|(values, _)| Self::of(&values))
+        file::parse_what_fits(text, path).map(|(values, _)| Self::of(&values))
     }
 }
 
 impl Settings {
     /// The person's file, then the flags on top of it.
     pub fn load(directories: &Directories, set: &[(String, String)]) -> Result<Self, ConfigError> {
-        Self::from_values(document::read(&directories.config_file())?, set)
+        Self::from_values(file::read(&directories.config_file())?, set)
     }
 
     pub(super) fn from_values(mut values: Values, set: &[(String, String)]) -> Result<Self, ConfigError> {
         for (name, given) in set {
-            document::assign(&mut values, name, given)?;
+            file::assign(&mut values, name, given)?;
         }
         let llm = Llm {
             idle_timeout: Duration::from_secs(number(&values, &["llm", "idle_timeout_seconds"])),
@@ -128,7 +128,7 @@ impl Settings {
                 enabled: flag(&values, &["tools", "text", "enabled"]),
                 allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
                 max_file_size: number_set(&values, &["tools", "text", "max_file_size"])
-                    .or_else(|| document::bytes(default_of(&["tools", "text", "max_file_size"])?.as_str()?)),
+                    .or_else(|| file::bytes(default_of(&["tools", "text", "max_file_size"])?.as_str()?)),
                 allow_create: flag(&values, &["tools", "text", "allow_create"]),
                 allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
             },
@@ -227,7 +227,7 @@ impl Value {
             Self::Text(value) => text(value),
             Self::Flag(value) => value.to_string(),
             Self::Number(value) => value.to_string(),
-            Self::Dollars(value) => (*value as f64 / document::MILLIONTHS).to_string(),
+            Self::Dollars(value) => (*value as f64 / file::MILLIONTHS).to_string(),
             Self::List(values) => format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", ")),
             // Values of an environment may be secrets; their names are enough.
             Self::Table(values) => {
@@ -239,7 +239,7 @@ impl Value {
 
 pub(super) fn number(values: &Values, path: &[&str]) -> u64 {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    let default = || super::keys::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default();
+    let default = || super::schema::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default();
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Number(number)) => *number,
         Some(Value::Text(_) | Value::Flag(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => default(),
@@ -276,7 +276,7 @@ fn extension(text: &str) -> String {
 /// The default of a key, as the key says it.
 fn default_of(path: &[&str]) -> Option<toml::Value> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    let default = super::keys::find(&path)?.default;
+    let default = super::schema::find(&path)?.default;
     toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")
 }
 
@@ -291,7 +291,7 @@ fn shell(values: &Values) -> Shell {
 
 pub(super) fn flag(values: &Values, path: &[&str]) -> bool {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    let default = || super::keys::find(&path).is_some_and(|key| key.default == "true");
+    let default = || super::schema::find(&path).is_some_and(|key| key.default == "true");
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Flag(flag)) => *flag,
         Some(Value::Text(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => default(),

@@ -1,6 +1,6 @@
 //! What sessions and tasks may use up, and how hard the model thinks.
 
-use super::document::{Entry, MILLIONTHS, Origin, Value, Values};
+use super::file::{Entry, MILLIONTHS, Origin, Value, Values};
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
 /// A limit, and where it stands.

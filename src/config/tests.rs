@@ -1,4 +1,4 @@
-use super::document::{Origin, Value};
+use super::file::{Origin, Value};
 use super::instructions::Length;
 use super::settings::Llm;
 use super::trust::{Project, Trusted};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 fn load(toml: &str, set: &[(&str, &str)]) -> Result<Settings, ConfigError> {
     let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Settings::from_values(document::parse(toml, Path::new("config.toml"))?, &set)
+    Settings::from_values(file::parse(toml, Path::new("config.toml"))?, &set)
 }
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
@@ -31,7 +31,7 @@ fn nothing_set_is_all_defaults() {
 
 #[test]
 fn every_default_fits_its_own_type() {
-    for key in keys::KEYS.iter().filter(|key| !key.default.is_empty()) {
+    for key in schema::KEYS.iter().filter(|key| !key.default.is_empty()) {
         let toml = format!("{} = {}", key.pattern.join(".").replace('*', "x"), key.default);
         load(&toml, &[]).unwrap_or_else(|error| panic!("{toml}: {error}"));
     }
@@ -130,7 +130,7 @@ fn a_file_that_is_no_text_is_named() {
 
 #[test]
 fn every_key_is_told_with_its_default_and_every_value_with_its_origin() {
-    for key in keys::KEYS {
+    for key in schema::KEYS {
         assert!(schema().contains(&key.dotted()), "{}", key.dotted());
     }
     let toml = "[providers.mine]\nbase_url = 'https://h'\n[mcp.servers.s]\nenv = { TOKEN = 'hush' }\n";

@@ -1,10 +1,10 @@
 //! What each well-known model can take and costs, and what a person knows better.
 
-mod card;
+mod entry;
 mod name;
 
 use crate::protocol::{ModelFacts, Price};
-use card::{Card, Cards};
+use entry::{Card, Cards};
 use std::sync::{Arc, OnceLock};
 
 const MODELS: &str = include_str!("../../assets/models.toml");
@@ -25,7 +25,7 @@ pub struct Catalogue {
 impl Catalogue {
     /// With a person's list on top; what is wrong with that, each with its line.
     pub fn with_own(text: &str) -> Result<Self, Vec<(usize, String)>> {
-        Ok(Self { own: Some(Arc::new(card::read(text)?)) })
+        Ok(Self { own: Some(Arc::new(entry::read(text)?)) })
     }
 
     /// What is known of `provider/name`; of a model that is not listed, what its family can, the assumed window and no price.
@@ -139,7 +139,7 @@ impl Card {
 fn built_in() -> &'static Cards {
     static CARDS: OnceLock<Cards> = OnceLock::new();
     // A test reads the built-in list, so it can be read.
-    CARDS.get_or_init(|| card::read(MODELS).unwrap_or_default())
+    CARDS.get_or_init(|| entry::read(MODELS).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::ProviderSpec;
 use super::catalogue::Catalogue;
-use super::discover::{LocalServer, local_servers};
+use super::local_discovery::{LocalServer, local_servers};
 use super::remote::Remote;
 use crate::ports::{BoxFuture, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
@@ -107,7 +107,7 @@ impl Inner {
         Ok(&found.remote)
     }
 
-    fn at<'a>(&self, server: &'a LocalServer) -> Option<&'a super::discover::LocalModel> {
+    fn at<'a>(&self, server: &'a LocalServer) -> Option<&'a super::local_discovery::LocalModel> {
         if self.model == ANY { server.first() } else { server.model(&self.model) }
     }
 

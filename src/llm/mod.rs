@@ -1,35 +1,35 @@
 //! Providers, and how each says what the agent means.
 
 mod anthropic;
+mod arguments;
+mod auth;
 mod catalogue;
 mod chat;
 mod deltas;
 pub mod demo;
-pub mod discover;
-mod fault;
-mod fit;
+mod error;
 mod gemini;
 mod ids;
 mod images;
 mod json;
-mod key;
 mod limits;
-mod listener;
-mod listing;
 mod local;
-mod own;
-mod pieces;
+pub mod local_discovery;
+mod model_list;
+mod no_model;
+mod opaque_parts;
 mod quirks;
 mod remote;
 mod responses;
 mod sse;
+mod stream_reader;
 mod thread;
-mod unset;
+mod thread_repair;
 
 pub use catalogue::Catalogue;
-pub use listing::{Told, models as list_models};
 pub use local::said as said_of_servers;
-pub use unset::Unset;
+pub use model_list::{Told, models as list_models};
+pub use no_model::Unset;
 
 use crate::ports::Model;
 use crate::protocol::Failure;
@@ -54,10 +54,10 @@ pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, Stri
     use crate::ports::Delta;
     use futures_util::stream;
     let [provider, model, key_variable, base_url] = ["p", "m", "KEY", "http://p"].map(str::to_owned);
-    let speaker = fault::Speaker { provider, model, key_variable, base_url };
+    let speaker = error::Speaker { provider, model, key_variable, base_url };
     let events = sse::events(stream::iter(pieces.into_iter().map(Ok)));
     let answer = remote::answer(api, speaker.clone());
-    let mut listener = listener::Listener::new(speaker, events, answer, std::time::Duration::from_secs(60));
+    let mut listener = stream_reader::Listener::new(speaker, events, answer, std::time::Duration::from_secs(60));
     let mut heard = 0;
     while !listener.at_end() {
         let outcome = listener.listen().await;
@@ -156,7 +156,7 @@ pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failur
 }
 
 /// How a key travels.
-fn headers_of(api: Api) -> fn(Option<String>) -> key::Headers {
+fn headers_of(api: Api) -> fn(Option<String>) -> auth::Headers {
     match api {
         Api::Anthropic => anthropic::headers,
         Api::OpenAiChat => chat::headers,

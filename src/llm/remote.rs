@@ -1,12 +1,12 @@
 //! One request to a provider, from the thread to the last delta.
 
+use super::auth::Key;
 use super::catalogue::Catalogue;
-use super::fault::{self, Speaker};
-use super::key::Key;
-use super::listener::{Answer, Listener};
-use super::listing::{List, Told};
+use super::error::{self, Speaker};
+use super::model_list::{List, Told};
 use super::quirks::{self, Quirks};
 use super::sse::{self, Events};
+use super::stream_reader::{Answer, Listener};
 use super::thread::Thread;
 use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
@@ -188,7 +188,7 @@ impl Inner {
             }
             Some(_) | None => reply.status_line(),
         };
-        let asked = fault::asked(|name| reply.header(name), SystemTime::now());
+        let asked = error::asked(|name| reply.header(name), SystemTime::now());
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
         let mut error = self.speaker.refused(status, &line, &body, asked);
         match self.api {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::llm::fault::Speaker;
-use crate::llm::listener::{Answer, Progress};
+use crate::llm::error::Speaker;
+use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, Delta, ModelError};
 use crate::protocol::{Arguments, FailureKind, Part, StopReason};
 use crate::sys::http::HttpError;

@@ -1,8 +1,8 @@
 //! The thread as JSON, each message written once and kept for the next request.
 
-use super::fit::Exchange;
 use super::ids::Ids;
 use super::images;
+use super::thread_repair::Exchange;
 use crate::ports::ModelRequest;
 use crate::protocol::{CallId, Message, Role};
 use std::cell::OnceCell;

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, in_words};
 use super::failure::Failure;
-use super::talk::Talk;
+use super::server_requests::Talk;
 use super::transport::{Http, Program, Sse, SseError};
 use super::{Header, HttpKind, Reach, Spec, Wires};
 use crate::ports::ServerProgram;

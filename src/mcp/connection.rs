@@ -1,9 +1,9 @@
 //! A connection that stands.
 
-use super::ask::{Question, Waiting, ask};
-use super::bounds::{NAME_BYTES, SHUTDOWN_TIMEOUT};
 use super::failure::{cut, said};
-use super::talk::Talk;
+use super::limits::{NAME_BYTES, SHUTDOWN_TIMEOUT};
+use super::request::{Question, Waiting, ask};
+use super::server_requests::Talk;
 use super::tools::{Listed, list};
 use super::transport::Program;
 use super::{Spec, content};

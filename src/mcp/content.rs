@@ -1,7 +1,7 @@
 //! What a server answers, as the ports have it. Nothing of it is cleaned here; it is only bounded.
 
-use super::bounds::MESSAGE_BYTES;
 use super::failure::too_large;
+use super::limits::MESSAGE_BYTES;
 use crate::ports::{RemoteContent, RemoteError, RemoteResult};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

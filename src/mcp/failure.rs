@@ -1,7 +1,7 @@
 //! What went wrong, in the words of the ports: above all whether the call may have run.
 
 use super::Spec;
-use super::bounds::{MESSAGE_BYTES, SAID_CHARS};
+use super::limits::{MESSAGE_BYTES, SAID_CHARS};
 use super::transport::SseError;
 use crate::ports::RemoteError;
 use rmcp::service::{ClientInitializeError, ServiceError};

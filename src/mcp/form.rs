@@ -1,7 +1,7 @@
 //! What a server wants filled in: its schema as fields, and an answer held against them.
 
-use super::bounds::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};
 use super::failure::cut;
+use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};
 use crate::protocol::{FieldKind, FormField};
 use serde_json::{Map, Value};
 

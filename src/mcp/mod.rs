@@ -1,30 +1,30 @@
 //! The MCP client: servers of tools, by whatever way they are reached.
 
-mod ask;
 pub mod auth;
-mod bounds;
 mod connect;
 mod connection;
 mod content;
+mod deps;
 mod failure;
 mod form;
-mod known;
+mod limits;
 mod manifest;
-mod reading;
+mod request;
+mod resources;
 mod server;
+mod server_requests;
 mod servers;
 mod spec;
-mod talk;
 #[cfg(test)]
 mod tests;
+mod tool_cache;
 mod tools;
 mod transport;
-mod wires;
 
 pub use connection::Identity;
+pub use deps::{Approval, Refusal, Tokens, Wires};
 pub use servers::{Entry, Servers};
 pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
-pub use wires::{Approval, Refusal, Tokens, Wires};
 
 /// The messages in the output of a server that comes in these pieces, and what is wrong with each line that is none, for `fuzz/`.
 #[cfg(feature = "fuzzing")]

@@ -1,11 +1,11 @@
 //! One configured server: where it stands, what it offers, and the one attempt at a time to reach it.
 
-use super::bounds::{ENDING, LISTING_PAUSE};
 use super::connect::{Greeting, connect};
 use super::connection::Connection;
 use super::failure::{Failure, said, unreachable};
+use super::limits::{ENDING, LISTING_PAUSE};
 use super::tools::Listed;
-use super::{Identity, Reach, Spec, Wires, known};
+use super::{Identity, Reach, Spec, Wires, tool_cache};
 use crate::ports::{BoxFuture, RemoteError, RemoteTool};
 use crate::protocol::{ServerState, ServerStatus};
 use futures_util::FutureExt;
@@ -59,7 +59,7 @@ enum Phase {
 
 impl Server {
     pub(super) fn new(spec: Spec, wires: Wires, bell: Bell) -> Arc<Self> {
-        let recalled = wires.known.as_deref().filter(|_| spec.off.is_none()).and_then(|known| known::recall(known, &spec));
+        let recalled = wires.known.as_deref().filter(|_| spec.off.is_none()).and_then(|known| tool_cache::recall(known, &spec));
         let (listed, greeting) = match recalled {
             Some((listed, shakes_hands)) => {
                 (Some(Arc::new(listed)), if shakes_hands { Greeting::Handshake } else { Greeting::Either })
@@ -398,7 +398,7 @@ impl Server {
                 // What is the last to be written is the last that was listed.
                 let listed = server.held().listed.clone();
                 if let Some(listed) = listed {
-                    known::keep(&directory, &server.spec, &listed, shakes_hands);
+                    tool_cache::keep(&directory, &server.spec, &listed, shakes_hands);
                 }
             }));
         }

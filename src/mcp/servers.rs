@@ -1,7 +1,7 @@
 //! All servers of one session, as the agent has them.
 
-use super::bounds::ENDING;
-use super::reading;
+use super::limits::ENDING;
+use super::resources;
 use super::server::{Bell, Server};
 use super::{Identity, Spec, Wires};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
@@ -164,10 +164,10 @@ impl RemoteServers for Servers {
         Box::pin(async move {
             if let Some(name) = server {
                 let connection = self.server(name)?.connection().await?;
-                return reading::resources(&connection).await;
+                return resources::resources(&connection).await;
             }
             let standing: Vec<_> = self.all().iter().filter_map(|server| server.standing()).collect();
-            let found = join_all(standing.iter().map(|connection| reading::resources(connection))).await;
+            let found = join_all(standing.iter().map(|connection| resources::resources(connection))).await;
             Ok(found.into_iter().filter_map(Result::ok).flatten().collect())
         })
     }
@@ -175,14 +175,14 @@ impl RemoteServers for Servers {
     fn read_resource<'a>(&'a self, server: &'a str, uri: &'a str) -> BoxFuture<'a, Result<RemoteResult, RemoteError>> {
         Box::pin(async move {
             let connection = self.server(server)?.connection().await?;
-            reading::read(&connection, uri).await
+            resources::read(&connection, uri).await
         })
     }
 
     fn prompts(&self) -> BoxFuture<'_, Vec<ServerPrompt>> {
         Box::pin(async move {
             let standing: Vec<_> = self.all().iter().filter_map(|server| server.standing()).collect();
-            let found = join_all(standing.iter().map(|connection| reading::prompts(connection))).await;
+            let found = join_all(standing.iter().map(|connection| resources::prompts(connection))).await;
             found.into_iter().filter_map(Result::ok).flatten().collect()
         })
     }
@@ -195,7 +195,7 @@ impl RemoteServers for Servers {
     ) -> BoxFuture<'a, Result<String, RemoteError>> {
         Box::pin(async move {
             let connection = self.server(server)?.connection().await?;
-            reading::prompt(&connection, name, arguments).await
+            resources::prompt(&connection, name, arguments).await
         })
     }
 

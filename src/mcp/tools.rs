@@ -1,7 +1,7 @@
 //! What a server says its tools are, and how much of it is taken.
 
-use super::bounds::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
 use super::failure::cut;
+use super::limits::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
 use super::manifest::{Page, invalid};
 use crate::ports::RemoteTool;
 use rmcp::RoleClient;

@@ -2,9 +2,9 @@
 
 use super::bundle::{Bundle, BundleError, Decision, Rule, Shell};
 use super::danger::{self, leaves};
-use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::guard;
 use super::layer::{FileRules, Owned, Ready, Scope};
+use super::layer_verdict::{Decided, Finding, across, counts, reason, unlisted};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
 use super::shell::options::{Reading, reading};

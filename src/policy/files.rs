@@ -1,8 +1,8 @@
 //! Verdicts on file actions: capability, place, block list, allow list, approval.
 
 use super::bundle::{Bundle, BundleError, Decision};
-use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::layer::{FileRules, Owned, PathRule, Ready, Scope};
+use super::layer_verdict::{Decided, Finding, across, counts, reason, unlisted};
 use super::paths::{
     CodeReader, Context, Places, Sandbox, credentials, is_deeper_than_credentials, of_the_machine, protected, runs_code,
 };

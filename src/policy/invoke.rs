@@ -1,8 +1,8 @@
 //! Verdicts on tools of MCP servers: listed, ruled on, and still the tool that was allowed.
 
 use super::bundle::{Decision, ToolPattern, Tools};
-use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::layer::{Ready, Scope};
+use super::layer_verdict::{Decided, Finding, across, counts, reason, unlisted};
 use crate::protocol::Risk;
 use jiff::Timestamp;
 

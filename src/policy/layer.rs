@@ -1,7 +1,7 @@
 //! A bundle in its place among the others: what it is called, what it may do, and its patterns made ready.
 
 use super::bundle::{Bundle, Decision, FileRule, Files, Rule, ToolRule};
-use super::decided::counts;
+use super::layer_verdict::counts;
 use super::paths::{Context, Places};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};

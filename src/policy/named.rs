@@ -2,9 +2,9 @@
 
 use super::bundle::NamedCommand;
 use super::command::refused;
-use super::decided::{Decided, Finding};
 use super::files::{self, Access};
 use super::layer::{Ready, Scope};
+use super::layer_verdict::{Decided, Finding};
 use super::paths::Context;
 use super::shell::Arg;
 use crate::protocol::{Action, Risk, Target, VerdictKind};

@@ -1,8 +1,8 @@
 //! Verdicts on opening a file with the desktop's own program: what may be read may be asked about, and always is.
 
-use super::decided::{Decided, Finding};
 use super::files::{self, Access};
 use super::layer::Ready;
+use super::layer_verdict::{Decided, Finding};
 use super::paths::Context;
 use crate::protocol::{Action, Place, Risk, Target};
 use jiff::Timestamp;

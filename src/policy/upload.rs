@@ -1,8 +1,8 @@
 //! Verdicts on handing a file over: what may be read may be, where the capability is granted, and at most as large as it says.
 
-use super::decided::{Decided, Finding, across, unlisted};
 use super::files::{self, Access};
 use super::layer::Ready;
+use super::layer_verdict::{Decided, Finding, across, unlisted};
 use super::paths::Context;
 use crate::protocol::{Action, Place, Target};
 use jiff::Timestamp;

@@ -5,10 +5,10 @@ mod baselines;
 mod buffers;
 mod checkpoints;
 mod doubts;
-mod guidance;
+mod footprint;
+mod instructions;
 mod journal;
 mod model;
-mod reach;
 mod recovery;
 mod remote;
 mod rewinds;
@@ -20,10 +20,10 @@ pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span, Stan
 pub use buffers::{BUFFER_BYTES, Buffers};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use doubts::Doubts;
-pub use guidance::{Guidance, Guide};
+pub use footprint::{Reach, touched};
+pub use instructions::{Guidance, Guide};
 pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
-pub use reach::{Reach, touched};
 pub use recovery::{Found, Known, Tail};
 pub use remote::{
     Launched, Launcher, RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers,

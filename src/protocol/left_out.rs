@@ -1,6 +1,6 @@
 //! What an output leaves out, kept beside it so that what it says of that stays true when it is cut again.
 
-use super::cut::{cut_before, gap, middle, truncated};
+use super::truncate::{cut_before, gap, middle, truncated};
 use serde::{Deserialize, Serialize};
 
 /// How markers of what is hidden begin. No text is cut within one.

@@ -1,6 +1,6 @@
 //! A whole copy of a store of an older format, before it is brought to a newer one.
 
-use super::aside::beside;
+use super::quarantine::beside;
 use super::{StoreError, directory};
 use rusqlite::Connection;
 use std::io;

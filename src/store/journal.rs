@@ -1,12 +1,12 @@
 //! One session's journal: records in, committed rows out.
 
-use super::claim::{Holder, is_held_by, living};
 use super::decisions::{self, Calls, Row};
 use super::error::not_saved;
 use super::records;
+use super::session_lock::{Holder, is_held_by, living};
 use super::sessions::NewSession;
 use super::writer::Desk;
-use super::{Inner, locked, tails};
+use super::{Inner, locked, output_tails};
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, Tail};
 use crate::protocol::{CallId, Mode, SessionId};
 use crate::session::{CallChange, Change, SessionState, SessionStatus};
@@ -215,9 +215,9 @@ impl Entry {
             }
         }
         decisions::insert(transaction, &self.decisions, (Some(key), None, self.mode.as_str()), now)?;
-        tails::clear(transaction, key, &self.clears)?;
+        output_tails::clear(transaction, key, &self.clears)?;
         if let Some((call, tail)) = &self.tail {
-            tails::replace(transaction, key, call, tail)?;
+            output_tails::replace(transaction, key, call, tail)?;
         }
         transaction
             .prepare_cached(

@@ -1,39 +1,39 @@
 //! SQLite in the data directory: sessions and their journals.
 
 mod artifacts;
-mod aside;
 mod backup;
-mod claim;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod bench_support;
 mod decisions;
 mod directory;
 mod error;
 mod health;
-mod importing;
+mod import;
 mod index_file;
 mod journal;
-mod marks;
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod measure;
+mod metadata;
+mod output_tails;
 mod packed;
-mod pruning;
-mod reading;
+mod prune;
+mod quarantine;
 mod records;
 mod salvage;
+mod scan;
 mod schema;
+mod session_lock;
 mod sessions;
 mod snapshots;
-mod tails;
 mod writer;
 
 pub use artifacts::ArtifactStore;
-pub use claim::{Claim, Holder};
 pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
 pub use health::{Health, health};
-pub use importing::Foreign;
-pub use marks::Parent;
-pub use pruning::GiveBack;
-pub use reading::{Size, Written};
+pub use import::Foreign;
+pub use metadata::Parent;
+pub use prune::GiveBack;
+pub use scan::{Size, Written};
+pub use session_lock::{Claim, Holder};
 pub use sessions::{Loaded, NewSession, Piece, SessionSummary};
 pub use snapshots::Snapshots;
 
@@ -137,7 +137,7 @@ impl Beside {
 /// read is whole under a name of its own before anything is moved, and the next start goes on from there.
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
     let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
-    let moved = aside::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
+    let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
     let words = saved.map_or_else(|| "what could be read of it is here".to_owned(), salvage::Salvage::words);
     let connection = adopt(path)?;
     // What was found is for whoever looks into it: one line, behind what there is to know.

@@ -1,6 +1,6 @@
 //! The tables, their versions, and whether a file is such a database at all.
 
-use super::aside::{COMPANIONS, beside};
+use super::quarantine::{COMPANIONS, beside};
 use super::salvage::{self, Salvage};
 use super::{StoreError, backup, directory};
 use rusqlite::config::DbConfig;
@@ -92,8 +92,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
         UPDATE decisions SET session = old.id, workspace = old.workspace WHERE session = old.key;
     END;
 ",
-    super::tails::TABLE,
-    super::marks::TABLE,
+    super::output_tails::TABLE,
+    super::metadata::TABLE,
 ];
 /// Names every column, and so fails where one is missing.
 const EXPECTED: &str = "

@@ -1,8 +1,8 @@
 //! Which sessions there are, and what was said in one.
 
-use super::claim::living;
 use super::records::{self, Place};
-use super::{Store, StoreError, tails};
+use super::session_lock::living;
+use super::{Store, StoreError, output_tails};
 use crate::ports::{Record, Tail};
 use crate::protocol::{CallId, SessionId, WorkspaceId};
 use crate::session::SessionStatus;
@@ -133,7 +133,7 @@ impl Store {
                 .next()
                 .transpose()?;
             let Some((draft, key)) = found else { return Ok(None) };
-            let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft, tails: tails::load(reader, key)? };
+            let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft, tails: output_tails::load(reader, key)? };
             // Nothing is packed between two looks.
             let _steady = reader.unchecked_transaction()?;
             let last = records::last(reader, key)?;

@@ -1,6 +1,6 @@
 //! The one thread that writes: a connection of its own, opened by the first thing to write.
 
-use super::aside::beside;
+use super::quarantine::beside;
 use super::records::{self, MIN_PACKED_BYTES, PACKED_AT_ONCE_BYTES};
 use super::{locked, schema};
 use crate::ports::Durability;

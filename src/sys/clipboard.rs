@@ -1,8 +1,8 @@
 //! Programs that hold the clipboard of this desktop: they are given a text, never a line of a shell.
 
-mod reading;
+mod content;
 
-pub use reading::{Held, read};
+pub use content::{Held, read};
 
 use super::programs;
 use std::io::Write;

@@ -1,19 +1,19 @@
 //! HTTP as a model provider needs it: a POST whose answer streams, or a GET, bounded in time.
 
+mod decompress;
 pub mod fetch;
 mod same_origin;
-mod unpack;
 
 pub use same_origin::same_origin_client;
 
 use bytes::Bytes;
+use decompress::Unpacker;
+pub use decompress::{UnpackError, unpack_body};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use unpack::Unpacker;
-pub use unpack::{UnpackError, unpack_body};
 
 /// For the body of a refusal, however slowly it drips.
 const HEAD_TIME: Duration = Duration::from_secs(20);

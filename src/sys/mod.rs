@@ -1,17 +1,17 @@
 //! The operating system: paths, atomic writes, processes, HTTP transport.
 
+pub mod allocator;
 pub mod clipboard;
-pub mod fatal;
+pub mod fatal_signals;
 pub mod file;
 pub mod http;
-pub mod ignored;
+pub mod ignore_files;
 pub mod instance;
 pub mod keyring;
-pub mod landing;
-pub mod layer;
 pub mod locale;
-pub mod memory;
+pub mod oauth_callback;
 pub mod opener;
+pub mod overlay;
 pub mod path;
 pub mod process;
 pub mod programs;

@@ -1,24 +1,24 @@
 //! Text as cells: widths, wrapping, truncation and the neutralising of what comes from outside.
 
 mod ansi;
-mod clean;
+mod confusables;
 mod escape;
 mod fuzzy;
 mod home;
-mod line;
 mod lines;
-mod mark;
-mod script;
+mod mixed_script;
+mod sanitize;
+mod terminal_lines;
 mod width;
 mod wrap;
 
 pub use ansi::{Ansi, Hue, Paint, painted, paints_in};
-pub use clean::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
 pub use fuzzy::Fuzzy;
 pub use home::abbreviate_home;
-pub use line::Cleaner;
 pub use lines::{Line, LineSplitter};
-pub use script::mixed;
+pub use mixed_script::mixed;
+pub use sanitize::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
+pub use terminal_lines::Cleaner;
 pub use width::{Doubt, doubt, expand_tabs, grapheme_end, truncate, truncate_middle, width};
 pub use wrap::{wrap, wrap_exact, wrap_keeping};
 

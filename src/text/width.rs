@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::mark::is_combining;
+use super::confusables::is_combining;
 
 /// Cells between two tab stops.
 const TAB: usize = 4;

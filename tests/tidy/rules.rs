@@ -165,7 +165,7 @@ const BINDS: &str = "src/sys/process/handshake.rs";
 const SERVES: &[&str] = &["src/sys/process/run.rs", "src/sys/proxy/mod.rs"];
 
 /// Where a browser comes back to after a sign-in that the person asked for: of 127.0.0.1, for one answer that knows a secret.
-const LANDS: &str = "src/sys/landing.rs";
+const LANDS: &str = "src/sys/oauth_callback.rs";
 /// A socket in the file system, which no web page reaches and no other user may: the client of `aye serve`.
 const LOCAL: &str = "src/sys/socket.rs";
 

@@ -3,7 +3,7 @@
 
 use super::Repository;
 use super::staged::{Committed, HASH, Hash, Trees};
-use crate::sys::ignored::{Lists, guard};
+use crate::sys::ignore_files::{Lists, guard};
 use ignore::WalkBuilder;
 use sha1::{Digest, Sha1};
 use std::collections::HashSet;

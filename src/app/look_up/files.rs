@@ -1,7 +1,7 @@
 //! The files of a workspace by a few letters of their paths: listed as git sees them, kept for some seconds, bounded.
 
 use crate::protocol::FoundFile;
-use crate::sys::ignored::{Lists, guard};
+use crate::sys::ignore_files::{Lists, guard};
 use crate::text::Fuzzy;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use super::presets;
 use crate::app::local::LOCAL;
 use crate::app::place::Place;
 use crate::app::standing::tier;
-use crate::llm::discover::local_servers;
+use crate::llm::local_discovery::local_servers;
 use crate::protocol::{FoundModel, SandboxTier, SetupFound};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::probe;

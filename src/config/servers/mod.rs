@@ -2,10 +2,10 @@
 
 mod edit;
 mod expand;
-mod own;
 mod project;
 #[cfg(test)]
 mod tests;
+mod user;
 
 pub use edit::{NewServer, with_server, without_server};
 pub use project::of_project;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Settings, document};
+use crate::config::{Settings, file};
 use std::path::Path;
 
 fn environment() -> Environment {
@@ -9,7 +9,7 @@ fn environment() -> Environment {
 }
 
 fn own(toml: &str) -> Servers {
-    let settings = Settings::from_values(document::parse(toml, Path::new("config.toml")).unwrap(), &[]).unwrap();
+    let settings = Settings::from_values(file::parse(toml, Path::new("config.toml")).unwrap(), &[]).unwrap();
     settings.servers(&environment(), Path::new("/w"), Path::new("/h"))
 }
 

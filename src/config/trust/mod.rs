@@ -3,7 +3,7 @@
 mod contents;
 mod git;
 mod nested;
-mod note;
+mod record;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +12,7 @@ pub use contents::{Content, Item, Kind, programs_of};
 use super::{ConfigError, InstructionFile, instructions};
 use contents::{collect, relative, told};
 use nested::Nested;
-use note::{Kept, Note};
+use record::{Kept, Note};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ impl Project {
     /// Keeps in mind that an instruction file below it was met that nobody trusted, so that the next question lists it.
     pub fn met(real: &Path, config_dir: &Path, name: &str) {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
-        if let Kept::Note(mut note) = note::read(&path)
+        if let Kept::Note(mut note) = record::read(&path)
             && note.nested.len() < 2 * nested::MAX_FILES
             && !note.nested.contains_key(name)
         {
@@ -103,7 +103,7 @@ impl Project {
     }
 
     fn note_about_it(&self, config_dir: &Path) -> Option<Note> {
-        match note::read(&self.note_path(config_dir)) {
+        match record::read(&self.note_path(config_dir)) {
             Kept::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => Some(note),
             Kept::Note(_) | Kept::Nothing | Kept::Unreadable => None,
         }
@@ -188,7 +188,7 @@ impl Project {
     }
 
     pub fn standing(&self, config_dir: &Path) -> Standing {
-        match note::read(&self.note_path(config_dir)) {
+        match record::read(&self.note_path(config_dir)) {
             Kept::Nothing => Standing::NeverAsked,
             Kept::Note(kept) => {
                 let now = self.note();

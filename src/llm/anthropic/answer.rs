@@ -1,12 +1,12 @@
 //! An answer of the Messages API, put together block by block.
 
-use super::wire::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage};
+use super::types::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage};
+use crate::llm::arguments::{self, Pieces};
 use crate::llm::deltas::Deltas;
-use crate::llm::fault::{Speaker, shown};
+use crate::llm::error::{Speaker, shown};
 use crate::llm::json::text_of;
-use crate::llm::listener::{Answer, Progress};
-use crate::llm::pieces::{self, Pieces};
 use crate::llm::sse::Event;
+use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Arguments, CallId, Part, StopReason, ToolCall, Usage};
 use serde::Deserialize;
@@ -203,7 +203,7 @@ impl Block {
             return self.input.arguments(self.ended);
         }
         match self.start.remove("input") {
-            Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => pieces::of_map(map, self.ended),
+            Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => arguments::of_map(map, self.ended),
             Some(Value::Null) | None if self.ended && !cut => Arguments::Object(Map::new()),
             Some(Value::Object(_) | Value::Null) | None => Arguments::Malformed(String::new()),
             Some(other) => Arguments::Malformed(other.to_string()),

@@ -3,7 +3,7 @@
 mod answer;
 mod request;
 mod thinking;
-mod wire;
+mod types;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;

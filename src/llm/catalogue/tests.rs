@@ -7,7 +7,7 @@ fn facts(name: &str) -> ModelFacts {
 
 #[test]
 fn the_built_in_list_parses_and_each_price_makes_sense() {
-    let cards = card::read(MODELS).unwrap();
+    let cards = entry::read(MODELS).unwrap();
     assert!(cards.models.len() >= 80);
     for card in &cards.models {
         let window = card.context_window.unwrap();

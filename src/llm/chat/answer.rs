@@ -1,12 +1,12 @@
 //! An answer of Chat Completions, put together chunk by chunk.
 
 use super::calls::Calls;
-use super::wire::{Choice, Chunk, ContentPart, Delta, finish_of, groq_usage, usage_of};
+use super::types::{Choice, Chunk, ContentPart, Delta, finish_of, groq_usage, usage_of};
 use crate::llm::deltas::Deltas;
-use crate::llm::fault::{Speaker, is_refusal, shown};
+use crate::llm::error::{Speaker, is_refusal, shown};
 use crate::llm::json::text_of;
-use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
+use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Part, StopReason, Usage};
 use serde_json::value::RawValue;

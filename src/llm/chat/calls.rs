@@ -1,9 +1,9 @@
 //! Which piece belongs to which tool call, for servers number them, name them, or do neither.
 
-use super::wire::{CallPiece, FunctionPiece};
+use super::types::{CallPiece, FunctionPiece};
+use crate::llm::arguments::Pieces;
 use crate::llm::deltas::Deltas;
 use crate::llm::json::text_of;
-use crate::llm::pieces::Pieces;
 use crate::protocol::{CallId, ToolCall};
 use serde_json::value::RawValue;
 

@@ -3,9 +3,9 @@
 mod answer;
 mod calls;
 mod request;
-mod wire;
+mod types;
 
-use super::fault::Speaker;
+use super::error::Speaker;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;

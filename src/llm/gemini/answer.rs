@@ -1,12 +1,12 @@
 //! An answer of the Gemini API, put together chunk by chunk.
 
-use super::wire::{Candidate, Chunk, Feedback, FunctionCall, Part as WirePart, WireUsage};
+use super::types::{Candidate, Chunk, Feedback, FunctionCall, Part as WirePart, WireUsage};
+use crate::llm::arguments::whole;
 use crate::llm::deltas::Deltas;
-use crate::llm::fault::{Speaker, shown};
+use crate::llm::error::{Speaker, shown};
 use crate::llm::json::text_of;
-use crate::llm::listener::{Answer, Progress};
-use crate::llm::pieces::whole;
 use crate::llm::sse::Event;
+use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason, ToolCall, Usage};
 use serde_json::value::RawValue;

@@ -3,8 +3,8 @@
 mod answer;
 mod request;
 mod schema;
+mod types;
 mod version;
-mod wire;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::llm::fault::Asked;
+use crate::llm::error::Asked;
 use crate::llm::quirks::Quirks;
 use crate::llm::tests::said::{self, found, message, text};
 use crate::llm::tests::{play, speaker};

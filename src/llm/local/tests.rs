@@ -1,5 +1,5 @@
 use super::*;
-use crate::llm::discover::tests::{json, serve};
+use crate::llm::local_discovery::tests::{json, serve};
 use crate::llm::{Api, Timeouts};
 use crate::ports::Delta;
 use serde_json::json;

@@ -1,12 +1,12 @@
 //! An answer of the Responses API, put together item by item.
 
 use super::item::{Item, Kind, Said, Slot};
-use super::wire::{Response, Told, number, reason, usage_of};
+use super::types::{Response, Told, number, reason, usage_of};
 use crate::llm::deltas::Deltas;
-use crate::llm::fault::{Speaker, shown};
+use crate::llm::error::{Speaker, shown};
 use crate::llm::json::text_of;
-use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
+use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{StopReason, Usage};
 use serde_json::value::RawValue;

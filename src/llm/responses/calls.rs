@@ -1,6 +1,6 @@
 //! Calls that are no functions: items of their own kinds which a client is to answer, each with an item of its own kind.
 
-use super::kept::{kind_of, text_in};
+use super::passthrough::{kind_of, text_in};
 use crate::protocol::{Arguments, ToolStatus};
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! The messages of the thread as items of the input.
 
 use super::calls::Special;
-use super::kept::{is_of_call, kept, kind_of, text_in};
 use super::names::function_name;
+use super::passthrough::{is_of_call, kept, kind_of, text_in};
 use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};

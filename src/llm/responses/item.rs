@@ -1,9 +1,9 @@
 //! One item of the output: what came of it in pieces, and what it is once it is whole.
 
 use super::calls::{Special, is_run_by_provider};
-use super::kept::{keep, keep_call, kind_of, text_in};
+use super::passthrough::{keep, keep_call, kind_of, text_in};
+use crate::llm::arguments::{Pieces, of_map};
 use crate::llm::deltas::Deltas;
-use crate::llm::pieces::{Pieces, of_map};
 use crate::protocol::{Arguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
 

@@ -4,15 +4,15 @@ mod answer;
 mod calls;
 mod history;
 mod item;
-mod kept;
 mod names;
+mod passthrough;
 mod request;
-mod server;
-mod wire;
+mod types;
+mod unsupported;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;
-pub(super) use server::Lacks;
+pub(super) use unsupported::Lacks;
 
 pub(super) const PATH: &str = "/responses";
 

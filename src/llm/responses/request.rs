@@ -1,7 +1,7 @@
 //! A request to the Responses API, joined from the messages' own items. Nothing of it is kept by the provider.
 
 use super::history::{History, IDS};
-use super::server::{Extra, Lacks};
+use super::unsupported::{Extra, Lacks};
 use crate::llm::json::{separate, write_json};
 use crate::llm::thread::{Form, Fragment, Thread};
 use crate::ports::ModelRequest;

@@ -1,4 +1,4 @@
-use super::server::Extra;
+use super::unsupported::Extra;
 use super::*;
 use crate::llm::tests::said::{call, found, message, request, text};
 use crate::llm::tests::{play, speaker};
@@ -16,7 +16,7 @@ mod servers;
 /// An item as the reader keeps it.
 fn item(item: Value) -> Part {
     let Value::Object(item) = item else { panic!("no object") };
-    Part::Reasoning { text: String::new(), opaque: Some(kept::keep(item)) }
+    Part::Reasoning { text: String::new(), opaque: Some(passthrough::keep(item)) }
 }
 
 fn sealed(id: &str) -> Value {

@@ -3,7 +3,7 @@
 
 use super::failure::Failure;
 use super::http::{Http, status};
-use super::kept::Kept;
+use super::stored_token::Kept;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, CredentialStore,

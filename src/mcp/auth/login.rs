@@ -2,11 +2,11 @@
 
 use super::failure::Failure;
 use super::flow::{Client, Discovered, challenge};
-use super::keeper::Vault;
-use super::kept::Kept;
+use super::session_tokens::Vault;
+use super::stored_token::Kept;
 use crate::mcp::{Reach, SignIn, Spec};
 use crate::ports::BoxFuture;
-use crate::sys::landing::Landing;
+use crate::sys::oauth_callback::Landing;
 use std::sync::Arc;
 
 /// What is shown while it goes on.

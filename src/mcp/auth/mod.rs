@@ -1,17 +1,17 @@
 //! Signing in to servers: OAuth 2.1 with PKCE, and the tokens that come of it.
 
+#[cfg(feature = "conformance")]
+mod conformance_login;
 mod failure;
 mod flow;
 mod http;
-mod keeper;
-mod kept;
 mod login;
+mod session_tokens;
+mod stored_token;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "conformance")]
-mod unattended;
 
-pub use keeper::{Keeper, Vault};
-pub use login::{LogIn, sign_in};
 #[cfg(feature = "conformance")]
-pub use unattended::{Registered, Unattended};
+pub use conformance_login::{Registered, Unattended};
+pub use login::{LogIn, sign_in};
+pub use session_tokens::{Keeper, Vault};

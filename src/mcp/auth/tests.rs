@@ -1,5 +1,5 @@
 use super::http::{Http, Place, place};
-use super::kept::{Age, Kept};
+use super::stored_token::{Age, Kept};
 use super::*;
 use crate::mcp::{HttpKind, Reach, Refusal, SignIn, Spec, Tokens};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

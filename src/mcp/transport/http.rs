@@ -1,7 +1,7 @@
 //! Streamable HTTP: requests signed, answers bounded, redirects followed on the same origin only.
 
 use super::pruned;
-use crate::mcp::bounds::{MESSAGE_BYTES, MESSAGE_DEPTH};
+use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
 use crate::mcp::{Header, Refusal, Spec, Tokens};
 use crate::sys::http::same_origin_client;
 use futures_util::StreamExt;

@@ -1,7 +1,7 @@
 //! The lines of a program: none longer than is taken, none nested deeper than is read.
 
 use super::pruned;
-use crate::mcp::bounds::{MESSAGE_BYTES, MESSAGE_DEPTH};
+use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
 use crate::text::{Line, LineSplitter};
 use std::borrow::Cow;
 use std::io;

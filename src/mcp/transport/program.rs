@@ -1,7 +1,7 @@
 //! A server that is a program: its pipes, what it writes beside, and its end.
 
 use super::Lines;
-use crate::mcp::bounds::{ENDING, ERROR_BYTES, LEAVING};
+use crate::mcp::limits::{ENDING, ERROR_BYTES, LEAVING};
 use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
 use rmcp::RoleClient;
 use rmcp::transport::Transport;

@@ -2,7 +2,7 @@
 
 use super::http::header_map;
 use super::{Http, pruned};
-use crate::mcp::bounds::{MESSAGE_BYTES, MESSAGE_DEPTH};
+use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
 use crate::mcp::{Header, Refusal};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt};

@@ -3,7 +3,7 @@
 use super::file_rule::FileRule;
 use super::reader::{BundleError, Section, Text};
 use super::rule::{Blocked, Rule};
-use super::terms::Terms;
+use super::sandbox_terms::Terms;
 
 /// A path pattern as written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,34 +1,34 @@
 //! A policy bundle as it stands in a file: parsed strictly, refused as a whole when anything in it is not understood.
 
 mod capability;
+mod diagnostics;
+mod entries;
 mod examples;
 mod extras;
 mod file_rule;
 mod lint;
-mod mistakes;
-mod named;
+mod named_command;
 mod network;
+mod project_limits;
 mod quote;
 mod reader;
 mod redaction;
 mod rule;
-mod stated;
-mod terms;
+mod sandbox_terms;
 mod tools;
-mod widen;
 
 pub use capability::{Files, Pattern, Shell, Upload};
+pub use entries::Stated;
 pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
 pub use lint::warnings;
-pub use named::{ArgumentKind, NamedCommand};
+pub use named_command::{ArgumentKind, NamedCommand};
 pub use network::Http;
 pub use quote::entry_at;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
-pub use stated::Stated;
-pub use terms::{Cache, Environment, Limits, Network, Preview, SandboxSetting, Terms};
+pub use sandbox_terms::{Cache, Environment, Limits, Network, Preview, SandboxSetting, Terms};
 pub use tools::{ToolPattern, ToolRule, Tools};
 
 use jiff::Timestamp;
@@ -202,8 +202,8 @@ impl Bundle {
         bundle.tests = Test::list(root)?;
         bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
         bundle.redactions = redaction::rules(root)?;
-        bundle.widens = widen::widens(root)?;
-        bundle.stated = stated::stated(root);
+        bundle.widens = project_limits::widens(root)?;
+        bundle.stated = entries::stated(root);
         Ok(bundle)
     }
 

@@ -1,26 +1,26 @@
 //! The one place that turns actions into a verdict: layers, modes, grants and the sandbox put together.
 
 mod change;
+mod escalation;
 mod grants;
-mod held;
-mod open;
 mod origins;
+mod sandbox_requirements;
 mod spending;
-mod written;
+mod user_rule;
 
-pub use held::{Held, Kept, Marks};
+pub use sandbox_requirements::{Held, Kept, Marks};
 pub use spending::Most;
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::custom::{self, Custom};
 use super::danger::obeys_repository;
-use super::decided::{Decided, Finding, one_up};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::guard;
 use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
+use super::layer_verdict::{Decided, Finding, one_up};
 use super::limit::ToolLimit;
 use super::named::{self, Filled};
 use super::opening;

@@ -1,6 +1,6 @@
 //! Values of names that say they are secrets: assignments, fields, headers, flags.
 
-use super::name::{Promise, promise};
+use super::key_names::{Promise, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
 use super::{Span, header};
 use crate::protocol::cut_after;

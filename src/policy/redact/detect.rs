@@ -1,7 +1,7 @@
 //! One pass over a text: where something could begin that is secret, and what each place comes to.
 
-use super::known::Known;
-use super::shape::{self, SHAPES};
+use super::literals::Known;
+use super::token_patterns::{self, SHAPES};
 use super::{Rule, Span, assignment, block, header};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::sync::LazyLock;
@@ -160,7 +160,7 @@ impl Detectors {
             match BUILT_IN.looks[found.pattern().as_usize()] {
                 Look::Shape(index) => {
                     let shape = &SHAPES[index];
-                    if let Some(end) = shape::end(shape, text, at) {
+                    if let Some(end) = token_patterns::end(shape, text, at) {
                         spans.push(Span::shaped(at, end, shape.kind));
                         if shape.kind == "aws-key-id" {
                             beside_key_id(text, end, &mut spans);
@@ -168,7 +168,7 @@ impl Detectors {
                     }
                 }
                 Look::WebToken => {
-                    if let Some(end) = shape::web_token(text, at) {
+                    if let Some(end) = token_patterns::web_token(text, at) {
                         spans.push(Span::shaped(at, end, "jwt"));
                     }
                 }
@@ -253,7 +253,7 @@ impl Detectors {
 fn telegram(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let digits = bytes[..at].iter().rev().take(14).take_while(|byte| byte.is_ascii_digit()).count();
-    let length = bytes[at + 1..].iter().take_while(|byte| shape::Letters::Dashed.has(**byte)).count();
+    let length = bytes[at + 1..].iter().take_while(|byte| token_patterns::Letters::Dashed.has(**byte)).count();
     if bytes[at + 1] == b'A' && (8..=12).contains(&digits) && (34..=36).contains(&length) {
         spans.push(Span::shaped(at - digits, at + 1 + length, "telegram-token"));
     }
@@ -262,7 +262,7 @@ fn telegram(text: &str, at: usize, spans: &mut Vec<Span>) {
 fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<Span>) {
     let length = text.as_bytes()[from..]
         .iter()
-        .take_while(|byte| shape::Letters::Dashed.has(**byte) || matches!(byte, b'/' | b'@'))
+        .take_while(|byte| token_patterns::Letters::Dashed.has(**byte) || matches!(byte, b'/' | b'@'))
         .count();
     let path = &text[from..from + length];
     let secret = path.split('/').max_by_key(|part| part.len()).unwrap_or_default();
@@ -275,7 +275,7 @@ fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<
 fn azure(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let Some(start) = at.checked_sub(4) else { return };
-    let has = |byte: u8| shape::Letters::Dotted.has(byte) || byte == b'~';
+    let has = |byte: u8| token_patterns::Letters::Dotted.has(byte) || byte == b'~';
     let length = bytes[at + 2..].iter().take_while(|byte| has(**byte)).count();
     let head = bytes[start..at - 1].iter().all(|byte| has(*byte)) && bytes[at - 1].is_ascii_digit();
     if head && text.is_char_boundary(start) && bytes[at..].starts_with(b"Q~") && (31..=40).contains(&length) {
@@ -285,7 +285,7 @@ fn azure(text: &str, at: usize, spans: &mut Vec<Span>) {
 
 fn mailchimp(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
-    let hex = bytes[..at].iter().rev().take(33).take_while(|byte| shape::Letters::Hex.has(**byte)).count();
+    let hex = bytes[..at].iter().rev().take(33).take_while(|byte| token_patterns::Letters::Hex.has(**byte)).count();
     let digits = bytes[at + 3..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     if hex == 32 && (1..=2).contains(&digits) {
         spans.push(Span::shaped(at - 32, at + 3 + digits, "mailchimp-key"));
@@ -316,7 +316,7 @@ fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
 /// `M…`, six letters, the rest.
 fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
-    let has = |byte: &u8| shape::Letters::Dashed.has(*byte);
+    let has = |byte: &u8| token_patterns::Letters::Dashed.has(*byte);
     if bytes.get(at + 7) != Some(&b'.') || !bytes[at + 1..at + 7].iter().all(has) {
         return;
     }
@@ -331,14 +331,14 @@ fn terraform(text: &str, at: usize, spans: &mut Vec<Span>) {
     const MIDDLE: usize = ".atlasv1.".len();
     let bytes = text.as_bytes();
     let before = bytes[..at].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    let after = bytes[at + MIDDLE..].iter().take_while(|byte| shape::Letters::Dashed.has(**byte)).count();
+    let after = bytes[at + MIDDLE..].iter().take_while(|byte| token_patterns::Letters::Dashed.has(**byte)).count();
     if (10..20).contains(&before) && after >= 40 {
         spans.push(Span::shaped(at - before, at + MIDDLE + after, "terraform-token"));
     }
 }
 
 fn encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
-    let length = text.as_bytes()[at..].iter().take_while(|byte| shape::Letters::Base64.has(**byte)).count();
+    let length = text.as_bytes()[at..].iter().take_while(|byte| token_patterns::Letters::Base64.has(**byte)).count();
     let head = &text[at..at + length.min(64) / 4 * 4];
     let title = base64::Engine::decode(&base64::engine::general_purpose::STANDARD_NO_PAD, head.trim_end_matches('='));
     if title.is_ok_and(|title| String::from_utf8_lossy(&title).contains("PRIVATE KEY")) {

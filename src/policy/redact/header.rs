@@ -1,7 +1,7 @@
 //! Credentials of HTTP requests: the headers that carry them, logins in base64, addresses with a password.
 
 use super::Span;
-use super::shape::Letters;
+use super::token_patterns::Letters;
 use super::value::{is_password, is_placeholder, is_random};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};

@@ -5,26 +5,26 @@ mod assignment;
 mod block;
 mod detect;
 mod header;
-mod known;
+mod key_names;
+mod literals;
 mod marker;
-mod name;
-mod plain;
 mod restore;
-mod shape;
 mod stream;
+mod strip_ansi;
+mod token_patterns;
 mod value;
 
 pub use block::opens_or_closes;
-pub use name::is_secret as names_a_secret;
+pub use key_names::is_secret as names_a_secret;
 pub use restore::{Restorer, has_marker};
 pub use stream::Stream;
 
 use detect::Detectors;
-use known::Known;
-use plain::Plain;
+use literals::Known;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
+use strip_ansi::Plain;
 
 /// What was hidden of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Brace expansion, `{a,b}` and `{1..9}`, on the text of a word and before anything else is expanded in it, as bash does it.
 
-use super::values::UNKNOWN;
+use super::expand::UNKNOWN;
 use super::word::{Reader, Word};
 
 /// Words that the braces of one word may make, and the bytes that may be copied for it.

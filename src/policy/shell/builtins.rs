@@ -1,7 +1,7 @@
 //! Builtins of the shell that only look or print: exactly the words with which they stay so.
 
+use super::expand::Arg;
 use super::options::Reading;
-use super::values::Arg;
 
 /// What is said of a builtin; `None` where the program is none of these.
 pub fn reading(argv: &[Arg]) -> Option<Reading<'_>> {

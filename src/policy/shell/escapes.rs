@@ -1,6 +1,6 @@
 //! Backslash escapes: of `$'…'`, of `echo -e` and of `printf`, as bash decodes them.
 
-use super::values::UNKNOWN;
+use super::expand::UNKNOWN;
 
 /// Who decodes; they differ in few escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The fields that one word becomes: where they split, and what in them is a pattern or a home directory.
 
+use super::expand::Arg;
 use super::names::assigned;
-use super::values::Arg;
 use super::word::{Piece, Word};
 
 /// Whether the word begins with a `~` that a shell expands: nothing up to the first slash may be quoted.

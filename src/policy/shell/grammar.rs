@@ -1,6 +1,6 @@
 //! The line as a real grammar reads it; an allow needs this reading and the scanner's to agree.
 
-use super::scan::{Scan, UNPARSABLE};
+use super::lexer::{Scan, UNPARSABLE};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};

@@ -1,36 +1,36 @@
 //! What a shell line would run, without running it: every simple command, seen through wrappers, quotes and variables.
 
+mod assignments;
 mod braces;
 pub mod builtins;
-mod collect;
+mod confusables;
 mod escapes;
+mod expand;
 mod fields;
 mod grammar;
+mod interactive;
+mod lexer;
 mod names;
 pub mod options;
 pub mod pattern;
+mod resolve;
 mod run_files;
 mod runners;
-mod scan;
-mod see;
-mod typed;
-mod values;
-mod visible;
 mod word;
 mod wrappers;
 
+pub use confusables::hides;
+pub use expand::Arg;
+pub use interactive::{keeps_meaning, runs_input};
 pub use run_files::run_files;
 #[cfg(test)]
 pub use runners::lines as runner_lines;
-pub use typed::{keeps_meaning, runs_input};
-pub use values::Arg;
-pub use visible::hides;
 
 use crate::policy::guard;
-use collect::collect;
-use scan::{Command, Scan, scan};
+use assignments::collect;
+use expand::Values;
+use lexer::{Command, Scan, scan};
 use std::collections::HashSet;
-use values::Values;
 
 /// More than the kernel takes as one argument, so it could not run anyway.
 const MAX_BYTES: usize = 128 * 1024;
@@ -160,7 +160,7 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
 /// One look at a line by what is known of its variables, and all that is if more was learnt too late.
 fn look(line: &str, values: Values) -> (Line, Option<Values>) {
     let mut engine = Engine { values, ..Engine::default() };
-    let mut whole = Line { floors: visible::oddities(line), ..Line::default() };
+    let mut whole = Line { floors: confusables::oddities(line), ..Line::default() };
     if line.len() > SHOWN_BYTES {
         whole.floors.push(TOO_LONG);
     }
@@ -178,7 +178,7 @@ fn look(line: &str, values: Values) -> (Line, Option<Values>) {
     whole.multiplies = multiplies(line, &scan.functions);
     let mut parts = engine.scanned(scan, 0);
     if let Some(joined) = joined(line) {
-        let scan = scan::scan(&joined);
+        let scan = lexer::scan(&joined);
         scan.oddities
             .iter()
             .filter(|odd| !whole.floors.contains(odd))
@@ -361,7 +361,7 @@ impl Engine {
     /// Texts that end in a shell's input, whoever prints them.
     fn fed(&mut self, parts: &mut Vec<Simple>) {
         for text in std::mem::take(&mut self.values.prompts) {
-            for inner in see::substitutions_in(&text) {
+            for inner in resolve::substitutions_in(&text) {
                 parts.extend(self.text(&inner, 1));
             }
         }

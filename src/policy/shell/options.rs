@@ -1,7 +1,7 @@
 //! For programs that only read: exactly the options with which they stay so, and which of their words are paths.
 
 use super::builtins;
-use super::values::Arg;
+use super::expand::Arg;
 
 /// How one program reads its words. Long options: `name`, `name?` (`=value` possible), `name=` (value needed),
 /// `name=@` (the value is a path).

@@ -1,7 +1,7 @@
 //! The small text operations of a shell: parameter operators, `printf` formats, escapes.
 
 use super::escapes::{Style, decode};
-use super::values::{Arg, UNKNOWN};
+use super::expand::{Arg, UNKNOWN};
 
 /// Longer values are not trimmed by pattern, which costs the cube of the length.
 const MAX_TRIMMED: usize = 256;

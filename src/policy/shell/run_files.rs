@@ -1,7 +1,7 @@
 //! Which files a line names as what is to be run: programs with a path, and what an interpreter is given to read as code.
 
-use super::see::SHELLS;
-use super::values::Arg;
+use super::expand::Arg;
+use super::resolve::SHELLS;
 use super::{Invocation, read};
 
 /// More files of one line are not looked at.

@@ -476,7 +476,7 @@ impl<'t> Reader<'t> {
             return None;
         }
         let inside = Reader { at: open + 1, ..self.child(self.text) };
-        let (end, work) = super::scan::closing(inside);
+        let (end, work) = super::lexer::closing(inside);
         self.work.set(work + end.unwrap_or(self.text.len()).saturating_sub(open));
         end
     }

@@ -1,7 +1,7 @@
 //! Programs that run their arguments: which of their own options take a value, and where the inner command starts.
 
+use super::expand::Arg;
 use super::runners::{ANYWHERE, COMMAND_OPTIONS, RUNNERS};
-use super::values::Arg;
 use std::collections::HashSet;
 
 /// How a program that runs its arguments reads its own.

@@ -6,8 +6,8 @@ use super::ranges::{Kind, special};
 use super::sends::carries;
 use super::{host, only_asks};
 use crate::policy::bundle::Http;
-use crate::policy::decided::{Decided, Finding, across, unlisted};
 use crate::policy::layer::{Ready, Scope};
+use crate::policy::layer_verdict::{Decided, Finding, across, unlisted};
 use crate::protocol::{Mode, Risk};
 use core::net::IpAddr;
 

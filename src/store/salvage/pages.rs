@@ -1,6 +1,6 @@
 //! The pages of a database as they lie in its files, whatever state those are in; nothing is written.
 
-use crate::store::aside::beside;
+use crate::store::quarantine::beside;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

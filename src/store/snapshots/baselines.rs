@@ -1,10 +1,10 @@
 //! What stood at the paths that a session changed, before it changed them, and who changed them.
 
 use super::Trouble;
+use super::file_stat::{Look, look};
 use super::index::{Index, forget_contents, keep, mode_of, root_key};
-use super::look::{Look, look};
 use super::objects::Objects;
-use super::standing::{Standing, below, is_directory, mark, marked};
+use super::path_state::{Standing, below, is_directory, mark, marked};
 use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, Noted, Owner, Span, Stood};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};

@@ -1,6 +1,6 @@
 //! Which path had which content in which snapshot, and what of it is in memory: the newest of each root.
 
-use super::look::{Look, Stamp, look, now_ns};
+use super::file_stat::{Look, Stamp, look, now_ns};
 use super::objects::{Kept, Objects};
 use super::{Limits, schema};
 use crate::ports::{Changed, Checkpoint, ContentId, Stood};

@@ -1,15 +1,15 @@
 //! Snapshots of a workspace: contents named by their hash, and which path had which content when.
 
 mod baselines;
+mod change_log;
+mod file_stat;
 mod index;
-mod look;
 mod objects;
+mod path_state;
 mod retention;
 mod schema;
-mod standing;
 #[cfg(test)]
 mod tests;
-mod trail;
 
 use super::index_file::Trouble;
 use super::locked;

@@ -1,6 +1,6 @@
 //! Contents on the disk, each in a file that has its hash for a name.
 
-use super::look::{Stamp, open, stamp_of};
+use super::file_stat::{Stamp, open, stamp_of};
 use crate::ports::ContentId;
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -1,7 +1,7 @@
 //! How much is kept of files, and what of it is given up by its age.
 
+use super::file_stat::now_ns;
 use super::index::{Index, forget_contents, over_quota};
-use super::look::now_ns;
 use super::{Inner, Snapshots};
 use crate::ports::CheckpointError;
 use crate::protocol::SessionId;

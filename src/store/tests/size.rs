@@ -1,7 +1,7 @@
 //! What a journal takes of the disk: little more than what was said.
 
 use super::*;
-use crate::store::measure::Measure;
+use crate::store::bench_support::Measure;
 
 /// The bytes of the database, and of what was said in it.
 fn ratio(steps: u32, result_bytes: usize) -> f64 {

@@ -3,20 +3,20 @@
 pub mod append;
 mod attributes;
 mod fingerprint;
-mod own_secret;
+mod key_file;
 pub mod private;
-mod put_back;
 mod replace;
-pub mod several;
+mod restore;
 #[cfg(test)]
 mod tests;
+pub mod transaction;
 pub mod tree;
 pub mod usage;
 
 pub use fingerprint::Fingerprint;
-pub use own_secret::own_secret;
-pub use put_back::{Found, Wanted, put_back, remove_empty_directory, set_mode};
+pub use key_file::own_secret;
 pub use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
+pub use restore::{Found, Wanted, put_back, remove_empty_directory, set_mode};
 
 use super::path::open_file;
 use std::io::{self, Read};

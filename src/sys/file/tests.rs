@@ -208,14 +208,14 @@ fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
     is(&file, b"new");
     append::append(&file, b"er", &PreImage::of(b"new"), Parents::MustExist, &|| false).unwrap();
     is(&file, b"newer");
-    let write = |real: PathBuf, content: &[u8], before, like| several::Step {
+    let write = |real: PathBuf, content: &[u8], before, like| transaction::Step {
         real,
-        what: several::What::Write { content: content.to_vec(), before, like },
+        what: transaction::What::Write { content: content.to_vec(), before, like },
     };
-    several::commit(&[write(file.clone(), b"patched", PreImage::of(b"newer"), None)]).unwrap();
+    transaction::commit(&[write(file.clone(), b"patched", PreImage::of(b"newer"), None)]).unwrap();
     is(&file, b"patched");
     let moved = root.join("moved");
-    several::commit(&[write(moved.clone(), b"elsewhere", PreImage::Absent, Some(file))]).unwrap();
+    transaction::commit(&[write(moved.clone(), b"elsewhere", PreImage::Absent, Some(file))]).unwrap();
     is(&moved, b"elsewhere");
 }
 
@@ -325,8 +325,8 @@ fn all_ways_to_replace_a_file_keep_its_access_list_and_give_it_none_that_it_had_
         |file| replace(file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap(),
         |file| append::append(file, b"new", &PreImage::of(b"old"), Parents::MustExist, &|| false).unwrap(),
         |file| {
-            let what = several::What::Write { content: b"new".to_vec(), before: PreImage::of(b"old"), like: None };
-            several::commit(&[several::Step { real: file.to_owned(), what }]).unwrap();
+            let what = transaction::What::Write { content: b"new".to_vec(), before: PreImage::of(b"old"), like: None };
+            transaction::commit(&[transaction::Step { real: file.to_owned(), what }]).unwrap();
         },
     ];
     const ACCESS: &str = "system.posix_acl_access";

@@ -1,7 +1,7 @@
 //! What the helper makes where the command will be and hands to aye before it starts: the socket of aye's proxy, the terminal,
 //! and the end of a pipe that its input is written to. The command has none of them.
 
-use super::wire::{self, Job, Report, TerminalSize};
+use super::messages::{self, Job, Report, TerminalSize};
 use crate::sys::sandbox::{NetworkAccess, Strength};
 use nix::cmsg_space;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -65,7 +65,7 @@ impl Made {
         let listening = listener.iter().map(AsRawFd::as_raw_fd);
         let terminals = terminal.iter().map(|pair| pair.master.as_raw_fd());
         let descriptors: Vec<_> = listening.chain(terminals).chain(input.iter().map(|pipe| pipe.writes.as_raw_fd())).collect();
-        let bytes = wire::encode(&ready)?;
+        let bytes = messages::encode(&ready)?;
         let rights = [ControlMessage::ScmRights(&descriptors)];
         let rights = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
         let flags = MsgFlags::MSG_NOSIGNAL;
@@ -217,7 +217,7 @@ fn set_nonblocking(descriptor: &impl AsFd) -> io::Result<()> {
 async fn receive_with(control: &tokio::net::UnixStream, descriptors: &mut Vec<OwnedFd>) -> io::Result<Report> {
     let mut header = [0; 4];
     read_exact(control, &mut header, descriptors).await?;
-    let length = wire::length(header)?;
+    let length = messages::length(header)?;
     if length > MAX_REPORT_BYTES {
         return Err(garbage("a report that is too long"));
     }

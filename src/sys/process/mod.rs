@@ -2,8 +2,9 @@
 
 mod capture;
 mod environment;
-mod fence;
 mod handshake;
+mod landlock_only;
+mod messages;
 mod piped;
 mod run;
 mod shared_memory;
@@ -13,10 +14,10 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
+pub use messages::TerminalSize;
 pub use piped::{Piped, start_piped};
 #[cfg(test)]
 pub use run::Namespaces;
@@ -27,7 +28,6 @@ pub use shell::Shell;
 pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
-pub use wire::TerminalSize;
 
 /// Whether this process was started as the helper of an aye.
 pub fn is_helper() -> bool {

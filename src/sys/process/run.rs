@@ -2,9 +2,9 @@
 
 use super::capture::{Captured, whole_start};
 use super::handshake::{self, Pieces};
+use super::messages::{self, Job, KILL, Report, TERMINATE, TerminalSize};
 use super::shell::Shell;
 use super::supervise::{SUPERVISE, WITHOUT_NAMESPACES};
-use super::wire::{self, Job, KILL, Report, TERMINATE, TerminalSize};
 use crate::sys::proxy::{DeniedHost, DeniedHosts, Proxy};
 use crate::sys::sandbox::Confinement;
 use nix::sys::signal::Signal;
@@ -273,7 +273,7 @@ pub(super) async fn start(spec: &Spec, ends: Ends, kill: &CancellationToken) -> 
         .stdout(stdout)
         .stderr(stderr)
         .spawn()?;
-    control.write_all(&wire::encode(&job)?).await?;
+    control.write_all(&messages::encode(&job)?).await?;
     let ready = tokio::select! {
         ready = handshake::ready(&control) => ready,
         () = kill.cancelled() => return Ok(None),

@@ -1,10 +1,10 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
-use super::fence::{self, Fence};
 use super::handshake::{Left, Made};
+use super::landlock_only::{self, Fence};
+use super::messages::{self, Job, KILL, Report, TERMINATE};
 use super::shared_memory::SharedMemory;
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
-use super::wire::{self, Job, KILL, Report, TERMINATE};
 use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -46,12 +46,12 @@ pub fn supervise_main() -> ! {
 fn supervise() -> io::Result<()> {
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let signals = hold_signals()?;
-    let job: Job = wire::receive(&mut control)?;
+    let job: Job = messages::receive(&mut control)?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         return match confine(confinement) {
             Ok(Some(room)) => serve(control, &signals, Tree::Namespace, &job, room),
             Ok(None) => Ok(()),
-            Err(message) => wire::send(&mut control, &Report::NotStarted(not_held(&message))),
+            Err(message) => messages::send(&mut control, &Report::NotStarted(not_held(&message))),
         };
     }
     if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
@@ -113,12 +113,12 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, roo
     };
     let made = match made {
         Ok(made) => made,
-        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+        Err(message) => return messages::send(&mut control, &Report::NotStarted(message)),
     };
     let left = made.hand_over(&mut control)?;
     let (main, _fence) = match start(job, left) {
         Ok(started) => started,
-        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+        Err(message) => return messages::send(&mut control, &Report::NotStarted(message)),
     };
     let memory = SharedMemory::new(job.confinement.as_ref().and_then(|confinement| confinement.limits.memory_bytes));
     let mut watch = Watch { control, signals, tree, main, room, memory, state: State::Running, report: None, sweep: SWEEP };
@@ -126,7 +126,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, roo
         watch.step()?;
     }
     let report = watch.report.unwrap_or(Report::Signalled(libc::SIGKILL));
-    wire::send(&mut watch.control, &report)
+    messages::send(&mut watch.control, &report)
 }
 
 fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
@@ -142,7 +142,7 @@ fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
         }
     };
     let held = |error: io::Error| not_held(&error.to_string());
-    let (mut command, fence) = fence::shell(job).map_err(held)?;
+    let (mut command, fence) = landlock_only::shell(job).map_err(held)?;
     command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
     left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;

@@ -1,8 +1,8 @@
 //! A command on a terminal of its own, for who reads its screen and types.
 
 use super::handshake::winsize;
+use super::messages::TerminalSize;
 use super::run::{DRAIN_LIMIT, End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
-use super::wire::TerminalSize;
 use crate::sys::proxy::DeniedHost;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

@@ -1,6 +1,6 @@
 //! One program that speaks to the proxy: its requests, one after the other, or its tunnel.
 
-use super::hello::{self, NoHello};
+use super::client_hello::{self, NoHello};
 use super::{DeniedHost, DeniedHosts, Proxy, Refusal, Server, headers};
 use crate::sys::http::fetch::FetchError;
 use bytes::Bytes;
@@ -229,7 +229,7 @@ fn kept(server: &Server, reason: &str) -> DeniedHost {
 async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, denied: DeniedHosts) {
     let Ok(client) = upgrade.await else { return };
     let mut client = TokioIo::new(client);
-    match hello::read(&mut client, &server.host).await {
+    match client_hello::read(&mut client, &server.host).await {
         Ok(first) => {
             if upstream.write_all(&first).await.is_ok() {
                 drop(first);
@@ -249,7 +249,7 @@ async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, den
                 reason: format!("it was asked for in a tunnel to `{server}`"),
                 can_open: false,
             });
-            let _ = client.write_all(hello::ALERT).await;
+            let _ = client.write_all(client_hello::ALERT).await;
         }
     }
     let _ = client.shutdown().await;

@@ -1,9 +1,9 @@
 //! The way out of a command that has a network of its own: an HTTP proxy that lets through what it is told to, and remembers
 //! the rest.
 
+mod client_hello;
 mod connection;
 mod headers;
-mod hello;
 #[cfg(test)]
 mod tests;
 

@@ -1,13 +1,11 @@
 //! What holds a command: the places it may write, the places it never sees, the network, its limits.
 
 #[cfg(target_os = "linux")]
-mod cover;
-#[cfg(target_os = "linux")]
 mod devices;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 #[cfg(target_os = "linux")]
-mod enter;
+mod diagnostics;
+#[cfg(target_os = "linux")]
+mod disk_quota;
 #[cfg(target_os = "linux")]
 pub(in crate::sys) mod filter;
 mod kernel;
@@ -16,38 +14,40 @@ mod layout;
 #[cfg(target_os = "linux")]
 mod mount;
 #[cfg(target_os = "linux")]
+mod mount_plan;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
 mod network;
+#[cfg(target_os = "linux")]
+mod placeholders;
 mod places;
 #[cfg(target_os = "linux")]
 mod probe;
-#[cfg(target_os = "linux")]
-mod reserve;
-#[cfg(target_os = "linux")]
-mod room;
 #[cfg(any(test, target_os = "macos"))]
 pub(in crate::sys) mod seatbelt;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(test)]
 mod tests;
-#[cfg(target_os = "linux")]
-mod why;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 
-#[cfg(not(target_os = "linux"))]
-pub(in crate::sys) use elsewhere::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{is_served, left_bases, probe};
 #[cfg(target_os = "linux")]
-pub(in crate::sys) use enter::{Side, enter, fork_into, map_own};
+pub(in crate::sys) use disk_quota::{LOOK_EVERY, Room};
 pub use kernel::{Kernel, UserNamespaces};
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use namespaces::{Side, enter, fork_into, map_own};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
 pub use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
-pub(in crate::sys) use room::{LOOK_EVERY, Room};
-#[cfg(target_os = "linux")]
 pub use sockets::is_served;
+#[cfg(not(target_os = "linux"))]
+pub(in crate::sys) use unsupported::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::{is_served, left_bases, probe};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! How well this system can hold a command that works in these places: found out by doing it, in a process of its own.
 
-use super::cover::{during, layered};
-use super::enter::{Side, enter};
 use super::filter::landlock_version;
+use super::mount_plan::{during, layered};
+use super::namespaces::{Side, enter};
 use super::{Confinement, Layered, Probe, Strength, Tier};
 use crate::sys::path::hold_place;
 use nix::sys::wait::waitpid;
@@ -220,7 +220,7 @@ impl Trial {
 
     /// What overlays leave has no permissions, and is removed all the same.
     fn remove(&self) {
-        let _ = crate::sys::layer::discard(&self.directory);
+        let _ = crate::sys::overlay::discard(&self.directory);
     }
 }
 

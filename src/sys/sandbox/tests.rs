@@ -740,6 +740,6 @@ fn a_disk_keeps_some_room_for_everything_else() {
     for (all, free, short) in
         [(100 * GB, GB, false), (100 * GB, GB / 8, true), (GB, GB / 8, false), (GB, GB / 32, true), (0, 0, false)]
     {
-        assert_eq!(room::is_too_little(all, free), short, "{free} of {all}");
+        assert_eq!(disk_quota::is_too_little(all, free), short, "{free} of {all}");
     }
 }

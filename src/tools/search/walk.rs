@@ -2,7 +2,7 @@
 
 use super::unread::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
-use crate::sys::ignored::{is_global_plain, trap, trap_above};
+use crate::sys::ignore_files::{is_global_plain, trap, trap_above};
 use crate::sys::path::{Identity, identity as identity_of};
 use crate::tools::tool::{Settings, invalid};
 use globset::{Glob, GlobBuilder};

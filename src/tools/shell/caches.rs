@@ -1,7 +1,7 @@
 //! Where package managers keep what they fetched: which of these directories there are, and the layer over each that
 //! takes what commands write to them.
 
-use crate::sys::layer;
+use crate::sys::overlay;
 use crate::sys::sandbox::{Layered, Substitute};
 use crate::tools::shell::blocking::beside;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -300,7 +300,7 @@ fn sweep(layers: &Path) {
 
 /// Also what its owner may not enter: overlays leave such directories, and Go makes them.
 pub(super) fn remove(directory: &Path) {
-    if let Err(error) = layer::discard(directory) {
+    if let Err(error) = overlay::discard(directory) {
         tracing::warn!(%error, directory = %directory.display(), "a layer is left");
     }
 }

@@ -1,6 +1,6 @@
 //! The words that are read from a line, held against the words that bash gives a program.
 
-use super::super::values::UNKNOWN;
+use super::super::expand::UNKNOWN;
 use super::super::{Arg, Line, read};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};

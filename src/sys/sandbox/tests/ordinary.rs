@@ -9,7 +9,7 @@ use std::process::Command;
 /// Of a user who owns nothing anywhere.
 const ORDINARY: u32 = 65_534;
 /// The tests that are about what the kernel lets a user do.
-const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::layer::"];
+const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::overlay::"];
 
 #[test]
 fn all_of_this_holds_for_an_ordinary_user_too() {

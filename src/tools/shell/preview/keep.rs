@@ -4,7 +4,7 @@ use super::effects::{kept_words, refusals};
 use super::trial::Kept;
 use super::view::View;
 use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
-use crate::sys::layer::{self, CommitError, Outcome};
+use crate::sys::overlay::{self, CommitError, Outcome};
 use crate::tools::markers::hide_in_result;
 use crate::tools::output::uris;
 use crate::tools::paths::listed;
@@ -59,7 +59,7 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
     }
     let words = kept_words(&changes);
     let result = hide_in_result(&settings.redactor, result_of(output, id.clone(), tool_name, &words));
-    if changes.iter().all(layer::Changes::is_empty) {
+    if changes.iter().all(overlay::Changes::is_empty) {
         return over(view, result, settings);
     }
     let refused = |error: ToolError| ToolResult::refused(id.clone(), tool_name, error);
@@ -69,15 +69,15 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
     }
     // Whatever ends this from now on, what was begun is finished at the next start.
     view.leave();
-    let outcome = layer::commit(view.path(), &changes).or_else(|error| match error {
-        CommitError::Io { error, .. } if layer::has_begun(view.path()) => again(&view, error),
+    let outcome = overlay::commit(view.path(), &changes).or_else(|error| match error {
+        CommitError::Io { error, .. } if overlay::has_begun(view.path()) => again(&view, error),
         error => Err(error),
     });
     match outcome {
         // What is left of it is tried again when aye starts again, and until then nothing of it is thrown away.
         Ok(outcome) if !outcome.is_over() => (said_left(result, &outcome), None),
         Ok(outcome) => over(view, said_left(result, &outcome), settings),
-        Err(error) if layer::has_begun(view.path()) => {
+        Err(error) if overlay::has_begun(view.path()) => {
             let message = format!(
                 "aye could not finish keeping what the command did ({error}); a part of it may be written. it is finished when aye \
                  starts again"
@@ -104,7 +104,7 @@ fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult,
 /// Once more, as after a crash.
 fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
     let path = view.path().to_owned();
-    match layer::recover(view.path()) {
+    match overlay::recover(view.path()) {
         Ok(Some(outcome)) => Ok(outcome),
         Ok(None) | Err(_) => Err(CommitError::Io { path, error }),
     }

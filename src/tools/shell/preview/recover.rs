@@ -3,7 +3,7 @@
 use super::keep::said_left;
 use super::view::{Call, View, previews};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
-use crate::sys::layer::{self, Outcome};
+use crate::sys::overlay::{self, Outcome};
 use crate::tools::paths::listed;
 use std::fs;
 use std::io;
@@ -41,7 +41,7 @@ pub fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%error, path = %entry.path().display(), "a preview could not be taken up");
-                if layer::has_begun(&entry.path()) {
+                if overlay::has_begun(&entry.path()) {
                     let path = entry.path();
                     notices.push(format!(
                         "what a command did was being kept when aye ended, and could not be finished: {error}; it is in `{}` and is \
@@ -64,7 +64,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     let Some(mut view) = View::left_over(path)? else { return Ok(None) };
     let final_result = view.final_result::<ToolResult>();
     // An error leaves it as it is: nothing that was begun is thrown away.
-    let outcome = if final_result.is_some() { None } else { layer::recover(view.path())? };
+    let outcome = if final_result.is_some() { None } else { overlay::recover(view.path())? };
     let waits = outcome.as_ref().is_some_and(|outcome| !outcome.is_over());
     if let Some(outcome) = &outcome {
         notices.push(told(outcome));

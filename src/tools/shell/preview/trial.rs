@@ -4,7 +4,7 @@ use super::effects::{Shown, shown};
 use super::view::{Call, View, previews};
 use crate::ports::RunContext;
 use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
-use crate::sys::layer::{self, Changes};
+use crate::sys::overlay::{self, Changes};
 use crate::sys::process::{Beside, End, Finished, run_beside};
 use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, Substitute, View as Seen};
 use crate::tools::output::{Whole, Wholes};
@@ -73,7 +73,7 @@ pub(in crate::tools) async fn run(
     off_thread(move || {
         let mut changes = Vec::new();
         for layered in &layers {
-            let found = layer::changes(layered, began);
+            let found = overlay::changes(layered, began);
             changes.push(found.map_err(|error| trouble("what the command did could not be read", &error))?);
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
@@ -91,14 +91,14 @@ struct Made {
     layers: Vec<Layered>,
     caches: Vec<Layered>,
     substitute: Option<Substitute>,
-    began: layer::Time,
+    began: overlay::Time,
 }
 
 struct Prepared {
     view: View,
     confinement: Confinement,
     layers: Vec<Layered>,
-    began: layer::Time,
+    began: overlay::Time,
 }
 
 impl Prepared {
@@ -109,7 +109,7 @@ impl Prepared {
         let held = held.ok_or_else(|| impossible("nothing on this system can hold it"))?;
         let made = || -> io::Result<Made> {
             let view = View::make(base, call)?;
-            let began = layer::mark(view.path())?;
+            let began = overlay::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
             // What package managers keep is a copy here, too, and goes with the view.
             let caches = view.layers("cache", &settings.holding.caches.directories)?;

@@ -1,7 +1,7 @@
 //! The directory of one preview: made for it, held by this process as long as it lives, gone with it.
 
 use crate::protocol::{CallId, SessionId};
-use crate::sys::layer;
+use crate::sys::overlay;
 use crate::sys::sandbox::Layered;
 use crate::tools::shell::blocking::beside;
 use serde::de::DeserializeOwned;
@@ -64,7 +64,7 @@ impl View {
     /// One that a dead process left; `None` where somebody lives who holds it.
     pub fn left_over(path: &Path) -> io::Result<Option<Self>> {
         if path.extension().is_some_and(|end| end == GONE) {
-            layer::discard(path)?;
+            overlay::discard(path)?;
             return Ok(None);
         }
         let held = open_lock(path)?;
@@ -138,7 +138,7 @@ impl View {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
-                layer::discard(&entry.path())?;
+                overlay::discard(&entry.path())?;
             }
         }
         Ok(())
@@ -177,7 +177,7 @@ impl Drop for View {
         }
         // It can take long.
         beside(move || {
-            if let Err(error) = layer::discard(&path) {
+            if let Err(error) = overlay::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "a preview could not be removed");
             }
         });

@@ -21,7 +21,7 @@ use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Standing, ToolError};
 use crate::sys::file::PreImage;
-use crate::sys::file::several::{self as file, Failure, Step, Was, commit};
+use crate::sys::file::transaction::{self as file, Failure, Step, Was, commit};
 use crate::tools::alias::Alias;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::outcome;

@@ -7,7 +7,7 @@ use super::parse::{Hunk, Line, Section, What};
 use crate::policy::redact::{Restorer, has_marker};
 use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
-use crate::sys::file::several::{self, Step, Was};
+use crate::sys::file::transaction::{self, Step, Was};
 use crate::sys::file::tree::Survey;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
@@ -276,8 +276,8 @@ pub(super) fn steps(files: &[File]) -> Steps {
         };
         let what = match (&file.was, &file.now) {
             (Stood::File(Before::Absent), Now::Absent) => continue,
-            (Stood::Entry(survey), Now::Absent) => several::What::Remove { before: Was::Entry(survey.clone()) },
-            (Stood::File(_), Now::Absent) => several::What::Remove { before: Was::Content(before) },
+            (Stood::Entry(survey), Now::Absent) => transaction::What::Remove { before: Was::Entry(survey.clone()) },
+            (Stood::File(_), Now::Absent) => transaction::What::Remove { before: Was::Content(before) },
             (_, now) => {
                 let content = match now {
                     Now::Text(Document { text, form }) => form.encode(text).unwrap_or_else(|| text.clone().into_bytes()),
@@ -287,7 +287,7 @@ pub(super) fn steps(files: &[File]) -> Steps {
                 if file.moved_from.is_none() && before == PreImage::of(&content) {
                     continue;
                 }
-                several::What::Write { content, before, like: file.moved_from.clone() }
+                transaction::What::Write { content, before, like: file.moved_from.clone() }
             }
         };
         given.push((file.target.given.clone(), before));

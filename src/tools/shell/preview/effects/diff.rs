@@ -2,7 +2,7 @@
 
 use crate::protocol::EffectKind;
 use crate::sys::file;
-use crate::sys::layer::{Change, Changes, Kind, Node};
+use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::diff::{plain, unified};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::tool::Settings;

@@ -1,7 +1,7 @@
 //! The directories that git ignores, by the rules that were there before the command: its own hide nothing.
 
-use crate::sys::ignored::{trap, trap_above};
-use crate::sys::layer::{Change, Changes, Kind};
+use crate::sys::ignore_files::{trap, trap_above};
+use crate::sys::overlay::{Change, Changes, Kind};
 use crate::tools::tool::Settings;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};

@@ -12,7 +12,7 @@ pub(super) use words::kept_words;
 
 use crate::policy::CodeReader;
 use crate::protocol::{CreatedFiles, EffectKind, FileEffect, RefusedEffect, RunsCode};
-use crate::sys::layer::{Change, Changes, Kind, Node};
+use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::runs_code::reader;
 use crate::tools::tool::Settings;

@@ -1,6 +1,6 @@
 //! What the policy does not let a command keep: places that may not be written or deleted, and what would make git run a program.
 
-use crate::sys::layer::{Change, Changes};
+use crate::sys::overlay::{Change, Changes};
 use crate::tools::tool::Settings;
 use crate::tools::write::repository::{MARKS, TRUSTED};
 use std::collections::{BTreeMap, BTreeSet};

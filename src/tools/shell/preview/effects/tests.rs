@@ -1,5 +1,5 @@
 use super::*;
-use crate::sys::layer;
+use crate::sys::overlay;
 use crate::sys::sandbox::Layered;
 use crate::tools::tests::settings;
 use std::fs;
@@ -33,7 +33,7 @@ fn tried(line: &str) -> Option<Tried> {
     for (name, text) in files {
         fs::write(ws.join(name), text).unwrap();
     }
-    let began = layer::mark(&root).unwrap();
+    let began = overlay::mark(&root).unwrap();
     let options = format!("userxattr,lowerdir={0},upperdir={1},workdir={2}", ws.display(), upper.display(), work.display());
     let script = format!("mount -t overlay overlay -o {options} {0} && cd {0} && ( {line} )", ws.display());
     if !Command::new("unshare").args(["-Urm", "bash", "-c", &script]).output().is_ok_and(|ran| ran.status.success()) {
@@ -41,7 +41,7 @@ fn tried(line: &str) -> Option<Tried> {
         return None;
     }
     let layered = Layered { directory: ws.clone(), upper, work };
-    let changes = vec![layer::changes(&layered, began).unwrap()];
+    let changes = vec![overlay::changes(&layered, began).unwrap()];
     Some(Tried { _directory: directory, settings: settings(ws, root.join("home")), changes })
 }
 

@@ -2,7 +2,7 @@
 
 use super::is_gone;
 use crate::protocol::RefusedEffect;
-use crate::sys::layer::{Change, Changes, Kind, Unkept, Why};
+use crate::sys::overlay::{Change, Changes, Kind, Unkept, Why};
 use crate::sys::path::read_link;
 use crate::tools::paths::listed;
 use crate::tools::paths::shown_in_one_line;
@@ -21,7 +21,7 @@ pub(super) fn link(changes: &Changes, path: &Path) -> String {
 
 pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
-    let is_link = |node: Option<crate::sys::layer::Node>| node.is_some_and(|node| node.kind == Kind::Link);
+    let is_link = |node: Option<crate::sys::overlay::Node>| node.is_some_and(|node| node.kind == Kind::Link);
     match (change.before, change.after) {
         (Some(before), Some(after)) if before.kind != after.kind => {
             notes.push(match before.kind {

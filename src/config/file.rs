@@ -1,0 +1,244 @@
+//! One configuration file, or one `--set`, as checked values.
+
+use super::ConfigError;
+use super::schema::{self, KEYS, Kind};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// A file of settings is small; what is larger is something else.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// Of a dollar.
+pub(super) const MILLIONTHS: f64 = 1e6;
+const MAX_DOLLARS: f64 = 1e9;
+
+/// The keys that are set, by their path.
+pub(super) type Values = BTreeMap<Vec<String>, Entry>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub value: Value,
+    pub origin: Origin,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Text(String),
+    Flag(bool),
+    Number(u64),
+    /// Millionths.
+    Dollars(u64),
+    List(Vec<String>),
+    Table(BTreeMap<String, String>),
+}
+
+/// Where a value was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origin {
+    File { path: PathBuf, line: usize },
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, line } => write!(f, "`{}` line {line}", path.display()),
+            Self::Flag => f.write_str("--set"),
+        }
+    }
+}
+
+/// Reads a file; one that is not there sets nothing.
+pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
+    let wrong = |reason: &dyn fmt::Display| ConfigError::one(format!("`{}`: {reason}", path.display()));
+    match path.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Values::new()),
+        Err(error) => return Err(wrong(&error)),
+        Ok(metadata) if !metadata.is_file() => return Err(wrong(&"it is not a file; expected a TOML file")),
+        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(&"it is larger than 1 MiB; expected a small TOML file")),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
+    read.map_err(|error| wrong(&error))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => parse(text.strip_prefix('\u{feff}').unwrap_or(text), path),
+        Err(error) => {
+            let line = line_of(bytes.get(..error.valid_up_to()).unwrap_or_default(), usize::MAX);
+            Err(ConfigError::one(format!("`{}` line {line}: it is not UTF-8 text", path.display())))
+        }
+    }
+}
+
+pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
+    let (values, problems) = parse_what_fits(text, path)?;
+    ConfigError::unless_empty(problems)?;
+    Ok(values)
+}
+
+/// The keys of a text that are what they should be, and what is wrong with each other one.
+pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<String>), ConfigError> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
+        ConfigError::one(format!("`{}` line {line}: {}; expected TOML", path.display(), error.message()))
+    })?;
+    let mut walk = Walk { text, path, values: Values::new(), problems: Vec::new() };
+    walk.table(&mut Vec::new(), document.get_ref());
+    Ok((walk.values, walk.problems))
+}
+
+/// `--set KEY=VALUE`; a text needs no quotes.
+pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(), ConfigError> {
+    let path: Vec<String> = name.split('.').map(|part| part.trim().to_owned()).collect();
+    let Some(key) = schema::find(&path) else {
+        return Err(ConfigError::one(format!("--set: unknown key `{name}`; {}", schema::suggest(&path))));
+    };
+    let parsed = DeValue::parse(given).ok();
+    let value = parsed.and_then(|value| convert(key.kind, value.get_ref())).or_else(|| from_word(key.kind, given));
+    let Some(value) = value else {
+        return Err(ConfigError::one(format!("--set: `{name}` is `{given}`, expected {}", key.kind.describe())));
+    };
+    values.insert(path, Entry { value, origin: Origin::Flag });
+    Ok(())
+}
+
+fn from_word(kind: Kind, given: &str) -> Option<Value> {
+    match kind {
+        Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size => convert(kind, &DeValue::String(given.into())),
+        Kind::Flag
+        | Kind::Number { .. }
+        | Kind::Dollars
+        | Kind::TextList
+        | Kind::PortList
+        | Kind::TextTable
+        | Kind::NumberTable { .. } => None,
+    }
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    path: &'a Path,
+    values: Values,
+    problems: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn table(&mut self, at: &mut Vec<String>, table: &DeTable<'_>) {
+        for (name, value) in table {
+            at.push(name.get_ref().to_string());
+            self.entry(at, line_of(self.text.as_bytes(), name.span().start), value);
+            at.pop();
+        }
+    }
+
+    fn entry(&mut self, at: &mut Vec<String>, line: usize, value: &Spanned<DeValue<'_>>) {
+        let named = at.join(".");
+        let place = format!("`{}` line {line}", self.path.display());
+        if let Some(key) = schema::find(at) {
+            match convert(key.kind, value.get_ref()) {
+                Some(value) => {
+                    let origin = Origin::File { path: self.path.to_owned(), line };
+                    self.values.insert(at.clone(), Entry { value, origin });
+                }
+                None => self.problems.push(format!(
+                    "{place}: `{named}` is {}, expected {}",
+                    describe(self.text, value),
+                    key.kind.describe()
+                )),
+            }
+        } else if KEYS.iter().any(|key| key.starts_with(at)) {
+            match value.get_ref().as_table() {
+                Some(table) => self.table(at, table),
+                None => self.problems.push(format!("{place}: `{named}` is {}, expected a table", describe(self.text, value))),
+            }
+        } else {
+            self.problems.push(format!("{place}: unknown key `{named}`; {}", schema::suggest(at)));
+        }
+    }
+}
+
+/// The value as it stands in the file, when it is short.
+fn describe(text: &str, value: &Spanned<DeValue<'_>>) -> String {
+    match text.get(value.span()) {
+        Some(written) if written.len() <= 60 && !written.contains('\n') && !value.get_ref().is_table() => format!("`{written}`"),
+        _ => format!("a {}", value.get_ref().type_str()),
+    }
+}
+
+fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
+    match kind {
+        Kind::Text => value.as_str().map(|text| Value::Text(text.to_owned())),
+        Kind::ModelName => {
+            let named =
+                |text: &&str| text.split_once('/').is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty());
+            value.as_str().filter(named).map(|text| Value::Text(text.to_owned()))
+        }
+        Kind::Choice(choices) => value.as_str().filter(|text| choices.contains(text)).map(|text| Value::Text(text.to_owned())),
+        Kind::Flag => value.as_bool().map(Value::Flag),
+        Kind::Number { min, max } => {
+            let number = value.as_integer()?;
+            let number = u64::from_str_radix(number.as_str(), number.radix()).ok()?;
+            (min..=max).contains(&number).then_some(Value::Number(number))
+        }
+        Kind::Dollars => {
+            let float = value.as_float().and_then(|float| float.as_str().parse::<f64>().ok());
+            let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
+            let dollars = float.or(whole).filter(|dollars| (0.0..=MAX_DOLLARS).contains(dollars))?;
+            Some(Value::Dollars((dollars * MILLIONTHS).round() as u64))
+        }
+        Kind::Size => match value.as_str() {
+            Some(text) => bytes(text).map(Value::Number),
+            None => convert(Kind::Number { min: 0, max: u64::MAX }, value),
+        },
+        Kind::TextList => value.as_array().and_then(texts).map(Value::List),
+        Kind::PortList => {
+            let port = |item: &DeValue<'_>| match convert(Kind::Number { min: 1, max: 65_535 }, item)? {
+                Value::Number(port) => Some(port.to_string()),
+                _ => None,
+            };
+            let ports: Option<_> = value.as_array()?.iter().map(|item| port(item.get_ref())).collect();
+            ports.map(Value::List)
+        }
+        Kind::NumberTable { min, max } => {
+            let number = |item: &DeValue<'_>| match convert(Kind::Number { min, max }, item)? {
+                Value::Number(number) => Some(number.to_string()),
+                _ => None,
+            };
+            let entries = value.as_table()?.iter();
+            let entries = entries.map(|(name, value)| Some((name.get_ref().to_string(), number(value.get_ref())?)));
+            entries.collect::<Option<_>>().map(Value::Table)
+        }
+        Kind::TextTable => {
+            let entries = value.as_table()?.iter();
+            let entries = entries.map(|(name, value)| Some((name.get_ref().to_string(), value.get_ref().as_str()?.to_owned())));
+            entries.collect::<Option<_>>().map(Value::Table)
+        }
+    }
+}
+
+/// `10MB`, `512 KiB`, `4096`: units of 1024.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    let unit: u64 = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
+}
+
+fn texts(array: &DeArray<'_>) -> Option<Vec<String>> {
+    array.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+}
+
+/// The line a byte stands in, counted from 1.
+fn line_of(text: &[u8], byte: usize) -> usize {
+    1 + text.iter().take(byte).filter(|byte| **byte == b'\n').count()
+}

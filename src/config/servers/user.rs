@@ -1,0 +1,199 @@
+//! `[mcp.servers.NAME]` of the person's own settings.
+
+use super::expand::{expand, has_variable};
+use super::{HttpKind, OAuth, Server, Servers, Values, Way, bearer, check_header, check_name, check_url, says_who};
+use crate::config::Environment;
+use crate::config::file::{Entry, Value};
+use crate::config::settings::{Settings, flag, number};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+impl Settings {
+    /// The person's own servers. `${VAR}` is read from the environment; a relative directory is below the workspace.
+    pub fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> Servers {
+        let mut found = Servers::default();
+        for name in self.server_names() {
+            let entry = Description { settings: self, name: &name, environment, workspace, home };
+            match entry.read(&mut found) {
+                Ok(server) => found.servers.push(server),
+                Err(why) => {
+                    found.problems.push(format!("{}: the server `{name}` is left out: {why}", entry.place()));
+                }
+            }
+        }
+        found
+    }
+
+    /// All names under `[mcp.servers]`.
+    pub fn server_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for path in self.values.keys() {
+            if let [mcp, servers, name, ..] = path.as_slice()
+                && mcp == "mcp"
+                && servers == "servers"
+                && names.last() != Some(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+}
+
+struct Description<'a> {
+    settings: &'a Settings,
+    name: &'a str,
+    environment: &'a Environment,
+    workspace: &'a Path,
+    home: &'a Path,
+}
+
+impl Description<'_> {
+    fn read(&self, found: &mut Servers) -> Result<Server, String> {
+        check_name(self.name)?;
+        let mut off = (!self.flag("enabled")).then(|| "`enabled = false` in your settings".to_owned());
+        let way = match (self.text("command"), self.text("url")) {
+            (Some(_), Some(_)) => return Err("it has a `command` and a `url`; leave one out".to_owned()),
+            (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+            (Some(command), None) => self.program(command, &mut off)?,
+            (None, Some(url)) => self.http(url, &mut off, found)?,
+        };
+        let seconds = |key| Duration::from_secs(self.number(key));
+        let timeouts = self.table("tool_timeouts").into_iter().flatten();
+        Ok(Server {
+            name: self.name.to_owned(),
+            place: self.place(),
+            way,
+            off,
+            retry_attempts: u32::try_from(self.number("retry_attempts")).unwrap_or(u32::MAX),
+            retry_delay: Duration::from_millis(self.number("retry_delay_ms")),
+            start_timeout: seconds("start_timeout_seconds"),
+            call_timeout: seconds("timeout_seconds"),
+            tool_timeouts: timeouts
+                .filter_map(|(tool, number)| Some((tool.clone(), Duration::from_secs(number.parse().ok()?))))
+                .collect(),
+        })
+    }
+
+    fn program(&self, command: &str, off: &mut Option<String>) -> Result<Way, String> {
+        if command.trim().is_empty() {
+            return Err("its `command` is empty".to_owned());
+        }
+        let argv = std::iter::once(command.to_owned()).chain(self.list("args")).collect();
+        let environment = self.expanded("env", off);
+        let directory = self.text("cwd").map(|given| self.directory(given));
+        Ok(Way::Program { argv, environment, directory, network: self.flag("network") })
+    }
+
+    fn http(&self, url: &str, off: &mut Option<String>, found: &mut Servers) -> Result<Way, String> {
+        check_url(url)?;
+        for (header, value) in self.table("headers").into_iter().flatten() {
+            if says_who(header) && !has_variable(value) {
+                let secret = value.split_once(' ').map_or(value.as_str(), |(_, token)| token);
+                found.literal_secrets.push(secret.to_owned());
+                found.problems.push(format!(
+                    "{}: the header `{header}` of `{}` stands in the file as it is; put what is secret of it into a variable and write `${{VARIABLE}}`",
+                    self.place_of(&["headers"]),
+                    self.name
+                ));
+            }
+        }
+        let mut headers = self.expanded("headers", off);
+        headers.0.iter().try_for_each(|(name, value)| check_header(name, value))?;
+        if let Some(variable) = self.text("bearer_token_env")
+            && let Some(why) = bearer(variable, self.environment, &mut headers)
+        {
+            off.get_or_insert(why);
+        }
+        let kind = match self.text("type") {
+            Some("http") => HttpKind::Streamable,
+            Some("sse") => HttpKind::Sse,
+            Some(_) | None => HttpKind::Auto,
+        };
+        let port = self.entry(&["oauth", "redirect_port"]).and_then(|entry| match entry.value {
+            Value::Number(port) => u16::try_from(port).ok(),
+            _ => None,
+        });
+        let scopes = match self.entry(&["oauth", "scopes"]).map(|entry| &entry.value) {
+            Some(Value::List(scopes)) => scopes.clone(),
+            _ => Vec::new(),
+        };
+        let client_id = self.entry(&["oauth", "client_id"]).and_then(|entry| match &entry.value {
+            Value::Text(id) => Some(id.clone()),
+            _ => None,
+        });
+        Ok(Way::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
+    }
+
+    /// A table with its variables in place; one that is not set turns the server off.
+    fn expanded(&self, key: &str, off: &mut Option<String>) -> Values {
+        let mut values = Values::default();
+        for (name, value) in self.table(key).into_iter().flatten() {
+            match expand(value, self.environment, &[]) {
+                Ok(value) => values.0.push((name.clone(), value)),
+                Err(error) => drop(off.get_or_insert(format!("{error}, which its `{key}` needs"))),
+            }
+        }
+        values
+    }
+
+    fn directory(&self, given: &str) -> PathBuf {
+        match given.strip_prefix("~/") {
+            Some(rest) => self.home.join(rest),
+            None if given == "~" => self.home.to_owned(),
+            None => self.workspace.join(given),
+        }
+    }
+
+    fn path(&self, key: &[&str]) -> Vec<String> {
+        ["mcp", "servers", self.name].iter().chain(key).map(|&part| part.to_owned()).collect()
+    }
+
+    fn entry(&self, key: &[&str]) -> Option<&Entry> {
+        self.settings.values.get(&self.path(key))
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        match &self.entry(&[key])?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn list(&self, key: &str) -> Vec<String> {
+        match self.entry(&[key]).map(|entry| &entry.value) {
+            Some(Value::List(texts)) => texts.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn table(&self, key: &str) -> Option<&BTreeMap<String, String>> {
+        match &self.entry(&[key])?.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    fn number(&self, key: &str) -> u64 {
+        number(&self.settings.values, &["mcp", "servers", self.name, key])
+    }
+
+    fn flag(&self, key: &str) -> bool {
+        flag(&self.settings.values, &["mcp", "servers", self.name, key])
+    }
+
+    /// Of its first key.
+    fn place(&self) -> String {
+        let keys = self.settings.values.iter().filter(|(path, _)| path.get(..3) == Some(self.path(&[]).as_slice()));
+        let line = |entry: &Entry| match &entry.origin {
+            crate::config::file::Origin::File { line, .. } => *line,
+            crate::config::file::Origin::Flag => usize::MAX,
+        };
+        keys.map(|(_, entry)| entry).min_by_key(|entry| line(entry)).map_or_else(String::new, |entry| entry.origin.to_string())
+    }
+
+    fn place_of(&self, key: &[&str]) -> String {
+        self.entry(key).map_or_else(|| self.place(), |entry| entry.origin.to_string())
+    }
+}

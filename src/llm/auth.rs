@@ -1,0 +1,77 @@
+//! The key of a provider on its way into the headers of requests.
+
+use super::error::Speaker;
+use super::{Held, Secret};
+use crate::ports::ModelError;
+use crate::protocol::{Failure, FailureKind};
+use std::sync::OnceLock;
+
+pub(super) type Headers = Vec<(&'static str, String)>;
+/// Makes headers of a key.
+type Make = fn(Option<String>) -> Headers;
+
+/// A shorter key stands in too many texts by chance.
+const MIN_BYTES: usize = 8;
+
+/// The headers that carry the key; one that is asked for later is there with the first request.
+pub(super) struct Key {
+    secret: Option<Secret>,
+    make: Make,
+    made: OnceLock<Headers>,
+    /// One that was asked for later: what looks for secrets may not know of it.
+    asked: OnceLock<String>,
+}
+
+impl Key {
+    pub fn new(secret: Option<Secret>, make: Make) -> Self {
+        let made = OnceLock::new();
+        match &secret {
+            Some(Secret(Held::Later(_))) => {}
+            Some(Secret(Held::Text(key))) => drop(made.set(make(filled(key)))),
+            None => drop(made.set(make(None))),
+        }
+        Self { secret, make, made, asked: OnceLock::new() }
+    }
+
+    pub fn is_absent(&self) -> bool {
+        match &self.secret {
+            Some(Secret(Held::Text(key))) => filled(key).is_none(),
+            Some(Secret(Held::Later(_))) => false,
+            None => true,
+        }
+    }
+
+    pub async fn headers(&self, speaker: &Speaker) -> Result<&Headers, ModelError> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let key = match &self.secret {
+            Some(Secret(Held::Later(ask))) => {
+                let ask = std::sync::Arc::clone(ask);
+                let asked = tokio::task::spawn_blocking(move || ask()).await;
+                asked.unwrap_or_else(|_| Err("the key cannot be asked for".to_owned()))
+            }
+            Some(Secret(Held::Text(key))) => Ok(key.clone()),
+            None => Ok(String::new()),
+        };
+        let key = key.and_then(|key| filled(&key).ok_or_else(|| format!("no key is kept for `{}` any more", speaker.provider)));
+        let key = key.map_err(|message| {
+            let hint = format!("`aye auth login {}` keeps another; a variable goes before it", speaker.provider);
+            Failure::new(FailureKind::Authentication, message, hint)
+        })?;
+        let _ = self.asked.set(key.clone());
+        Ok(self.made.get_or_init(|| (self.make)(Some(key))))
+    }
+
+    /// A provider may repeat in its error what it was sent.
+    pub fn hidden_in(&self, mut error: ModelError) -> ModelError {
+        if let Some(key) = self.asked.get().filter(|key| key.len() >= MIN_BYTES) {
+            error.failure.message = error.failure.message.replace(key, "[key]");
+        }
+        error
+    }
+}
+
+fn filled(key: &str) -> Option<String> {
+    Some(key.trim()).filter(|key| !key.is_empty()).map(str::to_owned)
+}

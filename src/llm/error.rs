@@ -1,0 +1,209 @@
+//! What a failed request means for the person: its kind, the provider's own sentence, and what to do.
+
+mod body;
+mod classify;
+mod retry_after;
+
+use body::{Words, holds_error, read_body};
+use classify::kind_of;
+pub(super) use retry_after::{Asked, asked};
+
+use super::sse::SseError;
+use crate::ports::ModelError;
+use crate::protocol::{Failure, FailureKind};
+use crate::sys::http::HttpError;
+
+const SHOWN_CHARS: usize = 160;
+
+/// Who is speaking, for the hints.
+#[derive(Debug, Clone)]
+pub(super) struct Speaker {
+    pub provider: String,
+    pub model: String,
+    pub key_variable: String,
+    pub base_url: String,
+}
+
+impl Speaker {
+    /// Who says something, and where: what one account sealed, at one address, no other can open.
+    pub fn origin(&self) -> String {
+        format!("{} {}", self.provider, self.base_url)
+    }
+
+    /// An answer with a status that is no success, or a body that holds an error.
+    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: Asked) -> ModelError {
+        let words = read_body(status_line, body);
+        let status = if status < 300 { words.status.unwrap_or(0) } else { status };
+        let said = asked.wait.or(words.wait);
+        let mut failure = self.judge(status, words);
+        // What no repetition can mend is not repeated, whatever a header says.
+        let hopeless = matches!(
+            failure.kind,
+            FailureKind::Authentication | FailureKind::Billing | FailureKind::ContextTooLong | FailureKind::GuardrailBlocked
+        );
+        failure.retryable = asked.again.unwrap_or(failure.retryable) && !hopeless;
+        let limits = asked.limits.filter(|_| failure.kind == FailureKind::RateLimited);
+        let retry_after = said.or(limits).filter(|_| failure.retryable);
+        failure.request_id = asked.request_id.or(failure.request_id);
+        ModelError { failure, retry_after, usage: None }
+    }
+
+    /// What a refusal says of the request: its sentence, and the names of the fields it means.
+    pub fn complaint(body: &[u8]) -> String {
+        let words = read_body("", body);
+        let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
+        let param = ["/error/param", "/param"].iter().find_map(|path| value.pointer(path)?.as_str()).unwrap_or_default();
+        let place = ["/detail/0/loc", "/message/detail/0/loc"].iter().find_map(|path| value.pointer(path));
+        format!("{} {} {param} {}", words.message, words.behind, place.map(|place| place.to_string()).unwrap_or_default())
+    }
+
+    /// An error object inside the stream.
+    pub fn error_event(&self, error: &str) -> ModelError {
+        let words = read_body("the provider reported an error without words", error.as_bytes());
+        let retry_after = words.wait;
+        let failure = self.judge(words.status.unwrap_or(0), words);
+        ModelError { retry_after: retry_after.filter(|_| failure.retryable), ..failure.into() }
+    }
+
+    /// The stream did not carry events to its end.
+    pub fn broken(&self, error: SseError) -> ModelError {
+        match error {
+            SseError::Http(error) => self.transport(&error),
+            SseError::NotEvents(body) if is_refusal(&body) => self.refused(200, "200 OK", &body, Asked::default()),
+            SseError::NotEvents(body) => {
+                let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
+                self.garbage(&format!("expected an event stream from `{}`, got {text}", self.base_url))
+            }
+            SseError::TooLarge | SseError::NotText => self.garbage(&error.to_string()),
+        }
+    }
+
+    pub fn transport(&self, error: &HttpError) -> ModelError {
+        let message = error.to_string();
+        let failure = match error {
+            HttpError::Address { .. } => {
+                Failure::new(FailureKind::InvalidRequest, message, format!("correct the address of provider `{}`", self.provider))
+            }
+            HttpError::Setup(_) => {
+                let hint = "check that the system's certificates are installed (`ca-certificates`) and that the proxy variables are right";
+                Failure::new(FailureKind::InvalidRequest, message, hint)
+            }
+            HttpError::Header(_) => Failure::new(
+                FailureKind::Authentication,
+                message,
+                format!("check `{}`: a key is one line of letters and digits", self.key_variable),
+            ),
+            HttpError::Unreachable { .. } => {
+                Failure::new(FailureKind::Network, message, format!("check the network and that `{}` is right", self.base_url))
+            }
+            HttpError::ConnectTimeout { .. } => {
+                Failure::new(FailureKind::Timeout, message, "check the network and the proxy variables")
+            }
+            HttpError::Silent { .. } => {
+                Failure::new(FailureKind::Timeout, message, "try again, or raise `llm.idle_timeout_seconds` for a slow server")
+            }
+            HttpError::Cut { .. } => Failure::new(FailureKind::CutStream, message, "try again"),
+            HttpError::Packed { .. } => Failure::new(
+                FailureKind::Protocol,
+                message,
+                format!("tell the server or the proxy at `{}` to leave answers unpacked", self.base_url),
+            ),
+        };
+        failure.into()
+    }
+
+    /// The answer stopped without its end marker.
+    pub fn cut(&self) -> ModelError {
+        let message = format!("the answer of `{}` ended in the middle", self.provider);
+        Failure::new(FailureKind::CutStream, message, "try again").into()
+    }
+
+    /// A body without a single event.
+    pub fn empty(&self) -> ModelError {
+        let message = format!("`{}` sent an empty answer", self.provider);
+        Failure::new(FailureKind::CutStream, message, "try again").into()
+    }
+
+    /// Signs of life, but no answer.
+    pub fn mute(&self, seconds: u64) -> ModelError {
+        let message = format!("`{}` kept the connection open for {seconds} s and said nothing", self.provider);
+        let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
+        Failure::new(FailureKind::Timeout, message, hint).into()
+    }
+
+    /// A response over a limit. The next one would be as long, and each is paid for, so it is not requested again.
+    pub fn endless(&self, over: &str) -> ModelError {
+        let message = format!("the response of `{}` has no end and was cut off: it sent {over}", self.provider);
+        let mut failure = Failure::new(FailureKind::Protocol, message, "say it in other words, or choose another model with -m");
+        failure.retryable = false;
+        failure.into()
+    }
+
+    /// Something that is no answer in this provider's language.
+    pub fn garbage(&self, what: &str) -> ModelError {
+        let hint = format!("check that `{}` is the address of an API that `{}` speaks", self.base_url, self.provider);
+        Failure::new(FailureKind::Protocol, what, hint).into()
+    }
+
+    fn judge(&self, status: u16, words: Words) -> Failure {
+        let kind = kind_of(status, &words);
+        let mut hint = self.hint(kind);
+        if !words.behind.is_empty() {
+            hint = format!("{hint}; the server behind it says: {}", words.behind);
+        }
+        let mut failure = Failure::new(kind, words.message, hint);
+        failure.request_id = words.request_id;
+        failure.status = (status > 0).then_some(status);
+        // The model's own call was refused by the server; another attempt may bring a better one.
+        failure.retryable |= words.codes.contains("tool_use_failed");
+        failure
+    }
+
+    fn hint(&self, kind: FailureKind) -> String {
+        match kind {
+            FailureKind::Authentication => format!("check `{}`", self.key_variable),
+            FailureKind::Billing => format!("check the balance of your account at `{}`", self.provider),
+            FailureKind::Permission => format!("check what the key in `{}` may use", self.key_variable),
+            FailureKind::NotFound if self.model.is_empty() => format!("check the address `{}`", self.base_url),
+            FailureKind::NotFound => format!("check the model name `{}` and the address `{}`", self.model, self.base_url),
+            FailureKind::ContextTooLong => "compact the conversation or start a new session".to_owned(),
+            FailureKind::GuardrailBlocked => "say it in other words".to_owned(),
+            FailureKind::RateLimited => "wait a little and try again".to_owned(),
+            FailureKind::Overloaded => "the provider has trouble; try again later".to_owned(),
+            FailureKind::Timeout | FailureKind::Network | FailureKind::CutStream | FailureKind::Protocol => {
+                "try again".to_owned()
+            }
+            FailureKind::InvalidRequest => {
+                format!("the provider cannot use this request; try another model than `{}`", self.model)
+            }
+            FailureKind::BudgetExceeded
+            | FailureKind::MaxStepsExceeded
+            | FailureKind::PolicyExpired
+            | FailureKind::NotSaved
+            | FailureKind::NotHeld
+            | FailureKind::Internal => String::new(),
+        }
+    }
+}
+
+/// Whether what came instead of events says what is wrong.
+pub(super) fn is_refusal(body: &[u8]) -> bool {
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) && holds_error(body)
+}
+
+/// The first bytes of something unexpected, on one line.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    let text: String = String::from_utf8_lossy(bytes)
+        .trim()
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(SHOWN_CHARS + 1)
+        .collect();
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

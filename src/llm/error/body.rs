@@ -1,0 +1,222 @@
+//! Where the known servers keep the sentence and the codes of an error.
+
+use super::retry_after::{asked_in_words, request_id};
+use super::shown;
+use serde_json::Value;
+use std::time::Duration;
+
+/// A sentence longer than this is cut when it is no JSON.
+const MAX_PLAIN_CHARS: usize = 1_000;
+/// What another server said is shown beside the sentence up to this length.
+const MAX_BEHIND_CHARS: usize = 400;
+const MAX_DEPTH: usize = 6;
+
+/// The fields whose text is a code.
+const CODES: [&str; 14] = [
+    "type",
+    "code",
+    "status",
+    "status_code",
+    "error_code",
+    "errorCode",
+    "reason",
+    "innererror",
+    "inner_error",
+    "__type",
+    "error_type",
+    "tpe",
+    "kind",
+    "base_resp",
+];
+/// The fields that lead to the sentence, the best first.
+const SENTENCES: [&str; 18] = [
+    "error",
+    "message",
+    "Message",
+    "msg",
+    "detail",
+    "details",
+    "errors",
+    "title",
+    "error_description",
+    "error_message",
+    "errorMessage",
+    "description",
+    "status_msg",
+    "base_resp",
+    "reason",
+    "fault",
+    "faultstring",
+    "body",
+];
+
+/// The parts of an error that say which kind it is.
+#[derive(Debug, Default)]
+pub struct Words {
+    pub message: String,
+    /// `type`, `code` and the like, lower case, one a line.
+    pub codes: String,
+    /// What a server behind the server said, where one passes it on.
+    pub behind: String,
+    /// A status that stands inside the body.
+    pub status: Option<u16>,
+    /// How long it asks to be left alone.
+    pub wait: Option<Duration>,
+    /// What the provider calls the request.
+    pub request_id: Option<String>,
+}
+
+/// Whether a JSON body without an error's status is an error.
+pub fn holds_error(body: &[u8]) -> bool {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
+    // Some servers send a list of one.
+    let value = value.get(0).unwrap_or(&value);
+    let said = |name: &str| value.get(name).is_some_and(|error| !error.is_null());
+    let answers = said("choices") || said("content") || said("output") || said("candidates");
+    let is = |name: &str, kind: &str| value.get(name).is_some_and(|value| value == kind);
+    let refused = value.pointer("/base_resp/status_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
+    let status = value.get("code").or_else(|| value.get("status")).and_then(status_of).is_some();
+    said("error")
+        || is("object", "error")
+        || is("type", "error")
+        || refused
+        || (!answers && (said("detail") || said("errors") || (status && (said("message") || said("msg")))))
+}
+
+pub fn read_body(status_line: &str, body: &[u8]) -> Words {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        let text = String::from_utf8_lossy(body);
+        let text: String = match page(text.trim()) {
+            Some(title) => title,
+            None => text.trim().chars().take(MAX_PLAIN_CHARS).collect(),
+        };
+        let message = if text.is_empty() { format!("the server answered {status_line}") } else { text };
+        let wait = asked_in_words(None, &message);
+        return Words { message, wait, ..Words::default() };
+    };
+    let mut words = Words::default();
+    collect(&value, &mut words, 0);
+    if words.message.is_empty() {
+        words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
+    }
+    words.request_id = value.get("request_id").and_then(Value::as_str).and_then(request_id);
+    words.wait = asked_in_words(Some(&value), &words.message).or_else(|| asked_in_words(None, &words.behind));
+    words
+}
+
+/// Of an HTML page its title, or else its first heading; `None` for what is no page. Empty for a page that says nothing.
+fn page(text: &str) -> Option<String> {
+    if !text.starts_with('<') {
+        return None;
+    }
+    let lower = text.to_ascii_lowercase();
+    let element = |name: &str| {
+        let start = lower.find(&format!("<{name}"))?;
+        let open = start + lower[start..].find('>')? + 1;
+        let end = open + lower[open..].find(&format!("</{name}"))?;
+        Some(plain(&text[open..end])).filter(|text| !text.is_empty())
+    };
+    Some(element("title").or_else(|| element("h1")).or_else(|| element("message")).unwrap_or_default())
+}
+
+/// A line of a page as a person sees it.
+fn plain(html: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for letter in html.chars() {
+        match letter {
+            '<' => inside = true,
+            '>' if inside => inside = false,
+            _ if inside => {}
+            letter => text.push(letter),
+        }
+    }
+    let entities =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#039;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
+    let text = entities.iter().fold(text, |text, (entity, letter)| text.replace(entity, letter));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(MAX_PLAIN_CHARS).collect()
+}
+
+/// Goes where the known shapes keep their sentence: `error.message`, `message`, `error`, `detail`, `errors[0]`, `[{error}]`.
+fn collect(value: &Value, words: &mut Words, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::String(text) if words.message.is_empty() => text.clone_into(&mut words.message),
+        Value::Array(items) => {
+            if let Some(first) = items.first() {
+                collect(first, words, depth + 1);
+            }
+            reasons(items, words);
+        }
+        Value::Object(map) => {
+            for name in CODES {
+                match map.get(name) {
+                    Some(Value::String(code)) => {
+                        note(words, code);
+                        words.status = words.status.or(map.get(name).and_then(status_of));
+                    }
+                    Some(number @ Value::Number(_)) => words.status = words.status.or(status_of(number)),
+                    Some(Value::Object(inner)) => {
+                        if let Some(Value::String(code)) = inner.get("code") {
+                            note(words, code);
+                        }
+                    }
+                    Some(Value::Null | Value::Bool(_) | Value::Array(_)) | None => {}
+                }
+            }
+            for name in SENTENCES {
+                if let Some(inner) = map.get(name)
+                    && (words.message.is_empty() || name == "error" || name == "details")
+                {
+                    collect(inner, words, depth + 1);
+                }
+            }
+            behind(map, words);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The codes of all entries of a list of details.
+fn reasons(items: &[Value], words: &mut Words) {
+    for reason in items.iter().take(16).filter_map(|item| item.get("reason")?.as_str()) {
+        note(words, reason);
+    }
+}
+
+/// What a server that asks another one passes on of its words.
+fn behind(map: &serde_json::Map<String, Value>, words: &mut Words) {
+    let Some(Value::Object(metadata)) = map.get("metadata") else { return };
+    let raw = match metadata.get("raw") {
+        Some(Value::String(raw)) => raw.clone(),
+        Some(raw @ (Value::Object(_) | Value::Array(_))) => raw.to_string(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => String::new(),
+    };
+    let mut inner = Words::default();
+    match serde_json::from_str::<Value>(&raw) {
+        Ok(value) => collect(&value, &mut inner, 1),
+        Err(_) => inner.message = raw,
+    }
+    words.codes.push_str(&inner.codes);
+    let told = inner.message.trim().chars().take(MAX_BEHIND_CHARS).collect::<String>();
+    if !told.is_empty() && told != words.message {
+        words.behind = told;
+    }
+    for reason in metadata.get("reasons").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        note(words, reason);
+    }
+}
+
+/// A status of HTTP that is an error's, as a number or in digits.
+fn status_of(value: &Value) -> Option<u16> {
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+    u16::try_from(number).ok().filter(|status| (400..600).contains(status))
+}
+
+fn note(words: &mut Words, code: &str) {
+    words.codes.push_str(&code.to_lowercase());
+    words.codes.push('\n');
+}

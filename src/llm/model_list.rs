@@ -1,0 +1,142 @@
+//! What a server says of its models when it is asked for the list of them.
+
+mod entry;
+
+pub use entry::Told;
+
+use super::auth::Key;
+use super::error::{self, Speaker};
+use super::{Api, ProviderSpec, gemini, headers_of};
+use crate::protocol::{Failure, FailureKind};
+use crate::sys::http::Server;
+use serde_json::Value;
+use std::time::{Duration, SystemTime};
+
+/// A list that is longer is none.
+const BODY_BYTES: usize = 8 << 20;
+const ERROR_BYTES: usize = 64 << 10;
+/// Lists come in pages at some providers; more pages than this are a circle.
+const PAGES: usize = 20;
+const MODELS: usize = 10_000;
+/// For all of it, whatever the server does.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How a server is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Anthropic,
+    OpenAi,
+    Gemini,
+}
+
+impl Form {
+    fn of(api: Api) -> Self {
+        match api {
+            Api::Anthropic => Self::Anthropic,
+            Api::OpenAiChat | Api::OpenAiResponses => Self::OpenAi,
+            Api::Gemini => Self::Gemini,
+        }
+    }
+
+    fn path(self, base: &str, page: Option<&str>) -> String {
+        match (self, page) {
+            (Self::Gemini, None) => format!("{}/models?pageSize=1000", gemini::version_below(base)),
+            (Self::Gemini, Some(page)) => {
+                format!("{}/models?pageSize=1000&pageToken={}", gemini::version_below(base), escaped(page))
+            }
+            (Self::Anthropic, None) => "/v1/models?limit=1000".to_owned(),
+            (Self::Anthropic, Some(page)) => format!("/v1/models?limit=1000&after_id={}", escaped(page)),
+            (Self::OpenAi, _) => "/models".to_owned(),
+        }
+    }
+
+    /// What the next page is asked for with, if there is one.
+    fn next(self, body: &Value) -> Option<String> {
+        let text = |field: &str| body.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        match self {
+            Self::Anthropic if body.get("has_more").and_then(Value::as_bool) == Some(true) => text("last_id"),
+            Self::Gemini => text("nextPageToken"),
+            Self::Anthropic | Self::OpenAi => None,
+        }
+    }
+}
+
+/// The models that the server of a provider tells of.
+pub async fn models(spec: ProviderSpec) -> Result<Vec<Told>, Failure> {
+    let speaker =
+        Speaker { provider: spec.name, model: String::new(), key_variable: spec.key_variable, base_url: spec.base_url.clone() };
+    let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
+    let key = Key::new(spec.key, headers_of(spec.api));
+    let list = List { server: &server, key: &key, speaker: &speaker, form: Form::of(spec.api) };
+    list.all().await
+}
+
+/// One list of models, asked for page by page.
+pub(super) struct List<'a> {
+    server: &'a Server,
+    key: &'a Key,
+    speaker: &'a Speaker,
+    form: Form,
+}
+
+impl<'a> List<'a> {
+    pub fn new(api: Api, server: &'a Server, key: &'a Key, speaker: &'a Speaker) -> Self {
+        Self { server, key, speaker, form: Form::of(api) }
+    }
+
+    pub async fn all(&self) -> Result<Vec<Told>, Failure> {
+        let silent = || {
+            let message = format!("`{}` did not tell its models within {} s", self.speaker.base_url, TIMEOUT.as_secs());
+            Failure::new(FailureKind::Timeout, message, "try again")
+        };
+        tokio::time::timeout(TIMEOUT, self.pages()).await.unwrap_or_else(|_| Err(silent()))
+    }
+
+    async fn pages(&self) -> Result<Vec<Told>, Failure> {
+        let (mut models, mut page): (Vec<Told>, Option<String>) = (Vec::new(), None);
+        for _ in 0..PAGES {
+            let body = self.page(page.as_deref()).await?;
+            let found = entry::read(&body).ok_or_else(|| self.garbage())?;
+            let before = models.len();
+            for told in found {
+                if models.len() < MODELS && !models.iter().rev().take(1000).any(|model| model.id == told.id) {
+                    models.push(told);
+                }
+            }
+            page = self.form.next(&body).filter(|next| Some(next) != page.as_ref());
+            if page.is_none() || models.len() == before {
+                break;
+            }
+        }
+        Ok(models)
+    }
+
+    async fn page(&self, page: Option<&str>) -> Result<Value, Failure> {
+        let headers = self.key.headers(self.speaker).await.map_err(|error| error.failure)?;
+        let sent = self.server.get(&self.form.path(self.server.address(), page), headers).await;
+        let reply = sent.map_err(|error| self.speaker.transport(&error).failure)?;
+        let status = reply.status();
+        if !(200..300).contains(&status) {
+            let (line, asked) = (reply.status_line(), error::asked(|name| reply.header(name), SystemTime::now()));
+            let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(ERROR_BYTES).await };
+            return Err(self.key.hidden_in(self.speaker.refused(status, &line, &body, asked)).failure);
+        }
+        let body = reply.into_head(BODY_BYTES + 1).await;
+        if body.len() > BODY_BYTES {
+            return Err(self.speaker.garbage(&format!("the list of models has more than {} MB", BODY_BYTES >> 20)).failure);
+        }
+        serde_json::from_slice(&body).map_err(|_| self.garbage())
+    }
+
+    fn garbage(&self) -> Failure {
+        self.speaker.garbage(&format!("expected a list of models from `{}`", self.speaker.base_url)).failure
+    }
+}
+
+/// For the query of an address.
+fn escaped(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests;

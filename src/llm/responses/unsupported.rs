@@ -1,0 +1,90 @@
+//! What a server turns out not to take: learned from its refusal, and left out from then on.
+
+use crate::llm::error::Speaker;
+use crate::ports::ModelError;
+use crate::protocol::FailureKind;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What a request can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extra {
+    /// Thinking sealed for the next request.
+    Sealed,
+    /// Summaries of the thinking.
+    Summary,
+    Effort,
+    CacheKey,
+    Parallel,
+    Limit,
+    /// Ids of items that the server did not keep.
+    ItemIds,
+    /// Items that went out sealed: this account cannot open them.
+    Kept,
+}
+
+/// Words of a refusal, in lower case, that tell what it is about. An earlier line is the narrower one.
+const TOLD: [(Extra, &[&str]); 8] = [
+    (Extra::Kept, &["could not be verified", "could not be decrypted"]),
+    (Extra::Sealed, &["encrypted content is not supported", "encrypted_content", "'include'"]),
+    (Extra::Summary, &["reasoning.summary", "reasoning summar"]),
+    (Extra::Effort, &["reasoning.effort", "reasoning_effort", "'reasoning'"]),
+    (Extra::CacheKey, &["prompt_cache_key"]),
+    (Extra::Parallel, &["parallel_tool_calls"]),
+    (Extra::Limit, &["max_output_tokens"]),
+    (Extra::ItemIds, &["items are not persisted"]),
+];
+
+/// That the server does not know it or cannot use it, and does not find fault with its value.
+const UNKNOWN: [&str; 11] = [
+    "not supported",
+    "unsupported",
+    "unknown parameter",
+    "unrecognized",
+    "not permitted",
+    "not allowed",
+    "must be verified",
+    "unexpected",
+    "items are not persisted",
+    "could not be verified",
+    "could not be decrypted",
+];
+
+/// All that one server was found to lack.
+#[derive(Debug, Default)]
+pub(in crate::llm) struct Lacks(AtomicU8);
+
+impl Lacks {
+    pub fn has(&self, extra: Extra) -> bool {
+        self.0.load(Ordering::Relaxed) & bit(extra) != 0
+    }
+
+    /// Reads a refusal. One that the next request can do without what was refused is worth another attempt; whether it is one.
+    pub fn learn(&self, status: u16, speaker: &Speaker, error: &mut ModelError) -> bool {
+        let failure = &mut error.failure;
+        let said = failure.message.to_lowercase();
+        if matches!(status, 400 | 404 | 422) && UNKNOWN.iter().any(|word| said.contains(word)) {
+            let about = |(_, words): &&(Extra, &[&str])| words.iter().any(|word| said.contains(word));
+            let extra = TOLD.iter().find(about).map(|(extra, _)| *extra);
+            if let Some(extra) = extra.filter(|extra| !self.has(*extra)) {
+                self.0.fetch_or(bit(extra), Ordering::Relaxed);
+                failure.retryable = true;
+                "asked again without what this server does not take".clone_into(&mut failure.hint);
+                return true;
+            }
+        }
+        let about_model = said.contains("model") || said.contains(&format!("'{}'", speaker.model.to_lowercase()));
+        let nowhere = matches!(status, 405 | 501) || (failure.kind == FailureKind::NotFound && !about_model);
+        if nowhere {
+            failure.retryable = false;
+            failure.hint = format!(
+                "`{}` may not speak the Responses API; set `providers.{}.api = \"openai-chat\"` in config.toml, or correct the address",
+                speaker.base_url, speaker.provider
+            );
+        }
+        false
+    }
+}
+
+fn bit(extra: Extra) -> u8 {
+    1 << extra as u8
+}

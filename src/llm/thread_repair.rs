@@ -1,0 +1,154 @@
+//! A thread that holds together, made of one that may not: calls without results, results without calls, ids that are odd or used
+//! twice, parts that only another provider can read. What has to be left out is said in words.
+
+use super::ids::Ids;
+use super::opaque_parts;
+use crate::protocol::{CallId, ErrorCode, Message, MessageId, Part, Role, ToolCall, ToolError, ToolResult};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// A call of the latest answer.
+struct Open {
+    sent: CallId,
+    tool_name: String,
+    answered: bool,
+}
+
+/// The calls of the latest answer, and which of them have their results.
+pub(super) struct Exchange {
+    ids: Ids,
+    /// Whose own parts go back; `None` for all.
+    origin: Option<Arc<str>>,
+    calls: Vec<Open>,
+    /// By the id that the thread has.
+    waiting: HashMap<CallId, VecDeque<usize>>,
+    /// The answer itself, as it is sent.
+    of: Option<Arc<Message>>,
+}
+
+impl Exchange {
+    pub fn new(ids: Ids, origin: Option<Arc<str>>) -> Self {
+        Self { ids, origin, calls: Vec::new(), waiting: HashMap::new(), of: None }
+    }
+
+    /// The message that stands for the next one, and the ids of its calls. Before an answer comes what is [`Self::missing`].
+    pub fn take(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
+        match message.role {
+            Role::Assistant => self.answer(message, taken),
+            Role::User | Role::Tool => (self.results(message), Vec::new()),
+        }
+    }
+
+    /// The latest answer as it is sent.
+    pub fn answered(&self) -> Option<&Message> {
+        self.of.as_deref()
+    }
+
+    /// Results for the calls that have none, as a message.
+    pub fn missing(&mut self) -> Option<Arc<Message>> {
+        let content = self.lacking();
+        let answer = self.of.as_ref()?;
+        if content.is_empty() {
+            return None;
+        }
+        let message_id = MessageId::new(format!("{}+results", answer.message_id));
+        Some(Arc::new(Message { message_id, role: Role::Tool, content, ..Message::clone(answer) }))
+    }
+
+    fn answer(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
+        self.calls.clear();
+        self.waiting.clear();
+        let mut ids = Vec::new();
+        let mut changed = false;
+        let mut content = Vec::new();
+        for part in &message.content {
+            match part {
+                Part::ToolCall(call) => {
+                    let sent = self.fresh(&call.tool_call_id, taken);
+                    changed |= sent != call.tool_call_id;
+                    self.waiting.entry(call.tool_call_id.clone()).or_default().push_back(self.calls.len());
+                    self.calls.push(Open { sent: sent.clone(), tool_name: call.tool_name.clone(), answered: false });
+                    ids.push(sent.clone());
+                    content.push(Part::ToolCall(ToolCall { tool_call_id: sent, ..call.clone() }));
+                }
+                Part::Reasoning { text, opaque: Some(opaque) } if self.origin.is_some() => {
+                    changed = true;
+                    let opaque = self.origin.as_deref().and_then(|origin| opaque_parts::of(opaque, origin)).cloned();
+                    content.push(Part::Reasoning { text: text.clone(), opaque });
+                }
+                Part::Text { .. } | Part::Reasoning { .. } => content.push(part.clone()),
+                Part::ToolResult(_) | Part::Image(_) => changed = true,
+            }
+        }
+        let fitted = if changed { Arc::new(Message { content, ..Message::clone(message) }) } else { Arc::clone(message) };
+        self.of = Some(Arc::clone(&fitted));
+        (fitted, ids)
+    }
+
+    /// An id that fits and that no other call of the thread has.
+    fn fresh(&self, given: &CallId, taken: &mut HashSet<CallId>) -> CallId {
+        let fit = |text: &str| self.ids.fit(text).map_or_else(|| CallId::new(text), CallId::new);
+        let mut sent = fit(given.as_str());
+        let mut number = 1;
+        while !taken.insert(sent.clone()) {
+            number += 1;
+            sent = fit(&format!("{given}-{number}"));
+        }
+        sent
+    }
+
+    /// Results first; where something else follows, all calls are to have theirs before it.
+    fn results(&mut self, message: &Arc<Message>) -> Arc<Message> {
+        let mut results = Vec::new();
+        let mut rest = Vec::new();
+        let mut changed = false;
+        for part in &message.content {
+            match part {
+                Part::ToolResult(result) => {
+                    let Some(waiting) = self.waiting.get_mut(&result.tool_call_id) else {
+                        changed = true;
+                        let text =
+                            format!("[a result of `{}` whose call is gone]\n{}", result.tool_name, result.text_for_model());
+                        rest.push(Part::Text { text });
+                        continue;
+                    };
+                    // A second result of a call says nothing that the first did not.
+                    let Some(at) = waiting.pop_front() else {
+                        changed = true;
+                        continue;
+                    };
+                    let call = &mut self.calls[at];
+                    call.answered = true;
+                    changed |= call.sent != result.tool_call_id || !rest.is_empty();
+                    let tool_call_id = call.sent.clone();
+                    results.push(Part::ToolResult(ToolResult { tool_call_id, ..result.clone() }));
+                }
+                Part::Text { .. } | Part::Image(_) => rest.push(part.clone()),
+                Part::ToolCall(_) | Part::Reasoning { .. } => changed = true,
+            }
+        }
+        if message.role == Role::User || !rest.is_empty() {
+            let lacking = self.lacking();
+            changed |= !lacking.is_empty();
+            results.extend(lacking);
+            self.waiting.clear();
+        }
+        if !changed {
+            return Arc::clone(message);
+        }
+        results.extend(rest);
+        Arc::new(Message { content: results, ..Message::clone(message) })
+    }
+
+    /// Results for the calls that have none.
+    fn lacking(&mut self) -> Vec<Part> {
+        let open = self.calls.iter_mut().filter(|call| !call.answered);
+        open.map(|call| {
+            call.answered = true;
+            let error =
+                ToolError::new(ErrorCode::OutcomeUnknown, "no result is known; look at the state of things before you go on");
+            Part::ToolResult(ToolResult::refused(call.sent.clone(), call.tool_name.clone(), error))
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,165 @@
+//! Signing in where no person is asked: for servers that are there to try clients out. The redirect is followed by aye itself.
+
+use super::failure::Failure;
+use super::flow::{Client, Discovered, renew, scopes_of};
+use super::http::{Http, status};
+use super::stored_token::Kept;
+
+use crate::mcp::{Reach, Refusal, Spec, Tokens};
+use crate::ports::BoxFuture;
+use base64::Engine as _;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// Where nobody listens: the answer is read from the redirect.
+const REDIRECT: &str = "http://127.0.0.1:3118/callback";
+/// Of one connection, the first included: a server that is never content gets no more.
+const AUTHORIZATIONS: usize = 3;
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What was settled with the authorization server before.
+#[derive(Clone, Default)]
+pub struct Registered {
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    /// The address of a client metadata document.
+    pub document: Option<String>,
+}
+
+pub struct Unattended {
+    registered: Registered,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    kept: Option<Kept>,
+    authorizations: usize,
+}
+
+impl Unattended {
+    pub fn new(registered: Registered) -> Self {
+        Self { registered, state: Mutex::default() }
+    }
+
+    /// All of it, for what the server says is needed.
+    async fn authorized(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<Kept, Failure> {
+        let found = Discovered::find(url, challenge).await?;
+        let mut client = Client {
+            id: self.registered.client_id.clone(),
+            secret: self.registered.client_secret.clone(),
+            document: self.registered.document.clone(),
+            scopes: Vec::new(),
+        };
+        let without_person = offers(&found, "grant_types_supported", "client_credentials") == Some(true)
+            && offers(&found, "grant_types_supported", "authorization_code") != Some(true);
+        if without_person {
+            return self.by_credentials(&found, more).await;
+        }
+        client.scopes = found.scopes(&client, more).await;
+        let http = Http::of(&found.url);
+        let asked = found.ask(&client, REDIRECT, &[]).await?;
+        let answer = http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(Failure::failed)?;
+        let Some(location) = answer.header("location").filter(|location| location.starts_with(REDIRECT)) else {
+            let code = status(&answer);
+            return Err(Failure::failed(format!("the authorization server answered {code} and sent nobody back")));
+        };
+        asked.answered(location).await
+    }
+
+    /// The client itself is who asks.
+    async fn by_credentials(&self, found: &Discovered, more: &[String]) -> Result<Kept, Failure> {
+        let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
+            return Err(Failure::failed("the authorization server wants a client with a secret, and there is none"));
+        };
+        let scopes = found.scopes(&Client::default(), more).await.join(" ");
+        let mut headers = vec![("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
+        let in_body = offers(found, "token_endpoint_auth_methods_supported", "client_secret_post") == Some(true);
+        if !in_body {
+            headers.push(("authorization".to_owned(), basic(id, secret)));
+        }
+        let mut pairs = vec![("grant_type", "client_credentials"), ("resource", found.url.as_str())];
+        if !scopes.is_empty() {
+            pairs.push(("scope", &scopes));
+        }
+        if in_body {
+            pairs.extend([("client_id", id.as_str()), ("client_secret", secret.as_str())]);
+        }
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let answer = Http::of(&found.url)
+            .send("POST", &found.metadata.token_endpoint, headers, body, TIMEOUT)
+            .await
+            .map_err(Failure::failed)?;
+        let told: Value = serde_json::from_slice(&answer.body).map_err(|error| Failure::failed(error.to_string()))?;
+        let response = serde_json::from_value(told).map_err(|error| {
+            Failure::failed(format!("the authorization server answered {} and gave no token: {error}", status(&answer)))
+        })?;
+        let credentials = rmcp::transport::auth::StoredCredentials::new(id.clone(), Some(response), Vec::new(), None);
+        let credentials = credentials.with_issuer(found.issuer().map(str::to_owned));
+        Ok(Kept { url: found.url.to_string(), credentials: Some(credentials), ..Kept::default() })
+    }
+
+    async fn another(&self, url: &str, refusal: Refusal) -> Result<Option<String>, String> {
+        let mut state = self.state.lock().await;
+        let (challenge, more) = match &refusal {
+            Refusal::Unauthorized { challenge, used } => {
+                if let Some(kept) = &state.kept
+                    && used.is_some()
+                    && kept.may_be_renewed()
+                    && let Ok(new) = renew(kept).await
+                {
+                    let token = new.token();
+                    state.kept = Some(new);
+                    return Ok(token);
+                }
+                (challenge.as_deref(), Vec::new())
+            }
+            Refusal::InsufficientScope { challenge, scope, .. } => {
+                let mut more: Vec<String> = state.kept.as_ref().map_or_else(Vec::new, |kept| kept.granted().to_vec());
+                more.extend(
+                    scope
+                        .as_deref()
+                        .map_or_else(|| scopes_of(challenge, url), |scope| scope.split_whitespace().map(str::to_owned).collect()),
+                );
+                (Some(challenge.as_str()), more)
+            }
+        };
+        if state.authorizations == AUTHORIZATIONS {
+            return Ok(None);
+        }
+        state.authorizations += 1;
+        let kept = self.authorized(url, challenge, &more).await.map_err(|failure| failure.to_string())?;
+        let token = kept.token();
+        state.kept = Some(kept);
+        Ok(token)
+    }
+}
+
+/// Whether a list in the metadata of the authorization server contains this word; nothing where there is no such list.
+fn offers(server: &Discovered, list: &str, word: &str) -> Option<bool> {
+    let words = server.metadata.additional_fields.get(list)?.as_array()?;
+    Some(words.iter().any(|known| known.as_str() == Some(word)))
+}
+
+/// RFC 6749, 2.3.1.
+fn basic(id: &str, secret: &str) -> String {
+    let escaped = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", escaped(id), escaped(secret));
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
+}
+
+impl Tokens for Unattended {
+    fn token<'a>(&'a self, _spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(async move { Ok(self.state.lock().await.kept.as_ref().and_then(Kept::token)) })
+    }
+
+    fn refused<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            match &spec.reach {
+                Reach::Http { url, .. } => self.another(url, refusal).await,
+                Reach::Program { .. } => Ok(None),
+            }
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! The tokens of a session: read when a server needs one, renewed before they end, kept for the next time.
+
+use super::failure::Failure;
+use super::flow::{renew, scopes_of};
+use super::stored_token::{Age, Kept};
+
+use crate::mcp::{Reach, Refusal, SignIn, Spec, Tokens};
+use crate::ports::BoxFuture;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use tokio::sync::Mutex as Turn;
+
+/// Where tokens are kept. Each call may take a while: it is made on a thread of its own.
+pub trait Vault: Send + Sync {
+    fn load(&self, server: &str, url: &str) -> Result<Option<String>, String>;
+    fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String>;
+    /// Held while tokens are renewed, so that two processes do not use up the same one.
+    fn turn(&self) -> Result<Box<dyn Send>, String>;
+}
+
+/// By the name of a server and its address.
+type Slots = HashMap<(String, String), Arc<Turn<Slot>>>;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Keeper {
+    vault: Arc<dyn Vault>,
+    slots: Arc<Mutex<Slots>>,
+}
+
+/// Of one server.
+#[derive(Default)]
+struct Slot {
+    is_read: bool,
+    kept: Option<Kept>,
+}
+
+/// The server that is meant.
+struct Whose<'a> {
+    name: &'a str,
+    url: &'a str,
+}
+
+impl Keeper {
+    pub fn new(vault: Arc<dyn Vault>) -> Self {
+        Self { vault, slots: Arc::default() }
+    }
+
+    fn slot(&self, whose: &Whose<'_>) -> Arc<Turn<Slot>> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry((whose.name.to_owned(), whose.url.to_owned())).or_default())
+    }
+
+    async fn read(&self, whose: &Whose<'_>) -> Result<Option<Kept>, String> {
+        let (vault, name, url) = (Arc::clone(&self.vault), whose.name.to_owned(), whose.url.to_owned());
+        apart(move || Ok(vault.load(&name, &url)?.and_then(|text| Kept::read(&text, &url)))).await
+    }
+
+    async fn write(&self, whose: &Whose<'_>, kept: &Kept) -> Result<(), String> {
+        let (vault, name, url, text) = (Arc::clone(&self.vault), whose.name.to_owned(), whose.url.to_owned(), kept.written()?);
+        apart(move || vault.save(&name, &url, &text)).await
+    }
+
+    /// New tokens in place of those in the slot; what another process renewed meanwhile counts as such.
+    async fn renewed(&self, whose: &Whose<'_>, slot: &mut Slot, old: Option<&str>) -> Result<Option<String>, String> {
+        let vault = Arc::clone(&self.vault);
+        let _turn = apart(move || vault.turn()).await?;
+        slot.kept = self.read(whose).await?;
+        let Some(kept) = &slot.kept else { return Ok(None) };
+        if let Some(token) = kept.token().filter(|token| Some(token.as_str()) != old && kept.age(SystemTime::now()) == Age::Good)
+        {
+            return Ok(Some(token));
+        }
+        if !kept.may_be_renewed() {
+            return Ok(None);
+        }
+        match renew(kept).await {
+            Ok(new) => {
+                if let Err(why) = self.write(whose, &new).await {
+                    // They are good for as long as this process lives.
+                    tracing::warn!(server = whose.name, why, "renewed tokens are not kept");
+                }
+                let token = new.token();
+                slot.kept = Some(new);
+                Ok(token)
+            }
+            Err(Failure::Over) => Ok(None),
+            Err(Failure::Failed(why)) => Err(why),
+        }
+    }
+
+    async fn token_of(&self, whose: Whose<'_>) -> Result<Option<String>, String> {
+        let slot = self.slot(&whose);
+        let mut slot = slot.lock().await;
+        if !slot.is_read {
+            slot.kept = self.read(&whose).await?;
+            slot.is_read = true;
+        }
+        let Some(kept) = &slot.kept else { return Ok(None) };
+        let (token, age) = (kept.token(), kept.age(SystemTime::now()));
+        if age == Age::Good {
+            return Ok(token);
+        }
+        match self.renewed(&whose, &mut slot, token.as_deref()).await {
+            // It is good for a moment still.
+            Ok(None) | Err(_) if age == Age::Ending => Ok(token),
+            renewed => renewed,
+        }
+    }
+
+    async fn another(&self, whose: Whose<'_>, refusal: Refusal) -> Result<Option<String>, String> {
+        let slot = self.slot(&whose);
+        let mut slot = slot.lock().await;
+        match refusal {
+            Refusal::Unauthorized { used, .. } => {
+                // Who signed in meanwhile, in another terminal, is known by another token.
+                self.renewed(&whose, &mut slot, used.as_deref()).await
+            }
+            Refusal::InsufficientScope { challenge, scope, used } => {
+                slot.kept = self.read(&whose).await?;
+                let Some(kept) = &mut slot.kept else { return Ok(None) };
+                if let Some(token) = kept.token().filter(|token| Some(token) != used.as_ref()) {
+                    return Ok(Some(token));
+                }
+                // Only a person can allow more; the next sign-in asks for it.
+                let scopes = scope.map_or_else(|| scopes_of(&challenge, whose.url), |scope| words(&scope));
+                if scopes.iter().any(|scope| !kept.wanted.contains(scope)) {
+                    kept.wanted = scopes;
+                    let kept = kept.clone();
+                    self.write(&whose, &kept).await?;
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn words(scope: &str) -> Vec<String> {
+    scope.split_whitespace().map(str::to_owned).collect()
+}
+
+impl Tokens for Keeper {
+    fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            match whose(spec) {
+                Some(whose) => self.token_of(whose).await,
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn refused<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            match whose(spec) {
+                Some(whose) => self.another(whose, refusal).await,
+                None => Ok(None),
+            }
+        })
+    }
+}
+
+fn whose(spec: &Spec) -> Option<Whose<'_>> {
+    match &spec.reach {
+        Reach::Http { url, sign_in: SignIn::OAuth { .. }, .. } => Some(Whose { name: &spec.name, url }),
+        Reach::Http { .. } | Reach::Program { .. } => None,
+    }
+}
+
+/// A keyring may ask the person: nothing else waits for it.
+async fn apart<T: Send + 'static>(ask: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(ask).await.unwrap_or_else(|_| Err("the place of the tokens did not answer".to_owned()))
+}

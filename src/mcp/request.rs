@@ -1,0 +1,192 @@
+//! One request and its answer: rounds in which the server asks back, a time limit that stands still while the person is asked, and
+//! what is said to the server when nobody waits any longer.
+
+use super::Spec;
+use super::failure::{of_request, said};
+use super::limits::{QUESTIONS, ROUNDS, SHUTDOWN_TIMEOUT};
+use super::server_requests::{Busy, Talk};
+use crate::ports::RemoteError;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ElicitRequestParams, ElicitationAction, ErrorCode, GetPromptRequest,
+    GetPromptRequestParams, InputRequest, InputRequiredResult, InputResponses, ReadResourceRequest, ReadResourceRequestParams,
+    ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Before the request is of use the person has to visit an address.
+const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
+
+/// What may be answered with a question.
+pub(super) enum Question {
+    Call(CallToolRequestParams),
+    Read(ReadResourceRequestParams),
+    Prompt(GetPromptRequestParams),
+}
+
+impl Question {
+    fn request(&self) -> ClientRequest {
+        match self {
+            Self::Call(params) => ClientRequest::CallToolRequest(CallToolRequest::new(params.clone())),
+            Self::Read(params) => ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone())),
+            Self::Prompt(params) => ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone())),
+        }
+    }
+
+    fn answered(&mut self, responses: Option<InputResponses>, state: Option<String>) {
+        let (input_responses, request_state) = match self {
+            Self::Call(params) => (&mut params.input_responses, &mut params.request_state),
+            Self::Read(params) => (&mut params.input_responses, &mut params.request_state),
+            Self::Prompt(params) => (&mut params.input_responses, &mut params.request_state),
+        };
+        *input_responses = responses;
+        *request_state = state;
+    }
+}
+
+/// How long somebody waits, and who hears of it meanwhile.
+pub(super) struct Waiting {
+    pub timeout: Duration,
+    pub cancel: CancellationToken,
+    pub output: Option<mpsc::Sender<String>>,
+}
+
+impl Waiting {
+    pub(super) fn of(timeout: Duration) -> Self {
+        Self { timeout, cancel: CancellationToken::new(), output: None }
+    }
+}
+
+pub(super) async fn ask(
+    spec: &Spec,
+    peer: &Peer<RoleClient>,
+    talk: &Talk,
+    mut question: Question,
+    waiting: &Waiting,
+) -> Result<ServerResult, RemoteError> {
+    let mut underway = talk.underway();
+    let mut clock = Clock::new(waiting.timeout, talk.busy());
+    let mut silent_rounds = 0;
+    let mut visited = false;
+    for _ in 0..ROUNDS {
+        let mut handle = peer
+            .send_request_with_option(question.request(), PeerRequestOptions::no_options())
+            .await
+            .map_err(|error| of_request(spec, &error))?;
+        if let Some(output) = &waiting.output {
+            underway.heard_by(handle.progress_token.0.clone(), output.clone());
+        }
+        let over = tokio::select! {
+            answer = &mut handle.rx => Ok(answer.unwrap_or(Err(ServiceError::TransportClosed))),
+            () = waiting.cancel.cancelled() => Err((RemoteError::Cancelled, "the person stopped it")),
+            () = clock.run_out() => Err((RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }, "it took too long")),
+        };
+        let answer = match over {
+            Ok(Err(ServiceError::McpError(error))) if error.code == URL_ELICITATION_REQUIRED && !visited => {
+                tokio::select! {
+                    done = visits(spec, talk, error.data) => done?,
+                    () = waiting.cancel.cancelled() => return Err(RemoteError::Cancelled),
+                    () = clock.run_out() => return Err(RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }),
+                }
+                visited = true;
+                continue;
+            }
+            Ok(answer) => answer.map_err(|error| of_request(spec, &error))?,
+            Err((error, reason)) => {
+                let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, handle.cancel(Some(reason.to_owned()))).await;
+                return Err(error);
+            }
+        };
+        let ServerResult::InputRequiredResult(InputRequiredResult { input_requests, request_state, .. }) = answer else {
+            return Ok(answer);
+        };
+        let requests = input_requests.unwrap_or_default();
+        if requests.is_empty() {
+            // It only wants to be asked again: not faster each time.
+            tokio::time::sleep(Duration::from_millis(50 << silent_rounds)).await;
+            silent_rounds += 1;
+        }
+        let mut responses = InputResponses::new();
+        for (key, request) in requests {
+            let response = tokio::select! {
+                response = respond(talk, request) => response,
+                () = waiting.cancel.cancelled() => return Err(RemoteError::Cancelled),
+                () = clock.run_out() => return Err(RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }),
+            };
+            responses.insert(key, response.map_err(|message| RemoteError::Refused { message })?);
+        }
+        question.answered((!responses.is_empty()).then_some(responses), request_state);
+    }
+    Err(RemoteError::Refused { message: format!("the server `{}` asked back more than {ROUNDS} times", spec.name) })
+}
+
+/// The person is to visit addresses before the request is of use; once they say they did, it is sent once more.
+async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), RemoteError> {
+    let asked = data.as_ref().and_then(|data| data["elicitations"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();
+    let asked: Vec<(String, String)> = asked.iter().map(|one| (text(one, "message"), text(one, "url"))).take(QUESTIONS).collect();
+    if asked.is_empty() {
+        let message = format!("the server `{}` wants an address to be visited first, and names none", spec.name);
+        return Err(RemoteError::Refused { message });
+    }
+    for (message, url) in &asked {
+        let (message, url, meta, elicitation_id) = (message.clone(), url.clone(), None, String::new());
+        let answer = talk.elicit(ElicitRequestParams::UrlElicitationParams { meta, message, url, elicitation_id }).await;
+        if answer.action != ElicitationAction::Accept {
+            let urls: Vec<String> = asked.iter().map(|(_, url)| said(url)).collect();
+            let (name, urls) = (&spec.name, urls.join(" "));
+            let message = format!(
+                "the server `{name}` goes on only once a person has visited {urls}: visit it, if you trust it, and call again"
+            );
+            return Err(RemoteError::Refused { message });
+        }
+    }
+    Ok(())
+}
+
+async fn respond(talk: &Talk, request: InputRequest) -> Result<Value, String> {
+    let written = match request {
+        InputRequest::Elicitation(request) => serde_json::to_value(talk.elicit(request.params).await),
+        InputRequest::ListRoots(_) => serde_json::to_value(talk.roots()),
+        InputRequest::CreateMessage(request) => {
+            serde_json::to_value(talk.sample(request.params).await.map_err(|error| error.message.into_owned())?)
+        }
+        _ => return Err("it asks for something that is not known here".to_owned()),
+    };
+    written.map_err(|error| error.to_string())
+}
+
+/// Stands still while a question of this server waits for the person.
+struct Clock {
+    left: Duration,
+    busy: watch::Receiver<Busy>,
+}
+
+impl Clock {
+    fn new(timeout: Duration, busy: watch::Receiver<Busy>) -> Self {
+        Self { left: timeout, busy }
+    }
+
+    async fn run_out(&mut self) {
+        loop {
+            let stands = self.busy.borrow_and_update().questions > 0;
+            let since = Instant::now();
+            tokio::select! {
+                () = tokio::time::sleep(self.left), if !stands => return,
+                changed = self.busy.changed() => {
+                    if !stands {
+                        self.left = self.left.saturating_sub(since.elapsed());
+                    }
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a server offers beside tools: resources to read, prompts to say.
+
+use super::connection::Connection;
+use super::content;
+use super::failure::{cut, of_request};
+use super::limits::{DESCRIPTION_BYTES, PAGES, PROMPTS, RESOURCES};
+use super::request::{Question, Waiting};
+use crate::ports::{RemoteError, RemoteResult};
+use crate::protocol::{ServerPrompt, ServerResource};
+use rmcp::model::{GetPromptRequestParams, PaginatedRequestParams, ReadResourceRequestParams, ServerResult};
+use rmcp::service::ServiceError;
+use serde_json::{Map, Value};
+
+/// Pages up to `most`, in order.
+async fn pages<T, F>(most: usize, page: impl Fn(Option<PaginatedRequestParams>) -> F) -> Result<Vec<T>, ServiceError>
+where
+    F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
+{
+    let mut all = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES {
+        let asked = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let (found, next) = page(asked).await?;
+        all.extend(found);
+        cursor = next;
+        if cursor.is_none() || all.len() >= most {
+            break;
+        }
+    }
+    all.truncate(most);
+    Ok(all)
+}
+
+async fn in_time<T>(connection: &Connection, asked: impl Future<Output = Result<T, ServiceError>>) -> Result<T, RemoteError> {
+    let timeout = connection.spec.call_timeout;
+    match tokio::time::timeout(timeout, asked).await {
+        Ok(answer) => answer.map_err(|error| match of_request(&connection.spec, &error) {
+            // A list that did not come did nothing.
+            RemoteError::OutcomeUnknown { .. } => RemoteError::Unreachable {
+                message: format!("the server `{}` went away while it was asked", connection.spec.name),
+            },
+            error => error,
+        }),
+        Err(_) => Err(RemoteError::TimedOut { seconds: timeout.as_secs() }),
+    }
+}
+
+fn short(text: Option<String>) -> Option<String> {
+    text.map(|text| cut(&text, DESCRIPTION_BYTES).into_owned())
+}
+
+pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResource>, RemoteError> {
+    if connection.capabilities().resources.is_none() {
+        return Ok(Vec::new());
+    }
+    let (peer, server) = (&connection.peer, &connection.spec.name);
+    in_time(connection, async {
+        let plain = pages(RESOURCES, |page| async move {
+            let found = peer.list_resources(page).await?;
+            Ok((found.resources, found.next_cursor))
+        })
+        .await?;
+        let templates = pages(RESOURCES, |page| async move {
+            let found = peer.list_resource_templates(page).await?;
+            Ok((found.resource_templates, found.next_cursor))
+        })
+        .await
+        // Many servers have resources and do not know the word.
+        .unwrap_or_default();
+        let plain = plain.into_iter().map(|resource| ServerResource {
+            server: server.clone(),
+            uri: resource.uri,
+            name: resource.title.unwrap_or(resource.name),
+            description: short(resource.description),
+            media_type: resource.mime_type,
+            is_template: false,
+        });
+        let templates = templates.into_iter().map(|template| ServerResource {
+            server: server.clone(),
+            uri: template.uri_template,
+            name: template.title.unwrap_or(template.name),
+            description: short(template.description),
+            media_type: template.mime_type,
+            is_template: true,
+        });
+        Ok(plain.chain(templates).take(RESOURCES).collect())
+    })
+    .await
+}
+
+pub(super) async fn read(connection: &Connection, uri: &str) -> Result<RemoteResult, RemoteError> {
+    let question = Question::Read(ReadResourceRequestParams::new(uri));
+    match connection.ask(question, &Waiting::of(connection.spec.call_timeout)).await? {
+        ServerResult::ReadResourceResult(result) => content::of_resource(result),
+        _ => Err(connection.unreadable()),
+    }
+}
+
+pub(super) async fn prompts(connection: &Connection) -> Result<Vec<ServerPrompt>, RemoteError> {
+    if connection.capabilities().prompts.is_none() {
+        return Ok(Vec::new());
+    }
+    let (peer, server) = (&connection.peer, &connection.spec.name);
+    let found = in_time(
+        connection,
+        pages(PROMPTS, |page| async move {
+            let found = peer.list_prompts(page).await?;
+            Ok((found.prompts, found.next_cursor))
+        }),
+    )
+    .await?;
+    let one = |prompt: rmcp::model::Prompt| ServerPrompt {
+        server: server.clone(),
+        name: prompt.name,
+        description: short(prompt.description.or(prompt.title)),
+        arguments: prompt
+            .arguments
+            .into_iter()
+            .flatten()
+            .map(|argument| (argument.name, argument.required == Some(true)))
+            .collect(),
+    };
+    Ok(found.into_iter().map(one).collect())
+}
+
+pub(super) async fn prompt(connection: &Connection, name: &str, arguments: Map<String, Value>) -> Result<String, RemoteError> {
+    let mut params = GetPromptRequestParams::new(name);
+    if !arguments.is_empty() {
+        params = params.with_arguments(arguments);
+    }
+    match connection.ask(Question::Prompt(params), &Waiting::of(connection.spec.call_timeout)).await? {
+        ServerResult::GetPromptResult(result) => content::of_prompt(result),
+        _ => Err(connection.unreadable()),
+    }
+}

@@ -1,0 +1,244 @@
+//! What a server says unasked, and what it asks.
+#![expect(deprecated, reason = "revisions before 2026-07-28 have roots, sampling and log lines as they are here")]
+
+use super::failure::cut;
+use super::form;
+use super::limits::{QUESTIONS, SAID_CHARS};
+use crate::ports::RemoteAsks;
+use crate::protocol::{Elicitation, ElicitationAnswer, Wanted};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation, ListRootsResult,
+    LoggingMessageNotificationParam, NumberOrString, ProgressNotificationParam, ProtocolVersion, Root, RootsCapabilities,
+    SamplingCapability, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
+
+/// One connection's side of the talk.
+pub(super) struct Talk {
+    server: String,
+    asks: Option<Arc<dyn RemoteAsks>>,
+    /// Who hears of progress, by the token that the request was sent with.
+    listeners: Mutex<HashMap<NumberOrString, mpsc::Sender<String>>>,
+    /// How many requests are on their way, and how many questions wait for the person.
+    busy: watch::Sender<Busy>,
+    questions: Semaphore,
+    pub tools_changed: Notify,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Busy {
+    pub requests: usize,
+    pub questions: usize,
+}
+
+/// A request on its way; dropped when it is over.
+pub(super) struct Underway<'a> {
+    talk: &'a Talk,
+    token: Option<NumberOrString>,
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            self.talk.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+        }
+        self.talk.busy.send_modify(|busy| busy.requests -= 1);
+    }
+}
+
+impl Underway<'_> {
+    pub(super) fn heard_by(&mut self, token: NumberOrString, output: mpsc::Sender<String>) {
+        let mut listeners = self.talk.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = self.token.replace(token.clone()) {
+            listeners.remove(&before);
+        }
+        listeners.insert(token, output);
+    }
+}
+
+struct Asked<'a>(&'a Talk);
+
+impl<'a> Asked<'a> {
+    fn of(talk: &'a Talk) -> Self {
+        talk.busy.send_modify(|busy| busy.questions += 1);
+        Self(talk)
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.0.busy.send_modify(|busy| busy.questions -= 1);
+    }
+}
+
+impl Talk {
+    pub(super) fn new(server: &str, asks: Option<Arc<dyn RemoteAsks>>) -> Self {
+        Self {
+            server: server.to_owned(),
+            asks,
+            listeners: Mutex::default(),
+            busy: watch::Sender::default(),
+            questions: Semaphore::new(1),
+            tools_changed: Notify::new(),
+        }
+    }
+
+    pub(super) fn underway(&self) -> Underway<'_> {
+        self.busy.send_modify(|busy| busy.requests += 1);
+        Underway { talk: self, token: None }
+    }
+
+    pub(super) fn busy(&self) -> watch::Receiver<Busy> {
+        self.busy.subscribe()
+    }
+
+    /// Asks the person, one question after the other. Nobody there, or nothing on its way that it could be about: no answer.
+    pub(super) async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
+        let declined = || ElicitResult::new(ElicitationAction::Decline);
+        let Some(asks) = &self.asks else { return declined() };
+        let busy = *self.busy.borrow();
+        if busy.requests == 0 || busy.questions >= QUESTIONS {
+            return ElicitResult::new(ElicitationAction::Cancel);
+        }
+        let (message, wanted) = match request {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let order = requested_schema.property_order.clone();
+                let schema = serde_json::to_value(&requested_schema).unwrap_or_default();
+                match form::fields(&schema, order.as_deref()) {
+                    Ok(fields) => (message, Wanted::Form { fields }),
+                    Err(reason) => {
+                        tracing::warn!(server = %self.server, %reason, "what it asks cannot be shown");
+                        return declined();
+                    }
+                }
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => match visitable(&url) {
+                Some(url) => (message, Wanted::Visit { url }),
+                None => return declined(),
+            },
+            _ => return declined(),
+        };
+        let _asked = Asked::of(self);
+        let Ok(_turn) = self.questions.acquire().await else { return declined() };
+        let elicitation = Elicitation {
+            elicitation_id: uuid::Uuid::new_v4().to_string(),
+            server: self.server.clone(),
+            message: cut(&message, 4 * SAID_CHARS).into_owned(),
+            wanted: wanted.clone(),
+        };
+        match (asks.elicit(elicitation).await, wanted) {
+            (ElicitationAnswer::Accept { content }, Wanted::Form { fields }) => match form::answer(&fields, content) {
+                Ok(content) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)),
+                Err(reason) => {
+                    tracing::warn!(server = %self.server, %reason, "the answer is not what was asked for");
+                    ElicitResult::new(ElicitationAction::Cancel)
+                }
+            },
+            (ElicitationAnswer::Accept { .. }, Wanted::Visit { .. }) => ElicitResult::new(ElicitationAction::Accept),
+            (ElicitationAnswer::Decline, _) => declined(),
+            (ElicitationAnswer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    pub(super) fn roots(&self) -> ListRootsResult {
+        let roots = self.asks.as_ref().map(|asks| asks.roots()).unwrap_or_default();
+        ListRootsResult::new(roots.into_iter().map(|(uri, name)| Root::new(uri).with_name(name)).collect())
+    }
+
+    pub(super) async fn sample(&self, request: CreateMessageRequestParams) -> Result<CreateMessageResult, ErrorData> {
+        let refused = |reason: String| ErrorData::new(ErrorCode(-1), reason, None);
+        let Some(asks) = &self.asks else { return Err(refused("sampling is not allowed here".to_owned())) };
+        let busy = *self.busy.borrow();
+        if busy.requests == 0 || busy.questions >= QUESTIONS {
+            return Err(refused("the model is asked only within a call, and not too often at once".to_owned()));
+        }
+        // The clock of the call stands still meanwhile.
+        let _asked = Asked::of(self);
+        let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
+        let answer = asks.sample(&self.server, request).await.map_err(refused)?;
+        serde_json::from_value(answer).map_err(|error| refused(error.to_string()))
+    }
+
+    fn tell(&self, token: Option<&NumberOrString>, line: &str) {
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = cut(line, 4 * SAID_CHARS);
+        for (_, output) in listeners.iter().filter(|(of, _)| token.is_none_or(|token| token == *of)) {
+            let _ = output.try_send(line.clone().into_owned());
+        }
+    }
+}
+
+/// An address a person may be sent to: a page, and no password in it.
+fn visitable(address: &str) -> Option<String> {
+    let url = url::Url::parse(address).ok()?;
+    let host = url.host_str()?;
+    let is_safe = url.scheme() == "https" || (url.scheme() == "http" && crate::sys::http::is_loopback(host));
+    (is_safe && url.username().is_empty() && url.password().is_none()).then(|| url.to_string())
+}
+
+impl ClientHandler for Talk {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        if let Some(asks) = &self.asks {
+            if asks.samples(&self.server) {
+                capabilities.sampling = Some(SamplingCapability::default());
+            }
+            capabilities.roots = Some(RootsCapabilities::default());
+            capabilities.elicitation = Some(
+                ElicitationCapability::new()
+                    .with_form(FormElicitationCapability::new().with_schema_validation(true))
+                    .with_url(UrlElicitationCapability::default()),
+            );
+        }
+        let mut info = ClientConfig::new(capabilities, Implementation::new("aye", env!("CARGO_PKG_VERSION")));
+        info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        info
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        tokio::select! {
+            answer = self.elicit(request) => Ok(answer),
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        tokio::select! {
+            answer = self.sample(request) => answer,
+            () = context.ct.cancelled() => Err(ErrorData::new(ErrorCode(-1), "it was called off", None)),
+        }
+    }
+
+    async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let message = progress.message.map(|message| format!(": {message}")).unwrap_or_default();
+        self.tell(Some(&progress.progress_token.0), &format!("{}{of}{message}", progress.progress));
+    }
+
+    async fn on_logging_message(&self, log: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
+        let line = log.data.as_str().map_or_else(|| log.data.to_string(), str::to_owned);
+        self.tell(None, &line);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tools_changed.notify_one();
+    }
+}

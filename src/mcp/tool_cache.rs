@@ -1,0 +1,101 @@
+//! The tools that servers offered last, kept between sessions, so that a session starts without asking anybody.
+
+use super::limits::{DEFINITION_BYTES, TOOLS};
+use super::tools::Listed;
+use super::{Reach, Spec};
+use crate::ports::RemoteTool;
+use crate::sys::file::private::{self, PrivateError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A file is as long as what is taken of a server, and what JSON adds to it.
+const FILE_BYTES: u64 = 2 * DEFINITION_BYTES as u64;
+const VERSION: u32 = 2;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    version: u32,
+    server: String,
+    /// It speaks a revision with a handshake, so that it is not asked for another one first.
+    shakes_hands: bool,
+    tools: Vec<KeptTool>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptTool {
+    name: String,
+    title: Option<String>,
+    description: String,
+    input_schema: Value,
+    output_schema: Option<Value>,
+    says_read_only: bool,
+    fingerprint: String,
+}
+
+/// One server's file: another command, address or directory is another server, whatever it is called.
+fn file(directory: &Path, spec: &Spec) -> PathBuf {
+    let reach = match &spec.reach {
+        Reach::Program { argv, directory, .. } => format!("{argv:?} {directory:?}"),
+        Reach::Http { url, .. } => url.clone(),
+    };
+    let name = blake3::hash(format!("{}\n{reach}", spec.name).as_bytes()).to_hex();
+    directory.join(format!("{}.json", &name[..32]))
+}
+
+/// What was kept, and whether the server shakes hands. What cannot be read is not known.
+pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(Listed, bool)> {
+    let kept = private::read(&file(directory, spec), FILE_BYTES).ok()??;
+    let kept: Kept = serde_json::from_slice(&kept).ok()?;
+    if kept.version != VERSION || kept.server != spec.name || kept.tools.len() > TOOLS {
+        return None;
+    }
+    let of_server = |tool: KeptTool| RemoteTool {
+        server: spec.name.clone(),
+        name: tool.name,
+        title: tool.title,
+        description: tool.description,
+        input_schema: tool.input_schema,
+        output_schema: tool.output_schema,
+        says_read_only: tool.says_read_only,
+        fingerprint: tool.fingerprint,
+    };
+    Some((Listed { tools: kept.tools.into_iter().map(of_server).collect(), notes: kept.notes }, kept.shakes_hands))
+}
+
+/// Keeps it for the next session; where that fails, the next session asks the server.
+pub(super) fn keep(directory: &Path, spec: &Spec, listed: &Listed, shakes_hands: bool) {
+    let tool = |tool: &RemoteTool| KeptTool {
+        name: tool.name.clone(),
+        title: tool.title.clone(),
+        description: tool.description.clone(),
+        input_schema: tool.input_schema.clone(),
+        output_schema: tool.output_schema.clone(),
+        says_read_only: tool.says_read_only,
+        fingerprint: tool.fingerprint.clone(),
+    };
+    let kept = Kept {
+        version: VERSION,
+        server: spec.name.clone(),
+        shakes_hands,
+        tools: listed.tools.iter().map(tool).collect(),
+        notes: listed.notes.clone(),
+    };
+    let written = serde_json::to_vec(&kept).map_err(|error| PrivateError::Io(error.into())).and_then(|text| {
+        // What is there already may be unreadable: it is replaced all the same.
+        let path = file(directory, spec);
+        if private::read(&path, FILE_BYTES).is_err() {
+            let _ = std::fs::remove_file(&path);
+        }
+        private::update(&path, FILE_BYTES, |before| {
+            Ok::<_, PrivateError>(Some(if before.as_ref() == Some(&text) { before.unwrap_or_default() } else { text }))
+        })
+    });
+    if let Err(error) = written {
+        tracing::warn!(server = %spec.name, %error, "the list of tools is not kept");
+    }
+}

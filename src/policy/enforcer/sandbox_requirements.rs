@@ -1,0 +1,227 @@
+//! What holds a command while it runs, by the policy alone: names of places. What exists is looked up elsewhere.
+
+use super::Enforcer;
+use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
+use crate::policy::files::keeps_credentials;
+use crate::policy::layer::{FileRules, Ready};
+use crate::policy::layer_verdict::counts;
+use crate::policy::paths::{PROTECTED, Places, credential_places, is_protected_name, opened_entry, protected, start_up_places};
+use crate::protocol::Mode;
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+
+/// How the policy wants commands held.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub sandbox: SandboxSetting,
+    pub network: Network,
+    pub cache: Cache,
+    pub limits: Limits,
+    /// The workspace and what was added to it.
+    pub roots: Vec<PathBuf>,
+    /// Where in it a command may write.
+    pub written: Vec<PathBuf>,
+    /// More places that may be written.
+    pub writable: Vec<PathBuf>,
+    /// What lies in places that are read only and may be written all the same, because the person named it.
+    pub reopened: Vec<PathBuf>,
+    /// Read only; what is missing of it cannot be made.
+    pub read_only: Vec<PathBuf>,
+    /// Read only where it exists.
+    pub read_only_if_there: Vec<PathBuf>,
+    /// More places that are seen, outside the workspace: what the policy names for commands or for reading.
+    pub readable: Vec<PathBuf>,
+    /// What no command sees.
+    pub hidden: Vec<PathBuf>,
+    /// What exists and has a protected name or is meant by a glob.
+    pub marks: Marks,
+    /// What of the policy no sandbox can keep, in words.
+    pub unheld: Vec<String>,
+}
+
+/// What becomes of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kept {
+    /// It runs code when the folder is opened, and commands may write it: only that it appears counts.
+    Watched,
+    /// It runs code when the folder is opened: read only, but for git, which has to check it out.
+    RunsCode,
+    ReadOnly,
+    Hidden,
+}
+
+/// Tells of each entry whether it is kept from commands.
+#[derive(Debug, Clone, Default)]
+pub struct Marks {
+    hidden: Vec<Places>,
+    read_only: Vec<Places>,
+    opened: Vec<PathBuf>,
+}
+
+impl Marks {
+    /// Of an entry in a directory that is not kept itself.
+    pub fn of(&self, path: &Path, name: &str) -> Option<Kept> {
+        if self.hidden.iter().any(|places| places.means(path)) {
+            return Some(Kept::Hidden);
+        }
+        let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.means(path)) {
+            Kept::ReadOnly
+        } else if opened_entry(path)? {
+            Kept::RunsCode
+        } else {
+            Kept::Watched
+        };
+        (!self.opened.iter().any(|opened| opened == path)).then_some(kept)
+    }
+}
+
+impl Held {
+    /// Whether a command may write everywhere in the workspace, but for what is protected.
+    pub fn is_whole(&self) -> bool {
+        self.roots.iter().all(|root| self.written.contains(root))
+    }
+}
+
+impl Enforcer {
+    /// How commands are held; `homes` are the home directories of this machine whose credentials are worth hiding.
+    pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> Held {
+        let (context, terms) = (&self.context, &self.terms);
+        let sandbox = if context.mode == Mode::Plan { SandboxSetting::ReadOnly } else { self.sandbox() };
+        let mut unheld = Vec::new();
+        let written = if sandbox == SandboxSetting::ReadOnly { Vec::new() } else { self.written(now, &mut unheld) };
+        let named = terms.writable_paths.as_deref().unwrap_or_default();
+        let named = Places::new(named, context, false);
+        for (_, glob) in named.globs() {
+            unheld.push(format!("`writable_paths`: a sandbox opens places, not globs; `{glob}` opens nothing"));
+        }
+        let open = |place: &&Path| {
+            let shut = protected(place, context).is_some_and(|protected| !protected.may_be_opened);
+            sandbox != SandboxSetting::ReadOnly && !shut && !context.is_own(place)
+        };
+        let (reopened, writable): (Vec<PathBuf>, Vec<PathBuf>) =
+            named.literal().filter(open).map(Path::to_owned).partition(|place| protected(place, context).is_some());
+        let areas: Vec<&PathBuf> = written.iter().chain(&writable).collect();
+        let in_area = |place: &PathBuf| areas.iter().any(|area| place.starts_with(area));
+        let of_homes = |places: fn(&Path) -> Vec<PathBuf>| homes.iter().chain([&context.home]).flat_map(move |home| places(home));
+        let mut read_only: Vec<PathBuf> = context.roots.iter().flat_map(|place| names_in(place)).collect();
+        read_only.extend(of_homes(|home| start_up_places(home).collect()));
+        read_only.extend(
+            self.shut_places(|layer| layer.write.as_ref(), now)
+                .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
+        );
+        read_only.retain(|place| in_area(place) && !reopened.contains(place));
+        let mut hidden = context.own.clone();
+        let credentials = of_homes(|home| credential_places(home).collect());
+        hidden.extend(credentials.filter(|place| keeps_credentials(place, &self.layers, context)));
+        hidden.extend(
+            self.shut_places(|layer| layer.read.as_ref(), now)
+                .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
+        );
+        let marks = self.marks(reopened.clone(), now);
+        let of_others = |glob: &str| !PROTECTED.iter().any(|name| glob.contains(&format!("/{name}/")));
+        for (verb, list) in [("read", &marks.hidden), ("written", &marks.read_only)] {
+            for (_, glob) in list.iter().flat_map(Places::globs).filter(|(_, glob)| of_others(glob)) {
+                unheld.push(format!(
+                    "`{glob}` may not be {verb}: a command is kept from what exists in the workspace, not from what it makes"
+                ));
+            }
+        }
+        let readable = self.readable(&mut unheld);
+        unique(&mut unheld);
+        unique(&mut hidden);
+        unique(&mut read_only);
+        Held {
+            sandbox,
+            network: terms.network.unwrap_or_default(),
+            cache: terms.cache.unwrap_or_default(),
+            limits: terms.limits,
+            roots: context.roots.clone(),
+            read_only_if_there: writable
+                .iter()
+                .flat_map(|place| names_in(place))
+                .filter(|place| !reopened.contains(place))
+                .collect(),
+            written,
+            writable,
+            reopened,
+            readable,
+            read_only,
+            hidden,
+            marks,
+            unheld,
+        }
+    }
+
+    fn marks(&self, opened: Vec<PathBuf>, now: Timestamp) -> Marks {
+        let with_globs = |rules: fn(&Ready) -> Option<&FileRules>| -> Vec<Places> {
+            self.shut_places(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
+        };
+        let (hidden, read_only) = (with_globs(|layer| layer.read.as_ref()), with_globs(|layer| layer.write.as_ref()));
+        Marks { hidden, read_only, opened }
+    }
+
+    /// Where in the workspace File.Write lets anything be written: all of it, or what every `allowed_paths` names.
+    fn written(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
+        let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
+        let context = &self.context;
+        let mut places = context.roots.clone();
+        places.extend(lists().flat_map(Places::literal).filter(|place| context.in_workspace(place)).map(Path::to_owned));
+        for (start, glob) in lists().flat_map(Places::globs) {
+            if context.in_workspace(start) && lists().any(|list| list.covers(start)) {
+                places.push(start.to_owned());
+            } else if !context.roots.iter().all(|root| lists().all(|list| list.covers(root))) {
+                unheld.push(format!("`allowed_paths`: a command may not write by the glob `{glob}`, only in whole directories"));
+            }
+        }
+        let shut = |place: &Path| {
+            self.layers
+                .iter()
+                .any(|layer| layer.write.as_ref().is_some_and(|rules| rules.shut(layer.scope, place, now).is_some()))
+        };
+        places.retain(|place| lists().all(|list| list.covers(place)) && !shut(place));
+        places.sort();
+        places.dedup();
+        let all = places.clone();
+        places.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
+        places
+    }
+
+    /// What is seen outside the workspace because `readable_paths`, or every `allowed_paths` of File.Read, names it.
+    fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
+        let context = &self.context;
+        let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
+        for (_, glob) in named.globs() {
+            unheld.push(format!("`readable_paths`: a sandbox shows places, not globs; `{glob}` shows nothing"));
+        }
+        let lists = || self.layers.iter().filter_map(|layer| layer.read.as_ref()?.allowed.as_ref());
+        let starts = lists().flat_map(|list| list.literal().chain(list.globs().map(|(start, _)| start)));
+        let by_reading = starts.filter(|place| lists().all(|list| list.covers(place)));
+        let mut readable: Vec<PathBuf> = named.literal().chain(by_reading).map(Path::to_owned).collect();
+        readable.retain(|place| !context.in_workspace(place) && !context.is_own(place));
+        unique(&mut readable);
+        readable
+    }
+
+    /// What layers block or deny, for one capability.
+    fn shut_places(&self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &Places> {
+        use crate::policy::bundle::Decision;
+        self.layers.iter().filter_map(rules).flat_map(move |rules| {
+            let denied = rules.rules.iter().map(|owned| &owned.rule);
+            let denied = denied.filter(move |rule| rule.rule.decision == Decision::Deny && counts(rule.rule.expires_at, now));
+            std::iter::once(&rules.blocked).chain(denied.map(|rule| &rule.places))
+        })
+    }
+}
+
+/// What is protected at the top of a directory.
+fn names_in(directory: &Path) -> Vec<PathBuf> {
+    PROTECTED.iter().map(|name| directory.join(name)).collect()
+}
+
+fn unique<T: Ord>(all: &mut Vec<T>) {
+    all.sort();
+    all.dedup();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! A session from elsewhere: all of it in one transaction, and none of what it says was decided.
+
+use super::metadata::{self, Parent};
+use super::{NewSession, Store, StoreError, Written};
+use crate::ports::Durability;
+use crate::session::{SessionState, SessionStatus};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// A session as it is to stand in the store.
+#[derive(Debug, Clone)]
+pub struct Foreign {
+    pub session: NewSession,
+    pub created: jiff::Timestamp,
+    pub title: Option<String>,
+    pub draft: String,
+    /// What it is a copy of, where it is one.
+    pub parent: Option<Parent>,
+    pub records: Vec<Written>,
+}
+
+impl Store {
+    /// Takes a session in. `false` where one of this id is there already, which stays as it is.
+    pub fn import(&self, foreign: Foreign) -> Result<bool, StoreError> {
+        let path = self.inner.path.clone();
+        let texts = foreign.records.iter().map(|written| serde_json::to_string(&written.record));
+        let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
+            path: path.clone(),
+            reason: format!("a record cannot be written as JSON: {error}"),
+        })?;
+        let bytes = texts.iter().map(String::len).sum();
+        let written = self
+            .inner
+            .writer
+            .ask(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)));
+        match written {
+            Some(Ok(new)) => Ok(new),
+            Some(Err(error)) => Err(StoreError::database(&path, &error)),
+            None => Err(self.writer_is_gone()),
+        }
+    }
+}
+
+impl Foreign {
+    fn write(&self, transaction: &Transaction<'_>, texts: &[String]) -> rusqlite::Result<bool> {
+        let id = self.session.id.as_str();
+        let there = transaction.query_row("SELECT 1 FROM sessions WHERE id = ?1", [id], |_| Ok(())).optional()?;
+        if there.is_some() {
+            return Ok(false);
+        }
+        let status = SessionState::from_records(self.records.iter().map(|written| &written.record)).status;
+        let now = jiff::Timestamp::now();
+        transaction.execute(
+            "INSERT INTO sessions (id, workspace_id, workspace, title, created, updated, status, model, draft, owner)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)",
+            params![
+                id,
+                self.session.workspace_id.as_str(),
+                self.session.workspace.to_string_lossy(),
+                self.title,
+                self.created.min(now).as_millisecond(),
+                // It was put here now, whenever it was said: neither is it the oldest, nor is it given up at once.
+                now.as_millisecond(),
+                status.unwrap_or(SessionStatus::Idle).as_str(),
+                self.session.model,
+                self.draft,
+            ],
+        )?;
+        let key = transaction.last_insert_rowid();
+        if let Some(parent) = &self.parent {
+            metadata::born(transaction, key, parent)?;
+        }
+        let mut insert = transaction.prepare_cached("INSERT INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, ?4)")?;
+        for (seq, (text, written)) in (1_i64..).zip(texts.iter().zip(&self.records)) {
+            insert.execute(params![key, seq, text, written.time.as_millisecond()])?;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,84 @@
+//! What a session changed step by step, for who wants to go back.
+
+use super::Trouble;
+use super::baselines::{MIXED, authors, writing};
+use super::index::Index;
+use super::path_state::{Standing, marked};
+use crate::ports::{Owner, Standing as Told, Touch, TouchedDirectory, Trail};
+use crate::protocol::{SessionId, TaskId};
+use rusqlite::{OptionalExtension, params};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+impl Index {
+    pub(super) fn note_directories(&mut self, owner: &Owner, noted: &[TouchedDirectory]) -> Result<(), Trouble> {
+        let transaction = writing(&mut self.connection)?;
+        let task = owner.task.as_ref().map_or("", TaskId::as_str);
+        // What a step did to it first tells what was there before.
+        let sql = "INSERT OR IGNORE INTO directories (session, task, step, path, made, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        for one in noted {
+            let path = one.path.as_os_str().as_bytes();
+            let values = params![owner.session.as_str(), task, owner.step.cast_signed(), path, one.made, one.mode];
+            transaction.prepare_cached(sql)?.execute(values)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    pub(super) fn note_gap(&mut self, owner: &Owner, words: &str) -> Result<(), Trouble> {
+        let sql = "INSERT OR IGNORE INTO gaps (session, step, words) VALUES (?1, ?2, ?3)";
+        self.connection.execute(sql, params![owner.session.as_str(), owner.step.cast_signed(), words])?;
+        Ok(())
+    }
+
+    pub(super) fn trail(&mut self, session: &SessionId, step: u64) -> Result<Trail, Trouble> {
+        let key = params![session.as_str(), step.cast_signed()];
+        let transaction = self.connection.transaction()?;
+        let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
+        let task = |task: String| Some(task).filter(|task| !task.is_empty()).map(TaskId::new);
+        let files = {
+            let sql =
+                "SELECT path, task, stood, why, after, authors FROM baselines WHERE session = ?1 AND step >= ?2 ORDER BY number";
+            let mut rows = transaction.prepare_cached(sql)?;
+            let found = rows.query_map(key, |row| {
+                let mark: Vec<u8> = row.get(2)?;
+                Ok(Touch {
+                    path: path(row.get(0)?),
+                    task: task(row.get(1)?),
+                    before: Told { stood: marked(&mark), mark, why: row.get(3)? },
+                    after: row.get(4)?,
+                    by: authors(row.get(5)?),
+                    mixed: row.get::<_, i64>(5)? & MIXED != 0,
+                })
+            })?;
+            found.collect::<Result<_, _>>()?
+        };
+        let directories = {
+            let sql = "SELECT path, task, made, mode FROM directories WHERE session = ?1 AND step >= ?2 ORDER BY number";
+            let mut rows = transaction.prepare_cached(sql)?;
+            let found = rows.query_map(key, |row| {
+                Ok(TouchedDirectory { path: path(row.get(0)?), task: task(row.get(1)?), made: row.get(2)?, mode: row.get(3)? })
+            })?;
+            found.collect::<Result<_, _>>()?
+        };
+        let gaps = {
+            let mut rows =
+                transaction.prepare_cached("SELECT words FROM gaps WHERE session = ?1 AND step >= ?2 ORDER BY number")?;
+            let found = rows.query_map(key, |row| row.get(0))?;
+            found.collect::<Result<_, _>>()?
+        };
+        let left_out: Option<i64> = transaction
+            .query_row("SELECT left_out FROM tracked WHERE session = ?1", [session.as_str()], |row| row.get(0))
+            .optional()?;
+        transaction.commit()?;
+        Ok(Trail { files, directories, gaps, left_out: left_out.unwrap_or(0).unsigned_abs() })
+    }
+
+    pub(super) fn standing(&self, paths: &[PathBuf]) -> Vec<Told> {
+        let now = |path: &PathBuf| {
+            let Standing { stood, mark, why, .. } = Standing::now(path, self.limits.file_bytes);
+            Told { stood, mark, why }
+        };
+        paths.iter().map(now).collect()
+    }
+}

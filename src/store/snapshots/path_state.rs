@@ -1,0 +1,99 @@
+//! What stands at a path now, in a form that is kept and compared.
+
+use super::file_stat::{Look, Stamp, look};
+use super::index::mode_of;
+use super::objects::Objects;
+use crate::ports::{ContentId, Stood};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Directories below one path; what lies deeper is no project's.
+const MAX_DEPTH: usize = 128;
+
+/// What stands at a path, and a mark that two have only if they are the same.
+pub(super) struct Standing {
+    pub stood: Stood,
+    pub mark: Vec<u8>,
+    pub why: Option<String>,
+    pub bytes: u64,
+}
+
+impl Standing {
+    pub(super) fn of(stood: Stood) -> Self {
+        let bytes = if let Stood::File { bytes, .. } = stood { bytes } else { 0 };
+        Self { mark: mark(&stood), stood, why: None, bytes }
+    }
+
+    /// Something whose content is not kept: its stamp tells whether it is the same.
+    pub(super) fn unkept(stamp: Stamp, why: String) -> Self {
+        let mut mark = mark(&Stood::Unkept);
+        for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
+            mark.extend(number.to_le_bytes());
+        }
+        Self { stood: Stood::Unkept, mark, why: Some(why), bytes: 0 }
+    }
+
+    /// As it is now; a content of more than `limit` bytes is not read.
+    pub(super) fn now(path: &Path, limit: u64) -> Self {
+        match look(path) {
+            Ok(Look::Missing) => Self::of(Stood::Missing),
+            Ok(Look::Link(_, to)) => Self::of(Stood::Link { to }),
+            Ok(Look::File(stamp)) => match Objects::hash(path, limit) {
+                Ok(Some((content, bytes))) => Self::of(Stood::File { content, bytes, mode: mode_of(stamp) }),
+                Ok(None) => Self::unkept(stamp, format!("more than the {limit} bytes that are kept of a file")),
+                Err(error) => Self::unkept(stamp, error.to_string()),
+            },
+            Ok(Look::Special(_)) if is_directory(path) => Self::of(Stood::Missing),
+            Ok(Look::Special(stamp)) => Self::unkept(stamp, "neither a file nor a link".to_owned()),
+            Err(error) => Self::unkept(Stamp::default(), error.to_string()),
+        }
+    }
+}
+
+pub(super) fn mark(stood: &Stood) -> Vec<u8> {
+    match stood {
+        Stood::Missing => vec![0],
+        Stood::File { content, bytes, mode } => [&[1][..], &content.0, &mode.to_le_bytes(), &bytes.to_le_bytes()].concat(),
+        Stood::Link { to } => [&[2], to.as_os_str().as_bytes()].concat(),
+        Stood::Unkept => vec![3],
+    }
+}
+
+/// What has this mark; what cannot be read is not kept.
+pub(super) fn marked(mark: &[u8]) -> Stood {
+    match mark {
+        [0] => Stood::Missing,
+        [1, rest @ ..] if rest.len() == 44 => {
+            let (mut id, mut mode, mut bytes) = ([0; 32], [0; 4], [0; 8]);
+            id.copy_from_slice(&rest[..32]);
+            mode.copy_from_slice(&rest[32..36]);
+            bytes.copy_from_slice(&rest[36..]);
+            Stood::File { content: ContentId(id), bytes: u64::from_le_bytes(bytes), mode: u32::from_le_bytes(mode) }
+        }
+        [2, to @ ..] => Stood::Link { to: PathBuf::from(OsStr::from_bytes(to)) },
+        _ => Stood::Unkept,
+    }
+}
+
+pub(super) fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// The path itself, or where it is a directory all that is below it and is none; at most `most`, and how many more there are.
+pub(super) fn below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
+    let (mut found, mut more) = (Vec::new(), 0);
+    let mut waiting = vec![(path.to_owned(), 0)];
+    while let Some((path, depth)) = waiting.pop() {
+        let entries = if is_directory(&path) { std::fs::read_dir(&path).ok() } else { None };
+        match entries {
+            Some(entries) if depth < MAX_DEPTH && found.len() < most => {
+                waiting.extend(entries.flatten().map(|entry| (entry.path(), depth + 1)));
+            }
+            Some(_) => more += 1,
+            None if found.len() < most => found.push(path),
+            None => more += 1,
+        }
+    }
+    (found, more)
+}

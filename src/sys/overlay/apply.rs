@@ -1,0 +1,372 @@
+//! The steps, taken: each looks first whether it was taken already, and whether what it would change is still what it was.
+
+use super::commit::{Left, Outcome};
+use super::journal::{Journal, Root};
+use super::node::{Kind, Node, Time};
+use super::plan::{Source, Step, What};
+use super::staging::{SYNCED_ALONE, name_of, sync_all, sync_names};
+use crate::sys::file::tree::rename_to_new;
+use crate::sys::path::{open_directory, pass_below};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, renameat};
+use nix::sys::stat::{FchmodatFlags, Mode, UtimensatFlags, fchmodat, fstat, utimensat};
+use nix::sys::time::TimeSpec;
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchownat, linkat, unlinkat};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Called before each change. An error of the system is taken for one of the change; any other stops there and then, as a crash
+/// would.
+pub(super) type Pace<'a> = &'a mut dyn FnMut() -> io::Result<()>;
+
+const CHANGED: &str = "it was changed meanwhile, and is left as it is";
+const TAKEN: &str = "something was put there meanwhile, and is left as it is";
+const LOST: &str = "the directory it belongs in is not there";
+
+/// Why a step is not taken.
+enum Not {
+    /// Never: what is there is somebody else's.
+    Foreign(&'static str),
+    Failed(io::Error),
+}
+
+impl Not {
+    /// What the system refused today it may grant tomorrow; what is somebody else's stays so.
+    fn left(&self, path: PathBuf) -> Left {
+        match self {
+            Self::Foreign(why) => Left { path, why: (*why).to_owned(), later: false },
+            Self::Failed(error) => Left { path, why: error.to_string(), later: true },
+        }
+    }
+}
+
+impl From<Errno> for Not {
+    fn from(errno: Errno) -> Self {
+        Self::Failed(errno.into())
+    }
+}
+
+impl From<io::Error> for Not {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Takes all steps. An error is given only where it was stopped; what cannot be done, for good or for now, is in the outcome.
+pub(super) fn apply(journal: &Journal, pace: Pace<'_>) -> io::Result<Outcome> {
+    let mut outcome = Outcome::default();
+    for root in &journal.roots {
+        match Work::open(root) {
+            Ok(mut work) => work.all(&mut outcome, pace)?,
+            Err(not) => outcome.left.push(not.left(root.directory.clone())),
+        }
+    }
+    Ok(outcome)
+}
+
+struct Work<'a> {
+    root: &'a Root,
+    directory: OwnedFd,
+    upper: OwnedFd,
+    stage: OwnedFd,
+    /// The directory of the last step, which is most often that of the next.
+    parent: Option<(PathBuf, OwnedFd)>,
+}
+
+impl<'a> Work<'a> {
+    fn open(root: &'a Root) -> Result<Self, Not> {
+        let directory = open_directory(&root.directory)?;
+        if fstat(&directory)?.st_ino != root.inode {
+            return Err(Not::Foreign("another directory has its place"));
+        }
+        let (upper, stage) = (open_directory(&root.upper)?, open_directory(&root.stage)?);
+        Ok(Self { root, directory, upper, stage, parent: None })
+    }
+
+    fn all(&mut self, outcome: &mut Outcome, pace: Pace<'_>) -> io::Result<()> {
+        self.reopen();
+        // And whether they may still be done later, which what is in them then waits for.
+        let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        let mut changed: BTreeSet<&Path> = BTreeSet::new();
+        for step in &self.root.steps {
+            let builds = !matches!(step.what, What::Open { .. } | What::Remove { .. });
+            if builds && let Some(later) = step.path.ancestors().find_map(|above| failed.get(above).copied()) {
+                if !failed.contains_key(&step.path) {
+                    let path = self.root.directory.join(&step.path);
+                    outcome.left.push(Left { path, why: LOST.to_owned(), later });
+                }
+                continue;
+            }
+            match at_pace(pace).and_then(|()| self.step(step, pace)) {
+                Ok(()) => {
+                    outcome.done += 1;
+                    changed.extend(step.path.parent());
+                }
+                Err(Stop::Now(error)) => return Err(error),
+                Err(Stop::Not(not)) => {
+                    let left = not.left(self.root.directory.join(&step.path));
+                    failed.insert(step.path.clone(), left.later);
+                    outcome.left.push(left);
+                }
+            }
+        }
+        match at_pace(pace).and_then(|()| Ok(self.settle(&changed).map_err(Not::from)?)) {
+            Ok(()) => {}
+            Err(Stop::Now(error)) => return Err(error),
+            Err(Stop::Not(not)) => outcome.left.push(not.left(self.root.directory.clone())),
+        }
+        Ok(())
+    }
+
+    /// Lets the owner into directories that were shut at the end of an earlier attempt; their last step shuts them again.
+    fn reopen(&mut self) {
+        if Uid::effective().is_root() {
+            return;
+        }
+        // From the outermost on: the last steps go the other way.
+        for step in self.root.steps.iter().rev() {
+            let What::Dress { before, number, mode, .. } = &step.what else { continue };
+            let (Some(name), Some(above)) = (step.path.file_name(), step.path.parent()) else { continue };
+            if mode & 0o700 == 0o700 || self.enter(above).is_err() {
+                continue;
+            }
+            let Some((_, parent)) = &self.parent else { continue };
+            let Ok(Some(now)) = Node::at(parent, name) else { continue };
+            let made = number.is_some() && self.was_placed(&step.path);
+            let ours = made || before.is_some_and(|before| before.inode == now.inode);
+            if ours && now.kind == Kind::Directory && now.mode == *mode {
+                let _ = open_up(parent, name, Some(now), now.inode);
+            }
+        }
+    }
+
+    /// The names on disk, before it is said that they are.
+    fn settle(&self, changed: &BTreeSet<&Path>) -> io::Result<()> {
+        if changed.len() > SYNCED_ALONE {
+            return sync_all(&self.directory);
+        }
+        for path in changed {
+            if let Ok(directory) = pass_below(&self.directory, path) {
+                sync_names(&directory)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, pace: Pace<'_>) -> Result<(), Stop> {
+        if let (What::Open { .. } | What::Dress { .. }, None) = (&step.what, step.path.file_name()) {
+            return Ok(self.whole(&step.what)?);
+        }
+        let Some(name) = step.path.file_name() else { return Ok(()) };
+        match self.enter(step.path.parent().unwrap_or(Path::new(""))) {
+            Ok(()) => {}
+            // With its directory it is gone, too.
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) if matches!(step.what, What::Remove { .. }) => return Ok(()),
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Err(Not::Foreign(LOST).into()),
+            Err(errno) => return Err(Not::from(errno).into()),
+        }
+        let Some((_, parent)) = &self.parent else { return Ok(()) };
+        let now = Node::at(parent, name).map_err(Not::from)?;
+        match &step.what {
+            What::Open { inode } => Ok(open_up(parent, name, now, *inode)?),
+            What::Remove { before } => {
+                self.remove((parent, name), before, now, &step.path)?;
+                self.forget_below(&step.path);
+                Ok(())
+            }
+            What::Directory { number } => Ok(place((&self.stage, &name_of(*number)), (parent, name), None, now)?),
+            What::Place { source: Source::Staged(number), before } => {
+                Ok(place((&self.stage, &name_of(*number)), (parent, name), before.as_ref(), now)?)
+            }
+            What::Place { source: Source::Upper, before } => {
+                let above = step.path.parent().unwrap_or(Path::new(""));
+                let upper = pass_below(&self.upper, above).map_err(Not::from)?;
+                Ok(place((&upper, name), (parent, name), before.as_ref(), now)?)
+            }
+            What::Link { to, number, before } => self.link(to, &name_of(*number), (parent, name), before.as_ref(), now, pace),
+            What::Dress { before, mode, owner, group, modified, .. } => {
+                let wanted = Wanted { mode: *mode, owners: (*owner, *group), modified: *modified };
+                Ok(dress((parent, name), before.as_ref(), now, &wanted)?)
+            }
+        }
+    }
+
+    /// The directory that all is in, which has no name in it.
+    fn whole(&self, what: &What) -> Result<(), Not> {
+        let mode = match what {
+            What::Open { .. } => Node::of(&fstat(&self.directory)?).mode | 0o700,
+            What::Dress { mode, .. } => *mode,
+            What::Remove { .. } | What::Directory { .. } | What::Place { .. } | What::Link { .. } => return Ok(()),
+        };
+        Ok(nix::sys::stat::fchmod(&self.directory, Mode::from_bits_truncate(mode as libc::mode_t))?)
+    }
+
+    fn enter(&mut self, directory: &Path) -> nix::Result<()> {
+        if self.parent.as_ref().is_some_and(|(path, _)| path == directory) {
+            return Ok(());
+        }
+        self.parent = None;
+        self.parent = Some((directory.to_owned(), pass_below(&self.directory, directory)?));
+        Ok(())
+    }
+
+    fn forget_below(&mut self, path: &Path) {
+        self.parent = self.parent.take().filter(|(held, _)| !held.starts_with(path));
+    }
+
+    fn remove(&self, (parent, name): (&OwnedFd, &OsStr), before: &Node, now: Option<Node>, path: &Path) -> Result<(), Not> {
+        let Some(now) = now else { return Ok(()) };
+        if !before.is_still(&now) {
+            // A later step may have put it there before a crash.
+            return if self.was_placed(path) { Ok(()) } else { Err(Not::Foreign(CHANGED)) };
+        }
+        let flag = if now.kind == Kind::Directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+        match unlinkat(parent, name, flag) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(Errno::ENOTEMPTY | Errno::EEXIST) => Err(Not::Foreign("something in it was changed meanwhile, and it is kept")),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Whether what the steps put at this path was put there.
+    fn was_placed(&self, path: &Path) -> bool {
+        self.root.steps.iter().filter(|step| step.path == path).any(|step| match &step.what {
+            What::Directory { number } | What::Place { source: Source::Staged(number), .. } => {
+                Node::at(&self.stage, &name_of(*number)).is_ok_and(|node| node.is_none())
+            }
+            What::Place { source: Source::Upper, .. } => {
+                let (above, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
+                pass_below(&self.upper, above).and_then(|upper| Node::at(&upper, name)).is_ok_and(|node| node.is_none())
+            }
+            What::Link { to, .. } => self.is_link_to(to, path),
+            What::Open { .. } | What::Remove { .. } | What::Dress { .. } => false,
+        })
+    }
+
+    fn is_link_to(&self, to: &Path, path: &Path) -> bool {
+        let inode = |path: &Path| {
+            let parent = pass_below(&self.directory, path.parent().unwrap_or(Path::new(""))).ok()?;
+            Node::at(&parent, path.file_name()?).ok()?.map(|node| node.inode)
+        };
+        inode(to).is_some() && inode(to) == inode(path)
+    }
+
+    /// A second name of a file, which takes the place of another file as a whole.
+    fn link(
+        &self,
+        to: &Path,
+        aside: &OsStr,
+        target: (&OwnedFd, &OsStr),
+        before: Option<&Node>,
+        now: Option<Node>,
+        pace: Pace<'_>,
+    ) -> Result<(), Stop> {
+        let missing = || Not::Foreign("the file that it is another name of is not there");
+        let leader = pass_below(&self.directory, to.parent().unwrap_or(Path::new(""))).map_err(|_| missing())?;
+        let name = to.file_name().unwrap_or_default();
+        let file = Node::at(&leader, name).map_err(Not::from)?.filter(|node| node.kind == Kind::File).ok_or_else(missing)?;
+        match (before, now) {
+            (_, Some(now)) if now.inode == file.inode && now.kind == Kind::File => return Ok(()),
+            (None, None) => {}
+            (Some(before), Some(now)) if before.is_still(&now) => {}
+            (None, Some(_)) => return Err(Not::Foreign(TAKEN).into()),
+            (Some(_), _) => return Err(Not::Foreign(CHANGED).into()),
+        }
+        match linkat(&leader, name, &self.stage, aside, AtFlags::empty()) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(Not::from(errno).into()),
+        }
+        at_pace(pace)?;
+        let stage = (&self.stage, aside);
+        let renamed =
+            if before.is_some() { renameat(stage.0, stage.1, target.0, target.1) } else { rename_to_new(stage, target) };
+        match renamed {
+            Err(Errno::EEXIST) => Err(Not::Foreign(TAKEN).into()),
+            renamed => Ok(renamed.map_err(Not::from)?),
+        }
+    }
+}
+
+fn place(source: (&OwnedFd, &OsStr), target: (&OwnedFd, &OsStr), before: Option<&Node>, now: Option<Node>) -> Result<(), Not> {
+    // It has no other name: what is not there any more is in its place.
+    if Node::at(source.0, source.1)?.is_none() {
+        return Ok(());
+    }
+    match (before, now) {
+        (None, None) => match rename_to_new(source, target) {
+            Err(Errno::EEXIST) => Err(Not::Foreign(TAKEN)),
+            renamed => Ok(renamed?),
+        },
+        (None, Some(_)) => Err(Not::Foreign(TAKEN)),
+        (Some(before), Some(now)) if before.is_still(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
+        (Some(_), _) => Err(Not::Foreign(CHANGED)),
+    }
+}
+
+fn at_pace(pace: Pace<'_>) -> Result<(), Stop> {
+    match pace() {
+        Err(error) if error.raw_os_error().is_some() => Err(Not::Failed(error).into()),
+        paced => paced.map_err(Stop::Now),
+    }
+}
+
+/// How a step ends that is not taken to its end.
+enum Stop {
+    Not(Not),
+    Now(io::Error),
+}
+
+impl From<Not> for Stop {
+    fn from(not: Not) -> Self {
+        Self::Not(not)
+    }
+}
+
+fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Result<(), Not> {
+    match now {
+        Some(now) if now.inode == inode && now.kind == Kind::Directory => {
+            let mode = Mode::from_bits_truncate((now.mode | 0o700) as libc::mode_t);
+            Ok(fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)?)
+        }
+        // Removed by a step before the crash, or by somebody: what is in it is gone either way.
+        _ => Ok(()),
+    }
+}
+
+struct Wanted {
+    mode: u32,
+    owners: (u32, u32),
+    modified: Option<Time>,
+}
+
+fn dress(target: (&OwnedFd, &OsStr), before: Option<&Node>, now: Option<Node>, wanted: &Wanted) -> Result<(), Not> {
+    let Some(now) = now else { return Err(Not::Foreign("it was removed meanwhile")) };
+    if let Some(before) = before {
+        let same = (before.kind, before.inode) == (now.kind, now.inode);
+        let times = [Some(before.modified), wanted.modified];
+        let same_content = now.kind == Kind::Directory || (now.bytes == before.bytes && times.contains(&Some(now.modified)));
+        if !same || !same_content {
+            return Err(Not::Foreign(CHANGED));
+        }
+    }
+    if now.kind == Kind::Link {
+        return Err(Not::Foreign(CHANGED));
+    }
+    if now.owners() != wanted.owners {
+        let (owner, group) = (Uid::from_raw(wanted.owners.0), Gid::from_raw(wanted.owners.1));
+        match fchownat(target.0, target.1, Some(owner), Some(group), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Err(errno) if Uid::effective().is_root() => return Err(errno.into()),
+            _ => {}
+        }
+    }
+    let mode = Mode::from_bits_truncate(wanted.mode as libc::mode_t);
+    fchmodat(target.0, target.1, mode, FchmodatFlags::NoFollowSymlink)?;
+    if let Some(Time(seconds, nanoseconds)) = wanted.modified {
+        let modified = TimeSpec::new(seconds, nanoseconds);
+        utimensat(target.0, target.1, &TimeSpec::UTIME_OMIT, &modified, UtimensatFlags::NoFollowSymlink)?;
+    }
+    Ok(())
+}

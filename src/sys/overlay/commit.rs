@@ -1,0 +1,251 @@
+//! From changes to the real directories: checked, made ready, written down, then done.
+
+use super::apply::Pace;
+use super::journal::{self, Journal, Root, VERSION};
+use super::node::{Kind, Node};
+use super::plan::steps;
+use super::staging::{is_one_mount, make, stage};
+use super::{Change, Changes, Passed};
+use crate::sys::path::{open_directory, pass_below};
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::sys::stat::fstat;
+use nix::unistd::{AccessFlags, faccessat};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// These are not what they were when the command saw them.
+    #[error("{} changed meanwhile", listed(.0))]
+    Conflict(Vec<PathBuf>),
+    #[error("`{}`: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// What came of a commit that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Steps that were taken.
+    pub done: usize,
+    /// What is not as it should be, because it was changed in the middle or could not be written.
+    pub left: Vec<Left>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    #[serde(with = "super::name")]
+    pub path: PathBuf,
+    pub why: String,
+    /// The system failed: it is tried again at the next recovery.
+    #[serde(default)]
+    pub later: bool,
+}
+
+impl Outcome {
+    pub fn is_whole(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Whether nothing of it is to be tried again.
+    pub fn is_over(&self) -> bool {
+        self.left.iter().all(|left| !left.later)
+    }
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let named: Vec<_> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
+    let more = paths.len().saturating_sub(named.len());
+    if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
+}
+
+/// Makes the real directories what the command made of its view: all of the changes, if nothing that they touch was changed since.
+///
+/// `preview` is the directory of the view, on which what is to be done is written down before it is done: after a crash,
+/// [`recover`](super::recover) finishes it.
+pub fn commit(preview: &Path, all: &[Changes]) -> Result<Outcome, CommitError> {
+    commit_at_pace(preview, all, &mut || Ok(()))
+}
+
+pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) -> Result<Outcome, CommitError> {
+    let here = |path: &Path| {
+        let path = path.to_owned();
+        move |error: io::Error| CommitError::Io { path, error }
+    };
+    let _held = journal::hold(preview).map_err(here(preview))?;
+    let base = open_directory(preview).map_err(here(preview))?;
+    let mut opened = Vec::new();
+    let mut conflicts = Vec::new();
+    for changes in all.iter().filter(|changes| !changes.is_empty()) {
+        let directory = changes.directory();
+        let root = open_directory(directory).map_err(here(directory))?;
+        conflicts.extend(self::conflicts(changes, &root).map_err(here(directory))?.into_iter().map(|path| directory.join(path)));
+        opened.push((changes, root));
+    }
+    if !conflicts.is_empty() {
+        return Err(CommitError::Conflict(conflicts));
+    }
+    let mut roots = Vec::new();
+    for (number, (changes, root)) in opened.iter().enumerate() {
+        closed(changes, root)?;
+        let one_mount = is_one_mount(&base, root);
+        let (parent, name) = if one_mount {
+            (preview, OsString::from(format!("stage-{number}")))
+        } else {
+            (changes.directory(), OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple())))
+        };
+        let may_write = |path: &Path| {
+            pass_below(root, path)
+                .is_ok_and(|parent| faccessat(&parent, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok())
+        };
+        roots.push(Root {
+            directory: changes.directory().to_owned(),
+            inode: changes.root.inode,
+            upper: changes.layered.upper.clone(),
+            stage: parent.join(name),
+            in_directory: !one_mount,
+            steps: steps(changes, &may_write),
+        });
+    }
+    let mut journal = Journal { version: VERSION, roots };
+    let ready = make_ready(&base, &opened, &mut journal, pace);
+    if let Err(error) = ready {
+        // Written down and not sure to last is begun all the same: what it needs stays until it is finished.
+        if !journal::has_begun(preview) {
+            journal::clear_stages(&journal);
+            journal::forget(&base);
+        }
+        return Err(error);
+    }
+    journal::carry_out(&base, &journal, pace).map_err(here(preview))
+}
+
+fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Journal, pace: Pace<'_>) -> Result<(), CommitError> {
+    let here = |path: &Path| {
+        let path = path.to_owned();
+        move |error: io::Error| CommitError::Io { path, error }
+    };
+    // Those in the view go with it.
+    if journal.roots.iter().any(|root| root.in_directory) {
+        journal::note_stages(base, journal).map_err(here(Path::new(journal::STAGES)))?;
+    }
+    for ((changes, root), planned) in opened.iter().zip(&mut journal.roots) {
+        pace().map_err(here(&planned.stage))?;
+        let name = planned.stage.file_name().unwrap_or_default();
+        let stage_directory = make(if planned.in_directory { root } else { base }, name).map_err(here(&planned.stage))?;
+        let upper = open_directory(&planned.upper).map_err(here(&planned.upper))?;
+        stage(changes, &upper, &stage_directory, &mut planned.steps, planned.in_directory).map_err(here(&planned.directory))?;
+    }
+    // What took long to make ready may have been changed meanwhile.
+    let mut late = Vec::new();
+    for (changes, root) in opened {
+        let found = conflicts(changes, root).map_err(here(changes.directory()))?;
+        late.extend(found.into_iter().map(|path| changes.directory().join(path)));
+    }
+    if !late.is_empty() {
+        return Err(CommitError::Conflict(late));
+    }
+    pace().map_err(here(Path::new(journal::BEGUN)))?;
+    journal::begin(base, journal).map_err(here(Path::new(journal::BEGUN)))
+}
+
+/// The paths that are not what they were, of those that a commit would touch.
+fn conflicts(changes: &Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
+    let now = Node::of(&fstat(root)?);
+    // The path leads to another directory now.
+    if !changes.root.is_still(&now) {
+        return Ok(vec![PathBuf::new()]);
+    }
+    let mut found = Vec::new();
+    let passed: BTreeMap<&Path, &Passed> = changes.passed.iter().map(|passed| (passed.path.as_path(), passed)).collect();
+    let mut parents: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    let late = |node: &Node| node.changed > changes.began && node.changed <= changes.surveyed;
+    for change in &changes.entries {
+        let directory = change.path.parent().unwrap_or(Path::new(""));
+        let parent = match pass_below(root, directory) {
+            Ok(parent) => Some(parent),
+            // It is made here, or what is there goes.
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => None,
+            Err(errno) => return Err(errno.into()),
+        };
+        if let Some(passed) = passed.get(directory) {
+            let fresh = !parents.contains_key(directory);
+            let good = *parents.entry(directory.to_owned()).or_insert_with(|| {
+                let now = parent.as_ref().and_then(|parent| fstat(parent).ok()).map(|stat| Node::of(&stat));
+                !passed.replaced && now.is_some_and(|now| passed.node.is_still(&now) && !(passed.emptied && late(&passed.node)))
+            });
+            if !good {
+                if fresh {
+                    found.push(directory.to_owned());
+                }
+                continue;
+            }
+        }
+        let name = change.path.file_name().unwrap_or_default();
+        let now = match &parent {
+            Some(parent) => Node::at(parent, name)?,
+            None => None,
+        };
+        if !is_unchanged(change, now.as_ref(), &late) {
+            found.push(change.path.clone());
+        }
+        if let Some(leader) = &change.link_of
+            && !is_file_below(root, leader, changes)
+        {
+            found.push(leader.clone());
+        }
+    }
+    found.dedup();
+    Ok(found)
+}
+
+fn is_unchanged(change: &Change, now: Option<&Node>, late: &dyn Fn(&Node) -> bool) -> bool {
+    match (&change.before, now) {
+        (None, None) => true,
+        (Some(before), Some(now)) => {
+            // Of a directory that stays only itself counts; of one that goes, also what was put into it.
+            let goes = before.kind != Kind::Directory || change.clears();
+            let same_moment = before.kind != Kind::Directory || !change.clears() || before.changed == now.changed;
+            before.is_still(now) && same_moment && !(goes && late(before))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the file is there that gets another name, or will be.
+fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
+    if changes.entries.binary_search_by(|change| change.path.as_path().cmp(path)).is_ok() {
+        return true;
+    }
+    let (Ok(parent), Some(name)) = (pass_below(root, path.parent().unwrap_or(Path::new(""))), path.file_name()) else {
+        return false;
+    };
+    Node::at(&parent, name).is_ok_and(|node| node.is_some_and(|node| node.kind == Kind::File))
+}
+
+/// Refuses what would fail in the middle: a directory in which this person may change nothing.
+fn closed(changes: &Changes, root: &OwnedFd) -> Result<(), CommitError> {
+    let me = nix::unistd::Uid::effective();
+    let touched = changes.entries.iter().filter(|change| !change.same_content).filter_map(|change| change.path.parent());
+    let mut last: Option<&Path> = None;
+    for directory in touched {
+        if last.replace(directory) == Some(directory) {
+            continue;
+        }
+        let Ok(opened) = pass_below(root, directory) else { continue };
+        let Ok(stat) = fstat(&opened) else { continue };
+        let writable = faccessat(&opened, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
+        match writable {
+            Err(errno) if stat.st_uid != me.as_raw() || errno == Errno::EROFS => {
+                return Err(CommitError::Io { path: changes.directory().join(directory), error: errno.into() });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

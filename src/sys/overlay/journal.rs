@@ -1,0 +1,171 @@
+//! What a commit is about to do, on disk before it is done; and what becomes of it after a crash.
+
+use super::apply::apply;
+use super::commit::Outcome;
+use super::discard::remove_tree;
+use super::plan::Step;
+use super::staging::sync_names;
+use crate::sys::file::lock;
+use crate::sys::path::{open_below, open_directory};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat, renameat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+pub(super) const VERSION: u32 = 1;
+/// Where things are made ready, before anything is begun.
+pub(super) const STAGES: &str = "commit.stages.json";
+/// The steps. While it is there, the commit has begun and may not be over.
+pub(super) const BEGUN: &str = "commit.json";
+/// The steps, all of them taken.
+const OVER: &str = "commit.over.json";
+/// What came of it, where not all of them could be taken.
+const DONE: &str = "commit.done.json";
+const LOCK: &str = "commit.lock";
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Journal {
+    pub version: u32,
+    pub roots: Vec<Root>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Root {
+    #[serde(with = "super::name")]
+    pub directory: PathBuf,
+    pub inode: u64,
+    #[serde(with = "super::name")]
+    pub upper: PathBuf,
+    #[serde(with = "super::name")]
+    pub stage: PathBuf,
+    /// What is made ready stands in the real directory, because the view is on another file system.
+    pub in_directory: bool,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stage(#[serde(with = "super::name")] PathBuf);
+
+/// Whether a commit from this directory was begun: then it is to be recovered, not thrown away.
+pub fn has_begun(preview: &Path) -> bool {
+    [BEGUN, OVER].iter().any(|name| preview.join(name).symlink_metadata().is_ok())
+}
+
+/// Finishes a commit that was begun in this directory, and says what came of it; `None` where none was begun. To be called again
+/// where it is interrupted, and where something is left for later.
+pub fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
+    recover_at_pace(preview, &mut || Ok(()))
+}
+
+pub(super) fn recover_at_pace(preview: &Path, pace: super::apply::Pace<'_>) -> io::Result<Option<Outcome>> {
+    let _held = hold(preview)?;
+    let base = open_directory(preview)?;
+    if let Some(journal) = read::<Journal>(&base, OVER)? {
+        clear_stages(&journal);
+        return Ok(Some(Outcome { done: journal.roots.iter().map(|root| root.steps.len()).sum(), left: Vec::new() }));
+    }
+    if let Some(outcome) = read::<Outcome>(&base, DONE)? {
+        if let Some(journal) = read::<Journal>(&base, BEGUN)? {
+            clear_stages(&journal);
+        }
+        return Ok(Some(outcome));
+    }
+    let Some(journal) = read::<Journal>(&base, BEGUN)? else {
+        for Stage(path) in read::<Vec<Stage>>(&base, STAGES)?.unwrap_or_default() {
+            remove_stage(&path);
+        }
+        forget(&base);
+        return Ok(None);
+    };
+    if journal.version != VERSION {
+        let message = format!("the commit in `{}` was begun by another version of aye, which can finish it", preview.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    carry_out(&base, &journal, pace).map(Some)
+}
+
+/// Takes the steps. What the system refuses is tried once more at once, and then at the next recovery.
+pub(super) fn carry_out(base: &OwnedFd, journal: &Journal, pace: super::apply::Pace<'_>) -> io::Result<Outcome> {
+    let mut outcome = apply(journal, pace)?;
+    if !outcome.is_over() {
+        outcome = apply(journal, pace)?;
+    }
+    if outcome.is_over() {
+        finish(base, journal, &outcome)?;
+    }
+    Ok(outcome)
+}
+
+/// One at a time.
+pub(super) fn hold(preview: &Path) -> io::Result<File> {
+    lock(&preview.join(LOCK))
+}
+
+pub(super) fn note_stages(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
+    let stages: Vec<Stage> = journal.roots.iter().map(|root| Stage(root.stage.clone())).collect();
+    write(base, STAGES, &stages)
+}
+
+pub(super) fn begin(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
+    write(base, BEGUN, journal)
+}
+
+/// What is left is left for good, because something else stands in its way; then it is over, and so it is when all is done, which
+/// can be said on a full disk, too.
+fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+    if outcome.is_whole() {
+        renameat(base, BEGUN, base, OVER)?;
+        sync_names(base)?;
+    } else {
+        write(base, DONE, outcome)?;
+    }
+    clear_stages(journal);
+    Ok(())
+}
+
+/// Nothing was begun.
+pub(super) fn forget(base: &OwnedFd) {
+    let _ = unlinkat(base, STAGES, UnlinkatFlags::NoRemoveDir);
+}
+
+pub(super) fn clear_stages(journal: &Journal) {
+    journal.roots.iter().for_each(|root| remove_stage(&root.stage));
+}
+
+/// Only by a name that aye gives.
+fn remove_stage(path: &Path) {
+    let Some(name) = path.file_name().filter(|name| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b".aye-") || name.starts_with(b"stage-")
+    }) else {
+        return;
+    };
+    let Some(Ok(parent)) = path.parent().map(open_directory) else { return };
+    let _ = remove_tree(&parent, name);
+}
+
+fn write<T: Serialize>(base: &OwnedFd, name: &str, value: &T) -> io::Result<()> {
+    let new = format!("{name}.new");
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file = File::from(openat(base, new.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)?);
+    let mut writer = BufWriter::new(file);
+    serde_json::to_writer(&mut writer, value)?;
+    writer.flush()?;
+    writer.get_ref().sync_all()?;
+    renameat(base, new.as_str(), base, name)?;
+    sync_names(base)
+}
+
+fn read<T: DeserializeOwned>(base: &OwnedFd, name: &str) -> io::Result<Option<T>> {
+    match open_below(base, Path::new(name), OFlag::O_RDONLY | OFlag::O_NONBLOCK) {
+        Ok(file) => Ok(Some(serde_json::from_reader(BufReader::new(File::from(file)))?)),
+        Err(Errno::ENOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}

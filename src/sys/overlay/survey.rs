@@ -1,0 +1,404 @@
+//! The walk over an upper directory, beside the real one.
+//!
+//! Its time grows with what was changed: of the real directory only what was deleted is listed.
+
+use super::node::{Kind, Node, Time};
+use super::{Change, Changes, MAX_ENTRIES, Passed, Unkept, Why, renames, xattr};
+use crate::sys::file::tree::names;
+use crate::sys::path::{open_below, open_directory};
+use crate::sys::sandbox::Layered;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, fchmodat, fstat, fstatat};
+use nix::unistd::AccessFlags;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
+const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
+const CHUNK: usize = 128 * 1024;
+const SET_ID: u32 = 0o6000;
+/// Clocks of different file systems need not agree to the tick.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The time now, as files made in `directory` have it: what is changed later has a later one. To be called before the view is made.
+pub fn mark(directory: &Path) -> io::Result<Time> {
+    let parent = open_directory(directory)?;
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file = openat(&parent, "began", flags, Mode::from_bits_truncate(0o600))?;
+    Ok(Node::of(&fstat(&file)?).changed)
+}
+
+/// What the command did in one directory since `began`. Nothing is changed by looking, but that what is kept from being read in
+/// the upper directory is opened up there.
+pub fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
+    let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
+    let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let root = Node::of(&fstat(&lower)?);
+    let mut walk = Walk {
+        upper,
+        lower,
+        groups: HashMap::new(),
+        pending: Vec::new(),
+        changes: Changes {
+            layered: layered.clone(),
+            began,
+            surveyed: Time(now.as_secs() as i64, i64::from(now.subsec_nanos())),
+            root,
+            entries: Vec::new(),
+            unkept: Vec::new(),
+            passed: Vec::new(),
+        },
+    };
+    walk.all()?;
+    let Walk { upper, lower, groups, mut changes, .. } = walk;
+    changes.entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    name_links(&mut changes.entries, groups);
+    renames::find(&mut changes, &upper, &lower)?;
+    keep_attributes_of_moved(&mut changes.entries, &upper, &lower);
+    let unkept: BTreeSet<PathBuf> = changes
+        .unkept
+        .iter()
+        .filter(|unkept| !matches!(unkept.why, Why::SetId | Why::Attributes))
+        .map(|unkept| unkept.path.clone())
+        .collect();
+    let more = changes.without(&unkept);
+    changes.unkept.extend(more.into_iter().map(|(path, because)| Unkept { path, why: Why::With(because) }));
+    changes.unkept.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    Ok(changes)
+}
+
+/// What of the real directory is seen through a directory of the upper one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Below {
+    /// All that is not covered.
+    Seen,
+    /// Nothing; it is there, all the same.
+    Hidden,
+    /// It is not there.
+    Nothing,
+}
+
+struct Walk {
+    upper: OwnedFd,
+    lower: OwnedFd,
+    /// Paths by the file in the upper directory, where it has several names; and whether the path has the content that it had.
+    groups: HashMap<u64, Vec<(PathBuf, bool)>>,
+    pending: Vec<(PathBuf, Below)>,
+    changes: Changes,
+}
+
+impl Walk {
+    fn all(&mut self) -> io::Result<()> {
+        let opaque = xattr::is_opaque(&self.upper);
+        self.changes.passed.push(Passed { path: PathBuf::new(), node: self.changes.root, emptied: opaque, replaced: false });
+        self.pending.push((PathBuf::new(), if opaque { Below::Hidden } else { Below::Seen }));
+        while let Some((path, below)) = self.pending.pop() {
+            self.directory(&path, below)?;
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, path: &Path, below: Below) -> io::Result<()> {
+        let upper = match self.open_upper(path) {
+            Ok(upper) => upper,
+            Err(Errno::ENAMETOOLONG) => {
+                self.unkept(path.to_owned(), Why::TooDeep);
+                return Ok(());
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+        let lower = match below {
+            Below::Nothing => None,
+            Below::Seen | Below::Hidden => match self.open_lower(path)? {
+                Some(lower) => Some(lower),
+                None => return Ok(()),
+            },
+        };
+        let here = names(&upper)?;
+        for name in &here {
+            let before = match &lower {
+                Some(lower) => Node::at(lower, name)?,
+                None => None,
+            };
+            self.entry((&upper, lower.as_ref()), name, path.join(name), before, below)?;
+        }
+        if below == Below::Hidden {
+            self.hidden(path, &here.into_iter().collect())?;
+        }
+        Ok(())
+    }
+
+    /// What stands below and is not seen any more.
+    fn hidden(&mut self, path: &Path, covered: &BTreeSet<OsString>) -> io::Result<()> {
+        let Some(lower) = self.open_lower(path)? else { return Ok(()) };
+        for name in names(&lower)?.iter().filter(|name| !covered.contains(*name)) {
+            if let Some(before) = Node::at(&lower, name)? {
+                self.gone(path.join(name), before)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        (upper, lower): (&OwnedFd, Option<&OwnedFd>),
+        name: &OsStr,
+        path: PathBuf,
+        before: Option<Node>,
+        below: Below,
+    ) -> io::Result<()> {
+        let stat = fstatat(upper, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        if is_whiteout(&stat) {
+            return before.map_or(Ok(()), |before| self.gone(path, before));
+        }
+        let mut after = Node::of(&stat);
+        match after.kind {
+            Kind::Special => self.unkept(path, Why::Special),
+            Kind::Directory => {
+                let old = before.filter(|before| before.kind == Kind::Directory).and(lower).map(|lower| (lower, name));
+                let attributes = xattr::differ((upper, name), old);
+                if attributes {
+                    after.mode = xattr::mode_without_list((upper, name), old, after.mode);
+                    self.unkept(path.clone(), Why::Attributes);
+                }
+                return self.directory_entry(path, before, after, below);
+            }
+            Kind::File | Kind::Link => {
+                if before.is_some_and(|before| before.kind == Kind::Directory) {
+                    self.all_gone_below(&path)?;
+                }
+                let old = before.filter(|before| before.kind == after.kind);
+                let same = match (&old, lower) {
+                    (Some(old), Some(lower)) if after.kind == Kind::File => {
+                        old.bytes == after.bytes && same_file((upper, name), &after, (lower, name))?
+                    }
+                    (Some(_), Some(lower)) => readlinkat(upper, name)? == readlinkat(lower, name)?,
+                    _ => false,
+                };
+                let lost = if after.kind == Kind::File { take_set_id(&mut after, old.as_ref().filter(|_| same)) } else { false };
+                if after.kind == Kind::File && after.links > 1 {
+                    self.groups.entry(after.inode).or_default().push((path.clone(), same));
+                }
+                let below = lower.filter(|_| old.is_some()).map(|lower| (lower, name));
+                let attributes = after.kind == Kind::File && xattr::differ((upper, name), below);
+                if attributes {
+                    after.mode = xattr::mode_without_list((upper, name), below, after.mode);
+                }
+                if same && old.is_some_and(|old| is_as_it_was(&old, &after)) {
+                    if lost {
+                        self.unkept(path.clone(), Why::SetId);
+                    }
+                    if attributes {
+                        self.unkept(path, Why::Attributes);
+                    }
+                    return Ok(());
+                }
+                let change = change(path, before, Some(after), same);
+                return self.push(Change { lost_set_id: lost, lost_attributes: attributes, ..change });
+            }
+        }
+        Ok(())
+    }
+
+    fn directory_entry(&mut self, path: PathBuf, before: Option<Node>, after: Node, below: Below) -> io::Result<()> {
+        let Some(before) = before.filter(|before| before.kind == Kind::Directory) else {
+            self.push(change(path.clone(), before, Some(after), false))?;
+            self.pending.push((path, Below::Nothing));
+            return Ok(());
+        };
+        let opaque = below == Below::Hidden || self.open_upper(&path).is_ok_and(|directory| xattr::is_opaque(&directory));
+        let replaced = self.is_late(&before) && self.is_refilled(&path);
+        self.changes.passed.push(Passed { path: path.clone(), node: before, emptied: opaque, replaced });
+        if before.mode != after.mode || before.owners() != after.owners() {
+            self.push(change(path.clone(), Some(before), Some(after), true))?;
+        }
+        self.pending.push((path, if opaque { Below::Hidden } else { Below::Seen }));
+        Ok(())
+    }
+
+    /// Whether the directory was made or given its name since the command began: then something changed its times, but not what it
+    /// holds.
+    fn is_late(&self, node: &Node) -> bool {
+        node.changed > self.changes.began
+    }
+
+    /// Whether names were put into the directory above since, so that one of them may be of another directory than the command had.
+    fn is_refilled(&self, path: &Path) -> bool {
+        let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
+        above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::of(&stat).modified > self.changes.began)
+    }
+
+    /// Deleted, with all that is in it.
+    fn gone(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
+        let mut pending = vec![(path, before)];
+        while let Some((path, before)) = pending.pop() {
+            if before.kind == Kind::Directory {
+                self.list_below(&path, &mut pending)?;
+            }
+            self.push(change(path, Some(before), None, false))?;
+        }
+        Ok(())
+    }
+
+    fn all_gone_below(&mut self, path: &Path) -> io::Result<()> {
+        let mut pending = Vec::new();
+        self.list_below(path, &mut pending)?;
+        for (path, before) in pending {
+            self.gone(path, before)?;
+        }
+        Ok(())
+    }
+
+    fn list_below(&mut self, path: &Path, found: &mut Vec<(PathBuf, Node)>) -> io::Result<()> {
+        let Some(directory) = self.open_lower(path)? else { return Ok(()) };
+        for name in names(&directory)? {
+            if let Some(node) = Node::at(&directory, &name)? {
+                found.push((path.join(name), node));
+            }
+        }
+        Ok(())
+    }
+
+    /// A directory of the real one. What is in it has to be seen, also where only its entries are looked up.
+    fn open_lower(&mut self, path: &Path) -> io::Result<Option<OwnedFd>> {
+        let why = match open_below(&self.lower, path, LISTING) {
+            Ok(directory) if may_pass(&directory) => return Ok(Some(directory)),
+            Ok(_) | Err(Errno::EACCES) => Why::Closed,
+            Err(Errno::ENAMETOOLONG) => Why::TooDeep,
+            Err(errno) => return Err(errno.into()),
+        };
+        self.unkept(path.to_owned(), why);
+        Ok(None)
+    }
+
+    /// A directory of the upper one, which is the person's whatever its mode says.
+    fn open_upper(&self, path: &Path) -> nix::Result<OwnedFd> {
+        match open_below(&self.upper, path, LISTING) {
+            Ok(directory) if !may_pass(&directory) => {}
+            Err(Errno::EACCES) => {}
+            opened => return opened,
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::EACCES) };
+        let parent = self.open_upper(parent)?;
+        fchmodat(&parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
+        open_below(&self.upper, path, LISTING)
+    }
+
+    fn push(&mut self, change: Change) -> io::Result<()> {
+        if self.changes.entries.len() >= MAX_ENTRIES {
+            return Err(io::Error::other(format!("the command changed more than {MAX_ENTRIES} files; run it guarded")));
+        }
+        self.changes.entries.push(change);
+        Ok(())
+    }
+
+    fn unkept(&mut self, path: PathBuf, why: Why) {
+        self.changes.unkept.push(Unkept { path, why });
+    }
+}
+
+/// A file that was moved has the attributes that it had under its old name.
+fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) {
+    for change in entries.iter_mut().filter(|change| change.lost_attributes) {
+        let Some(from) = &change.moved_from else { continue };
+        let at = |root: &OwnedFd, path: &Path| open_below(root, path.parent().unwrap_or(Path::new("")), LISTING).ok();
+        let (Some(new), Some(old)) = (at(upper, &change.path), at(lower, from)) else { continue };
+        if let (Some(name), Some(old_name)) = (change.path.file_name(), from.file_name()) {
+            change.lost_attributes = xattr::differ((&new, name), Some((&old, old_name)));
+        }
+    }
+}
+
+/// Whether what is in the directory can be looked at, not only listed. Asked of the mode: without this right not even `.` is found.
+fn may_pass(directory: &OwnedFd) -> bool {
+    nix::unistd::faccessat(directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok()
+}
+
+fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content: bool) -> Change {
+    Change { path, before, after, same_content, link_of: None, moved_from: None, lost_set_id: false, lost_attributes: false }
+}
+
+/// The device 0:0 is what overlayfs puts where something was deleted.
+fn is_whiteout(stat: &FileStat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == 0
+}
+
+/// Set-id bits of a file go, but for those it had with the same content. Whether there were others.
+fn take_set_id(after: &mut Node, same: Option<&Node>) -> bool {
+    let had = same.map_or(0, |before| before.mode & SET_ID);
+    let lost = after.mode & SET_ID & !had != 0;
+    after.mode &= !SET_ID | had;
+    lost
+}
+
+fn is_as_it_was(before: &Node, after: &Node) -> bool {
+    let same = before.owners() == after.owners();
+    same && (after.kind == Kind::Link || (before.mode, before.modified) == (after.mode, after.modified))
+}
+
+/// Whether two files of one size have the same bytes. One that may not be read is never the same as another.
+fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
+    let mut new = match openat(upper.0, upper.1, READING, Mode::empty()) {
+        // It is the person's, whatever its mode says.
+        Err(Errno::EACCES) => {
+            let chmod = |mode| fchmodat(upper.0, upper.1, mode, FchmodatFlags::NoFollowSymlink);
+            chmod(Mode::S_IRUSR | Mode::S_IWUSR)?;
+            let opened = openat(upper.0, upper.1, READING, Mode::empty());
+            chmod(Mode::from_bits_truncate(new.mode as libc::mode_t))?;
+            File::from(opened?)
+        }
+        opened => File::from(opened?),
+    };
+    let mut old = match openat(lower.0, lower.1, READING, Mode::empty()) {
+        Ok(old) => File::from(old),
+        Err(Errno::EACCES | Errno::ENOENT | Errno::ELOOP) => return Ok(false),
+        Err(errno) => return Err(errno.into()),
+    };
+    same_bytes(&mut new, &mut old)
+}
+
+pub(super) fn same_bytes(left: &mut File, right: &mut File) -> io::Result<bool> {
+    let (mut one, mut other) = (vec![0; CHUNK], vec![0; CHUNK]);
+    loop {
+        let count = fill(left, &mut one)?;
+        if fill(right, &mut other)? != count || one[..count] != other[..count] {
+            return Ok(false);
+        }
+        if count == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Of the names of one file, the first is the file, the others lead to it: one that has its old content before all others.
+fn name_links(entries: &mut [Change], groups: HashMap<u64, Vec<(PathBuf, bool)>>) {
+    let mut leaders: HashMap<PathBuf, PathBuf> = HashMap::new();
+    for mut names in groups.into_values().filter(|names| names.len() > 1) {
+        names.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
+        let (leader, _) = names[0].clone();
+        let others = names.into_iter().skip(1).filter(|(_, same)| !same);
+        leaders.extend(others.map(|(path, _)| (path, leader.clone())));
+    }
+    for entry in entries.iter_mut() {
+        entry.link_of = leaders.remove(&entry.path);
+    }
+}

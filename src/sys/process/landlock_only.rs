@@ -1,0 +1,75 @@
+//! A command held by rules alone, where nothing can be mounted: the helper stays free of them, out of its reach.
+
+use super::messages::Job;
+use std::io;
+use std::process::Command;
+
+/// What lasts as long as the command: its temporary directory, removed after it.
+#[derive(Debug)]
+pub(super) struct Fence {
+    _temporary: tempfile::TempDir,
+}
+
+/// The shell that runs the job's line, free or in namespaces already, or behind a fence of its own.
+#[cfg(not(target_os = "macos"))]
+pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
+    use crate::sys::sandbox::Strength;
+    let mut command = Command::new(&job.shell);
+    command.args(&job.words);
+    let fence = match &job.confinement {
+        Some(confinement) if confinement.strength == Strength::Landlock => Some(around(&mut command, confinement)?),
+        Some(_) | None => None,
+    };
+    Ok((command, fence))
+}
+
+/// The same where the system holds a program by a text.
+#[cfg(target_os = "macos")]
+pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
+    let Some(confinement) = &job.confinement else {
+        let mut command = Command::new(&job.shell);
+        command.args(&job.words);
+        return Ok((command, None));
+    };
+    let mut command = Command::new("/usr/bin/sandbox-exec");
+    let (fence, confinement) = Fence::with_temporary(&mut command, confinement)?;
+    let profile = crate::sys::sandbox::seatbelt::profile(&confinement, None)?;
+    command.args(["-p", &profile, &job.shell]).args(&job.words);
+    Ok((command, Some(fence)))
+}
+
+impl Fence {
+    /// `/tmp` is everybody's and cannot be written, so that what asks for the temporary directory finds one of the command's own.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn with_temporary(
+        command: &mut Command,
+        confinement: &crate::sys::sandbox::Confinement,
+    ) -> io::Result<(Self, crate::sys::sandbox::Confinement)> {
+        let temporary = tempfile::Builder::new().prefix("aye-").tempdir()?;
+        let place = std::fs::canonicalize(temporary.path())?;
+        command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, &place)));
+        let mut confinement = confinement.clone();
+        confinement.writable.push(place);
+        Ok((Self { _temporary: temporary }, confinement))
+    }
+}
+
+/// Has the command hold itself by Landlock and seccomp before it becomes the shell.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "only code between fork and exec can hold the command without the helper")]
+fn around(command: &mut Command, confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
+    use crate::sys::sandbox::filter::{Prepared, prepare};
+    use std::os::unix::process::CommandExt;
+    let (fence, confinement) = Fence::with_temporary(command, confinement)?;
+    let mut prepared = Some(prepare(&confinement)?);
+    // SAFETY: the helper has one thread, so that no lock is held by another; what needs the file system was done above.
+    unsafe {
+        command.pre_exec(move || prepared.take().map_or(Ok(()), Prepared::enforce));
+    }
+    Ok(fence)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn around(_command: &mut Command, _confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no way to hold a command"))
+}

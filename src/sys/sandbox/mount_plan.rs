@@ -1,0 +1,289 @@
+//! Mounts a layout: everything is taken hold of by its real path before the first place is covered, and nothing is
+//! looked up again through what the command may change.
+
+use super::devices;
+use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
+use super::layout::{Layout, Seat, around};
+use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
+use super::{Confinement, Layered, ResourceLimits, View, diagnostics};
+use crate::sys::path::{hold_name, hold_place};
+use nix::errno::Errno;
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// How much of the machine's memory all of the command's own directories may take together.
+const OWN_SHARE: u64 = 4;
+/// For directories that hold only directories, in bytes.
+const EMPTY_SIZE: u64 = 1 << 20;
+/// What of a command's memory limit is for System V shared memory; the rest is for its own directories.
+const SHARED_MEMORY_SHARE: u64 = 4;
+/// The file in the empty file system that stands for every hidden one, and the directory for those that stay empty.
+const NOTHING: &str = "nothing";
+const NOBODY: &str = "nobody";
+
+/// What a path holds, and what will be seen there.
+struct Piece {
+    is_directory: bool,
+    is_socket: bool,
+    mode: u32,
+    /// Made already where it shows something that is there.
+    mount: Option<OwnedFd>,
+    /// An empty directory in which something stands.
+    furnished: bool,
+}
+
+/// Makes this process, and all it starts, see the layout and nothing else. Gives the directories that take what is written
+/// to layers.
+pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBuf, PathBuf)]) -> Result<Vec<File>, String> {
+    let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
+    mount::keep_apart(&root).map_err(|error| diagnostics::no_mounts(&error))?;
+    let mut layers = Vec::new();
+    let mut pieces = BTreeMap::new();
+    for (path, seat) in layout {
+        if let Some(piece) = take(confinement, layout, path, *seat, &mut layers)? {
+            pieces.insert(path.as_path(), piece);
+        }
+    }
+    let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&Seat::Writable) { 0 } else { READ_ONLY };
+    mount::limit(&root, everywhere, Reach::Below).map_err(during("making everything else read-only"))?;
+    let furnished = pieces.keys().filter_map(|path| path.ancestors().skip(1).find(|above| pieces.contains_key(above)));
+    let around_links = links.iter().filter_map(|(link, _)| link.ancestors().skip(1).find(|above| pieces.contains_key(above)));
+    let furnished: Vec<_> = furnished.chain(around_links).map(Path::to_owned).collect();
+    for path in furnished {
+        if let Some(piece) = pieces.get_mut(path.as_path()) {
+            piece.furnished = true;
+        }
+    }
+    // All modes here are meant as they are said.
+    let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
+    let ground = Ground::new(own_size(&confinement.limits)).map_err(during("an empty directory"))?;
+    ground.furnish(layout, &pieces, links)?;
+    nix::sys::stat::umask(umask);
+    for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
+        let seat = layout[path];
+        let mount = match piece.mount {
+            Some(mount) => mount,
+            None => ground.clone(number, seat, &piece).map_err(during(path.display()))?,
+        };
+        match hold_for(seat, path).and_then(|place| mount::attach(&mount, &place)) {
+            // Who listened there has ended since: there is nothing left to hide.
+            Err(error) if piece.is_socket && seat == Seat::Empty && is_missing(&error) => {}
+            attached => attached.map_err(during(path.display()))?,
+        }
+    }
+    let nothing = ground.nothing().map_err(during("an empty file"))?;
+    let processes = devices::show_processes().map_err(|error| diagnostics::no_processes(&error))?;
+    limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
+    limit_shared_memory(confinement.limits.memory_bytes.map(|bytes| bytes / SHARED_MEMORY_SHARE));
+    end_before_others();
+    devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
+    std::env::set_current_dir("/").map_err(during("`/`"))?;
+    Ok(layers)
+}
+
+/// `WHAT: WHY`.
+pub(super) fn during(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> String {
+    move |error| format!("{what}: {}", plain(&error))
+}
+
+/// The reason without the number that Rust puts behind it.
+fn plain(error: &io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
+}
+
+/// Takes hold of what is at the path, and makes the mount that will show it. Nothing where there is nothing to cover.
+fn take(
+    confinement: &Confinement,
+    layout: &Layout,
+    path: &Path,
+    seat: Seat,
+    layers: &mut Vec<File>,
+) -> Result<Option<Piece>, String> {
+    let around = around(layout, path).map(|(_, seat)| seat);
+    let place = match hold_for(seat, path) {
+        Ok(place) => Some(place),
+        Err(error) => match (seat, error.raw_os_error().map(Errno::from_raw)) {
+            (Seat::Own | Seat::Substitute(_), Some(Errno::ENOENT | Errno::ENOTDIR)) if around.is_some_and(Seat::is_blank) => None,
+            (Seat::Terminals, _) => None,
+            (
+                Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Substitute(_) | Seat::Device,
+                Some(Errno::ENOENT | Errno::ENOTDIR),
+            ) => return Ok(None),
+            // Only shown: it was removed, replaced or closed since it was found.
+            (Seat::Fixed, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::ELOOP)) if !is_root(confinement, path) => {
+                return Ok(None);
+            }
+            (Seat::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
+            // Who cannot get there now cannot get there with fewer rights.
+            (Seat::Empty | Seat::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
+            (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: a link stands there now; try again", path.display())),
+            _ => return Err(during(format!("`{}`", path.display()))(error)),
+        },
+    };
+    let metadata = place.as_ref().map(File::metadata).transpose().map_err(during(path.display()))?;
+    let is_directory = metadata.as_ref().is_none_or(std::fs::Metadata::is_dir);
+    let is_socket = metadata.as_ref().is_some_and(|metadata| metadata.file_type().is_socket());
+    let mode = metadata.map_or(0o700, |metadata| metadata.permissions().mode() & 0o7777);
+    let mount = match (&place, seat) {
+        (_, Seat::Own | Seat::Empty) => None,
+        (_, Seat::Terminals) => Some(devices::terminals().map_err(during("its own terminals"))?),
+        (_, Seat::Substitute(number)) => {
+            let content = hold_place(&confinement.substitutes[number].content).map_err(during(path.display()))?;
+            let mount = shown(&content, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?;
+            layers.push(content);
+            Some(mount)
+        }
+        (None, _) => return Ok(None),
+        (Some(_), Seat::Device) => {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            Some(devices::node(name).map_err(during(path.display()))?)
+        }
+        (Some(place), Seat::Writable) => Some(shown(place, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?),
+        (Some(place), Seat::Fixed | Seat::Guarded { .. }) => {
+            Some(shown(place, READ_ONLY | NO_SETUID | NO_DEVICES).map_err(during(path.display()))?)
+        }
+        (Some(place), Seat::Root(number)) => {
+            let View::CopyOnWrite(all) = &confinement.view else { return Ok(None) };
+            let layer = all.iter().find(|layer| layer.directory == path).or(all.get(number));
+            let layer = layer.filter(|layer| layer.directory == path);
+            Some(layered(place, layer.ok_or_else(|| format!("`{}`: no layer was given for it", path.display()))?, layers)?)
+        }
+        (Some(place), Seat::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
+    };
+    Ok(Some(Piece { is_directory, is_socket, mode, mount, furnished: seat == Seat::Own }))
+}
+
+/// What is protected may be a link: it is mounted on itself, and so can neither be removed nor made to lead elsewhere.
+fn hold_for(seat: Seat, path: &Path) -> io::Result<File> {
+    if matches!(seat, Seat::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
+}
+
+/// Whether a command works there: that it is missing is an error.
+fn is_root(confinement: &Confinement, path: &Path) -> bool {
+    confinement.roots.iter().any(|root| root == path)
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::ENOENT | Errno::ENOTDIR))
+}
+
+fn is_writable(seat: Seat) -> bool {
+    matches!(seat, Seat::Writable | Seat::Guarded { in_writable: true })
+}
+
+fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
+    let mount = mount::clone(place)?;
+    mount::limit(&mount, limits, Reach::Below)?;
+    Ok(mount)
+}
+
+pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
+    let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
+    let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
+    // The mark of the mount before this one.
+    let _ = std::fs::remove_dir_all(below(&work, Path::new("work/incompat")));
+    let mount =
+        mount::layer(place, &upper, &work).map_err(during(format!("a copy-on-write view of `{}`", layer.directory.display())))?;
+    layers.push(upper);
+    Ok(mount)
+}
+
+/// Bytes that `/tmp`, `/dev/shm` and the other directories of its own may take: with shared memory no more than the memory limit.
+fn own_size(limits: &ResourceLimits) -> u64 {
+    let machine = nix::sys::sysinfo::sysinfo().map_or(u64::MAX, |info| info.ram_total()) / OWN_SHARE;
+    let limit = limits.memory_bytes.map(|bytes| (bytes - bytes / SHARED_MEMORY_SHARE).saturating_sub(EMPTY_SIZE));
+    // The kernel takes 0 for "no limit".
+    machine.min(limit.unwrap_or(u64::MAX)).max(EMPTY_SIZE)
+}
+
+/// Where the empty directories come from: one file system for those that may be written, one for the others. Each has a
+/// directory in it for each place it covers, in which the places below are made that something will stand at.
+struct Ground {
+    own: OwnedFd,
+    empty: OwnedFd,
+}
+
+impl Ground {
+    fn new(own_size: u64) -> io::Result<Self> {
+        let limits = NO_SETUID | NO_DEVICES;
+        let make = |bytes: u64| mount::make(c"tmpfs", &[("size", &bytes.to_string()), ("mode", "0755")], limits);
+        let (own, empty) = (make(own_size)?, make(EMPTY_SIZE)?);
+        // Older kernels clone only what is attached somewhere; both are covered again.
+        let somewhere = hold_place(Path::new("/dev"))?;
+        mount::attach(&own, &somewhere)?;
+        mount::attach(&empty, &somewhere)?;
+        Ok(Self { own, empty })
+    }
+
+    fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
+        let nothing = below(&self.empty, Path::new(NOTHING));
+        OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("an empty file"))?;
+        let nobody = below(&self.empty, Path::new(NOBODY));
+        DirBuilder::new().mode(0o755).create(nobody).map_err(during("an empty directory"))?;
+        let mut directories = BTreeMap::new();
+        for (number, (path, piece)) in pieces.iter().enumerate() {
+            // What covers this path, if it is empty there.
+            let above = path.ancestors().skip(1).find(|above| pieces.contains_key(above));
+            if let Some(directory) = above.and_then(|above| directories.get(above).map(|made: &PathBuf| (above, made))) {
+                let point = directory.1.join(path.strip_prefix(directory.0).unwrap_or(path));
+                if piece.is_directory {
+                    directories_to(&point).map_err(during(path.display()))?;
+                } else {
+                    let parent = point.parent().map_or(Ok(()), directories_to);
+                    parent.and_then(|()| File::create(&point)).map_err(during(path.display()))?;
+                }
+            }
+            let seat = layout[*path];
+            if seat.is_blank() && piece.is_directory && piece.furnished {
+                let (from, mode) = if seat == Seat::Own { (&self.own, piece.mode) } else { (&self.empty, 0o755) };
+                let made = below(from, Path::new(&number.to_string()));
+                DirBuilder::new().mode(mode).create(&made).map_err(during(path.display()))?;
+                directories.insert(*path, made);
+            }
+        }
+        for (link, to) in links {
+            let Some(above) = link.ancestors().skip(1).find(|above| pieces.contains_key(above)) else { continue };
+            let Some((directory, name)) = directories.get(above).zip(link.strip_prefix(above).ok()) else { continue };
+            let made = directory.join(name);
+            if made.symlink_metadata().is_err() {
+                made.parent().map_or(Ok(()), directories_to).and_then(|()| symlink(to, &made)).map_err(during(link.display()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What will be seen at the path of this number.
+    fn clone(&self, number: usize, seat: Seat, piece: &Piece) -> io::Result<OwnedFd> {
+        let (from, limits) = if seat == Seat::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
+        let name = match piece {
+            Piece { is_directory: false, .. } => NOTHING.to_owned(),
+            Piece { furnished: false, .. } => NOBODY.to_owned(),
+            _ => number.to_string(),
+        };
+        let mount = mount::clone_entry(from, &std::ffi::CString::new(name)?)?;
+        mount::limit(&mount, limits | NO_SETUID | NO_DEVICES, Reach::This)?;
+        Ok(mount)
+    }
+
+    fn nothing(&self) -> io::Result<File> {
+        hold_entry(&self.empty, NOTHING)
+    }
+}
+
+fn directories_to(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// A path below a descriptor, for calls that want a path.
+fn below(directory: &impl AsRawFd, path: &Path) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(path)
+}
+
+fn hold_entry(directory: &OwnedFd, name: &str) -> io::Result<File> {
+    let flags = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_CLOEXEC;
+    Ok(File::from(nix::fcntl::openat(directory, name, flags, nix::sys::stat::Mode::empty())?))
+}

@@ -1,0 +1,170 @@
+//! Into the sandbox: namespaces, then what is seen in them.
+
+use super::disk_quota::Room;
+use super::layout::{BuiltIn, Layout, lay_out};
+use super::mount_plan::{cover, during};
+use super::placeholders::{Reserved, reserve};
+use super::{Confinement, NetworkAccess, devices, diagnostics, network, sockets};
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, getegid, geteuid, pipe2};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Which of the two processes this is.
+pub(in crate::sys) enum Side {
+    /// It waits for the other, and cleans up after it.
+    Outside(Outside),
+    /// The first process of the namespaces, which see nothing yet but what everyone sees.
+    Inside(Inside),
+}
+
+pub(in crate::sys) struct Outside {
+    pub(in crate::sys) first: Pid,
+    reserved: Reserved,
+}
+
+impl Outside {
+    /// To be called when the first process has ended, and everything with it.
+    pub(in crate::sys) fn clean_up(self) {
+        self.reserved.release();
+    }
+}
+
+pub(in crate::sys) struct Inside {
+    layout: Layout,
+    links: Vec<(PathBuf, PathBuf)>,
+    /// Whether it is the user it should be.
+    mapped: io::Result<()>,
+}
+
+/// Forks into the namespaces that `confinement` needs. This process must have one thread.
+pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
+    let (built_in, mut links) = built_in();
+    links.extend(confinement.links.iter().cloned());
+    let mut layout = lay_out(confinement, &built_in)?;
+    let reserved = reserve(&mut layout)?;
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    let ids = Ids::of_this_process();
+    let (wait, go) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("a pipe")(errno.into()))?;
+    let forked = match fork_into(namespaces(confinement)) {
+        Ok(forked) => forked,
+        Err(error) => {
+            reserved.release();
+            return Err(diagnostics::no_namespaces(&error));
+        }
+    };
+    let Some(first) = forked else {
+        drop((go, reserved));
+        // The end of the one outside is the end of all.
+        let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
+        if !tied || File::from(wait).read_exact(&mut [0]).is_err() {
+            std::process::exit(1);
+        }
+        let mapped = if ids.by_outside { Ok(()) } else { map_own(uid, gid) };
+        return Ok(Side::Inside(Inside { layout, links, mapped }));
+    };
+    drop(wait);
+    let mapped = ids.write(first).map_err(during("its users"));
+    if mapped.is_ok() && File::from(go).write_all(&[1]).is_ok() {
+        return Ok(Side::Outside(Outside { first, reserved }));
+    }
+    let _ = kill(first, Signal::SIGKILL);
+    let _ = waitpid(first, None);
+    reserved.release();
+    Err(mapped.err().unwrap_or_else(|| "its first process ended early".to_owned()))
+}
+
+impl Inside {
+    /// Sets up what is seen. Gives the room there is for what is written to layers.
+    pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<Room, String> {
+        self.mapped.map_err(during("its users"))?;
+        let room = Room(cover(confinement, &self.layout, &self.links)?);
+        if confinement.network == NetworkAccess::Proxied {
+            network::bring_up_loopback().map_err(during("its network"))?;
+        }
+        Ok(room)
+    }
+}
+
+fn namespaces(confinement: &Confinement) -> libc::c_int {
+    let network = if confinement.network == NetworkAccess::Proxied { libc::CLONE_NEWNET } else { 0 };
+    libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | network
+}
+
+/// Forks into new namespaces; `None` in the new process. The one that calls it must have one thread.
+#[expect(unsafe_code, reason = "no safe call forks into namespaces")]
+pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pid>> {
+    let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
+    // SAFETY: this process has one thread, so the child may go on as after a plain `fork`: no lock is held by another.
+    match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
+        -1 => Err(Errno::last().into()),
+        0 => Ok(None),
+        pid => Ok(Some(Pid::from_raw(pid as i32))),
+    }
+}
+
+/// Who is who inside: everyone the same as outside, as far as this user may say so.
+struct Ids {
+    users: String,
+    groups: String,
+    /// Only a process outside may map others than its own user.
+    by_outside: bool,
+}
+
+impl Ids {
+    fn of_this_process() -> Self {
+        let same = |file| {
+            let map = std::fs::read_to_string(file).unwrap_or_default();
+            let rows = map.lines().filter_map(|row| {
+                let mut fields = row.split_ascii_whitespace();
+                let (first, count) = (fields.next()?, fields.nth(1)?);
+                Some(format!("{first} {first} {count}\n"))
+            });
+            rows.collect::<String>()
+        };
+        Self { users: same("/proc/self/uid_map"), groups: same("/proc/self/gid_map"), by_outside: geteuid().is_root() }
+    }
+
+    fn write(&self, first: Pid) -> io::Result<()> {
+        if self.by_outside {
+            std::fs::write(format!("/proc/{first}/uid_map"), &self.users)?;
+            std::fs::write(format!("/proc/{first}/gid_map"), &self.groups)?;
+        }
+        Ok(())
+    }
+}
+
+/// The same user and group inside as outside, and nobody else.
+pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// What every command has of its own, and the links that stand in it.
+fn built_in() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
+    let real = |path: &str| std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
+    let mut own: Vec<_> = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(real).collect();
+    own.extend(std::env::var("XDG_RUNTIME_DIR").ok().and_then(|path| real(&path)));
+    own.push(PathBuf::from(format!("/run/user/{}", geteuid())));
+    let mut empty: Vec<_> = ["/dev", "/run", "/var/run"].into_iter().filter_map(real).collect();
+    empty.extend(devices::hidden_parts());
+    let resolver = std::fs::canonicalize("/etc/resolv.conf").ok();
+    let built_in = BuiltIn {
+        own,
+        empty,
+        sockets: sockets::served(),
+        shown: resolver.into_iter().collect(),
+        devices: devices::NODES.iter().map(|name| Path::new("/dev").join(name)).collect(),
+        terminals: vec![PathBuf::from("/dev/pts")],
+    };
+    let mut links: Vec<_> = devices::LINKS.iter().map(|(name, to)| (Path::new("/dev").join(name), PathBuf::from(to))).collect();
+    // Some systems reach all their programs by a link here.
+    let entries = std::fs::read_dir("/run").into_iter().flatten().flatten();
+    links.extend(entries.filter_map(|entry| Some((entry.path(), std::fs::read_link(entry.path()).ok()?))));
+    (built_in, links)
+}

@@ -1,0 +1,240 @@
+//! Names that may not be made: a mount needs something to stand on, so a stand-in holds each of them while commands run,
+//! and is gone afterwards. It is an empty directory, or a file where a directory would be in the way of who looks there.
+//!
+//! Several commands share one, by a lock on it; the last one takes it away. One that was left by a crash looks like nothing
+//! else, so that the next command in this place takes it over.
+
+use super::layout::{Layout, Seat, around};
+use super::mount_plan::during;
+use crate::sys::file::tree::rename_to_new;
+use crate::sys::path::{hold_name, hold_place, open_directory, open_file, open_parent};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, fstatat, mkdirat, umask};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// No program gives a directory this mode.
+const MARK: u32 = 0o1555;
+/// Nor a file this one.
+const FILE_MARK: u32 = 0o1444;
+/// Git reads where its configuration is from such a file, if there is one. This one says that it is where git is anyway.
+const POINTER: (&str, &[u8]) = ("commondir", b".\n");
+/// How often another command may take the directory away just when it is to be shared.
+const ROUNDS: usize = 16;
+
+/// What holds names until it is released.
+#[derive(Default)]
+pub(super) struct Reserved(Vec<Held>);
+
+struct Held {
+    parent: OwnedFd,
+    name: OsString,
+    /// With a shared lock. In the sandbox a copy of it is closed before the command starts.
+    stand_in: File,
+    kind: Kind,
+}
+
+/// What stands in for a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    Pointer,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Self {
+        if path.file_name().is_some_and(|name| name == POINTER.0) { Self::Pointer } else { Self::Directory }
+    }
+
+    /// Makes it. Others must never see it without its mark.
+    fn make(self, parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+        let before = umask(Mode::empty());
+        let made = match self {
+            Self::Directory => mkdirat(parent, name, Mode::from_bits_truncate(MARK)).map_err(io::Error::from),
+            Self::Pointer => make_pointer(parent, name),
+        };
+        umask(before);
+        made
+    }
+
+    fn open(self, path: &Path) -> io::Result<File> {
+        match self {
+            Self::Directory => open_directory(path).map(File::from),
+            Self::Pointer => open_file(path),
+        }
+    }
+
+    fn removal(self) -> UnlinkatFlags {
+        match self {
+            Self::Directory => UnlinkatFlags::RemoveDir,
+            Self::Pointer => UnlinkatFlags::NoRemoveDir,
+        }
+    }
+}
+
+/// Nobody sees it before it says what it says.
+fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let aside = OsString::from(format!(".aye-{}", std::process::id()));
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file = openat(parent, aside.as_os_str(), flags, Mode::from_bits_truncate(FILE_MARK))?;
+    let made = File::from(file).write_all(POINTER.1);
+    let made = made.and_then(|()| Ok(rename_to_new((parent, &aside), (parent, name))?));
+    if made.is_err() {
+        let _ = unlinkat(parent, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+    }
+    made
+}
+
+/// Holds all names of the layout that may not be made. What cannot be made by the command either is taken out of it.
+pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
+    let mut reserved = Reserved::default();
+    let guarded: Vec<PathBuf> = layout
+        .iter()
+        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true }))
+        .map(|(path, _)| path.clone())
+        .collect();
+    for path in guarded {
+        let Some((first, is_there)) = first_missing(&path)? else { continue };
+        if first != path {
+            layout.remove(&path);
+            layout.entry(first.clone()).or_insert(Seat::Guarded { in_writable: true });
+        }
+        if is_there || reserved.holds(&first) {
+            continue;
+        }
+        match hold(&first) {
+            Ok(Some(held)) => reserved.0.push(held),
+            // Something else was made there meanwhile, and can be protected.
+            Ok(None) => {}
+            Err(error) if is_for_nobody(&error, &first) => {
+                layout.remove(&first);
+            }
+            Err(error) => {
+                return Err(during(format!("`{}` must not be made, and could not be kept free", first.display()))(error));
+            }
+        }
+    }
+    pin(layout);
+    Ok(reserved)
+}
+
+impl Reserved {
+    fn holds(&self, path: &Path) -> bool {
+        self.0.iter().any(|held| path.file_name() == Some(&held.name) && held.is_at(path))
+    }
+
+    /// To be called when nothing of the command lives any more, by the process that made it.
+    pub(super) fn release(self) {
+        for held in self.0 {
+            // Whoever else uses it has the lock too, and takes it away in its turn.
+            if held.stand_in.try_lock().is_ok() && held.is_still_there() {
+                let _ = unlinkat(&held.parent, held.name.as_os_str(), held.kind.removal());
+            }
+        }
+    }
+}
+
+impl Held {
+    fn is_still_there(&self) -> bool {
+        let found = fstatat(&self.parent, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        let own = self.stand_in.metadata();
+        found.is_ok_and(|found| own.is_ok_and(|own| (found.st_dev, found.st_ino) == (own.dev(), own.ino())))
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        let there = hold_place(path).and_then(|place| place.metadata());
+        let own = self.stand_in.metadata();
+        there.is_ok_and(|there| own.is_ok_and(|own| (there.dev(), there.ino()) == (own.dev(), own.ino())))
+    }
+}
+
+/// The shortest part of the path that is not there or holds a name already, or a file that stands where a directory would
+/// have to be; the flag says that it is there and needs nothing. `None` where the path itself is there.
+fn first_missing(path: &Path) -> Result<Option<(PathBuf, bool)>, String> {
+    let mut first = None;
+    for part in path.ancestors() {
+        // A link that is protected is held as the link it is.
+        match if part == path { hold_name(part) } else { hold_place(part) } {
+            Ok(place) => {
+                let metadata = place.metadata().map_err(during(part.display()))?;
+                if is_mark(&metadata) {
+                    return Ok(Some((part.to_owned(), false)));
+                }
+                if !metadata.is_dir() && part != path {
+                    return Ok(Some((part.to_owned(), true)));
+                }
+                return Ok(first.map(|first: &Path| (first.to_owned(), false)));
+            }
+            Err(error) => match error.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::ENOENT) => first = Some(part),
+                Some(Errno::ENOTDIR) => {}
+                _ => return Err(during(format!("`{}`", part.display()))(error)),
+            },
+        }
+    }
+    Ok(None)
+}
+
+fn is_mark(metadata: &std::fs::Metadata) -> bool {
+    let mark = if metadata.is_dir() { MARK } else { FILE_MARK };
+    let is_kind = metadata.is_dir() || (metadata.is_file() && metadata.len() == POINTER.1.len() as u64);
+    is_kind && metadata.permissions().mode() & 0o7777 == mark && metadata.uid() == geteuid().as_raw()
+}
+
+/// Makes the stand-in, or shares the one that is there.
+fn hold(path: &Path) -> io::Result<Option<Held>> {
+    let kind = Kind::of(path);
+    for _ in 0..ROUNDS {
+        let (parent, name) = open_parent(path)?;
+        if let Err(error) = kind.make(&parent, name)
+            && error.kind() != io::ErrorKind::AlreadyExists
+        {
+            return Err(error);
+        }
+        let stand_in = match kind.open(path) {
+            Ok(stand_in) => stand_in,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        stand_in.lock_shared()?;
+        if !is_mark(&stand_in.metadata()?) {
+            return Ok(None);
+        }
+        let held = Held { parent, name: name.to_owned(), stand_in, kind };
+        // Another command may have taken it away before the lock.
+        if held.is_still_there() {
+            return Ok(Some(held));
+        }
+    }
+    Err(io::Error::other("other commands make and remove it all the time"))
+}
+
+/// Whether the command could not make it either: not even by giving itself the right.
+fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
+    let refused = matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EACCES | Errno::EPERM | Errno::EROFS));
+    let parent = path.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());
+    refused && parent.is_some_and(|parent| parent.uid() != geteuid().as_raw())
+}
+
+/// A directory that could be moved away with what is protected in it could be made anew without, and what is hidden in it
+/// would be seen by the next command, where its name says nothing any more: it is mounted on itself. So is what leads to a
+/// place that was opened with something in it that stays shut.
+fn pin(layout: &mut Layout) {
+    let kept: Vec<PathBuf> = layout
+        .iter()
+        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true } | Seat::Empty | Seat::Writable))
+        .map(|(path, _)| path.clone())
+        .collect();
+    for path in kept {
+        let Some((start, Seat::Writable)) = around(layout, &path).map(|(start, seat)| (start.to_owned(), seat)) else { continue };
+        for between in path.ancestors().skip(1).take_while(|above| *above != start) {
+            layout.insert(between.to_owned(), Seat::Writable);
+        }
+    }
+}

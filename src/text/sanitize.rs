@@ -1,0 +1,318 @@
+//! What text from outside may put on the screen.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::ops::Range;
+
+use super::confusables::{
+    deceives, is_combining, is_drawn_onto, is_false_blank, is_joining_script, is_keycap, is_pictograph, takes_selector,
+    write_mark,
+};
+use super::escape::{Escape, Step};
+use super::width::mark_tabs;
+
+/// Marks drawn onto one letter; what is above is counted instead.
+const MARKS: usize = 8;
+/// Longest subdivision of a flag (`gbeng`, `ustx` …) with its end.
+const TAGS: usize = 8;
+
+/// What is done with escape sequences.
+#[derive(Clone, Copy, PartialEq)]
+enum Sequences {
+    Remove,
+    Show,
+}
+
+/// What is done with carriage returns and backspaces.
+#[derive(Clone, Copy, PartialEq)]
+enum Overwrites {
+    Show,
+    Pass,
+}
+
+/// Cleans a text that comes in chunks: the result does not depend on where it was cut.
+pub struct Filter {
+    sequences: Sequences,
+    overwrites: Overwrites,
+    escape: Escape,
+    /// The last letter that is not drawn onto another.
+    base: char,
+    /// The letter before, which the next one may be drawn onto.
+    last: char,
+    /// Marks drawn onto it so far.
+    marks: usize,
+    held: Held,
+    /// Where in the output marks stand, if somebody wants to know.
+    places: Option<Vec<Range<usize>>>,
+}
+
+/// Characters whose meaning the next one decides.
+#[derive(Default)]
+enum Held {
+    #[default]
+    Nothing,
+    Return,
+    Joiner(char),
+    Keycap(char),
+    Tags(String),
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self::new(Sequences::Remove, Overwrites::Show)
+    }
+}
+
+impl Filter {
+    fn new(sequences: Sequences, overwrites: Overwrites) -> Self {
+        Self {
+            sequences,
+            overwrites,
+            escape: Escape::Ground,
+            base: '\n',
+            last: '\n',
+            marks: 0,
+            held: Held::Nothing,
+            places: None,
+        }
+    }
+
+    /// One that lets carriage returns and backspaces through, for a renderer of lines.
+    pub(super) fn for_lines() -> Self {
+        Self::new(Sequences::Remove, Overwrites::Pass)
+    }
+
+    /// Appends what is shown of this chunk; what its end leaves open comes with the next one.
+    pub fn push(&mut self, chunk: &str, out: &mut String) {
+        let mut rest = chunk;
+        while let Some(letter) = rest.chars().next() {
+            let plain = if self.is_idle() { plain_prefix(rest) } else { 0 };
+            if plain > 0 {
+                out.push_str(&rest[..plain]);
+                self.base = char::from(rest.as_bytes()[plain - 1]);
+                self.last = self.base;
+                self.marks = 0;
+                rest = &rest[plain..];
+            } else {
+                self.take(letter, out);
+                rest = &rest[letter.len_utf8()..];
+            }
+        }
+    }
+
+    /// Appends what the end of the text decides.
+    pub fn finish(&mut self, out: &mut String) {
+        if let Some(text) = self.escape.finish() {
+            text.chars().for_each(|letter| self.show(letter, out));
+        }
+        self.settle(None, out);
+        self.end_marks(out);
+        (self.base, self.last) = ('\n', '\n');
+    }
+
+    fn is_idle(&self) -> bool {
+        self.escape.is_ground() && matches!(self.held, Held::Nothing) && self.marks <= MARKS
+    }
+
+    fn take(&mut self, letter: char, out: &mut String) {
+        if self.sequences == Sequences::Show {
+            return self.show(letter, out);
+        }
+        match self.escape.step(letter) {
+            Step::Taken => {}
+            Step::Text => self.show(letter, out),
+            Step::AfterStray => {
+                self.show('\u{1b}', out);
+                self.show(letter, out);
+            }
+            Step::AfterUnended(text) => {
+                text.chars().for_each(|letter| self.show(letter, out));
+                self.show(letter, out);
+            }
+        }
+    }
+
+    fn show(&mut self, letter: char, out: &mut String) {
+        if self.settle(Some(letter), out) {
+            return;
+        }
+        match letter {
+            '\r' if self.overwrites == Overwrites::Show => self.held = Held::Return,
+            '\r' | '\u{8}' if self.overwrites == Overwrites::Pass => self.start(letter, out),
+            '\n' | '\t' => self.start(letter, out),
+            '\u{200c}' | '\u{200d}' => self.held = Held::Joiner(letter),
+            '\u{e0020}'..='\u{e007f}' if self.base == '🏴' => self.held = Held::Tags(String::from(letter)),
+            '\u{fe0e}' | '\u{fe0f}' if self.marks == 0 && is_keycap(self.base) => self.held = Held::Keycap(letter),
+            '\u{fe0e}' | '\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => self.selector(letter, out),
+            _ if deceives(letter) => self.mark(letter, out),
+            _ if self.sequences == Sequences::Show && is_false_blank(letter) => self.mark(letter, out),
+            _ if is_combining(letter) && self.stands_alone(letter) => self.mark(letter, out),
+            _ if is_combining(letter) => self.combine(letter, out),
+            _ => self.start(letter, out),
+        }
+    }
+
+    /// Whether nothing is there that it would be drawn onto; where somebody decides a blank is nothing, too.
+    fn stands_alone(&self, letter: char) -> bool {
+        !is_drawn_onto(self.last, letter) || (self.sequences == Sequences::Show && self.last == ' ')
+    }
+
+    /// Decides about what was held back; true when `next` was used up with it.
+    fn settle(&mut self, next: Option<char>, out: &mut String) -> bool {
+        match std::mem::take(&mut self.held) {
+            Held::Nothing => false,
+            Held::Return => {
+                if next != Some('\n') {
+                    self.mark('\r', out);
+                }
+                false
+            }
+            Held::Joiner(joiner) => {
+                self.join(joiner, next, out);
+                false
+            }
+            Held::Keycap(selector) => {
+                match next {
+                    Some('\u{20e3}') => self.combine(selector, out),
+                    Some(_) | None => self.mark(selector, out),
+                }
+                false
+            }
+            Held::Tags(tags) => self.tag(tags, next, out),
+        }
+    }
+
+    fn join(&mut self, joiner: char, next: Option<char>, out: &mut String) {
+        let joins = next.is_some_and(|next| {
+            (joiner == '\u{200d}' && is_pictograph(self.base) && is_pictograph(next))
+                || (is_joining_script(self.base) && is_joining_script(next))
+        });
+        if joins { self.combine(joiner, out) } else { self.mark(joiner, out) }
+    }
+
+    fn tag(&mut self, mut tags: String, next: Option<char>, out: &mut String) -> bool {
+        match next {
+            Some('\u{e007f}') if tags.chars().all(|tag| matches!(tag, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}')) => {
+                out.push_str(&tags);
+                out.push('\u{e007f}');
+                (self.base, self.last) = ('\u{e007f}', '\u{e007f}');
+                true
+            }
+            Some(tag @ '\u{e0020}'..='\u{e007e}') if tags.chars().count() < TAGS => {
+                tags.push(tag);
+                self.held = Held::Tags(tags);
+                true
+            }
+            _ => {
+                tags.chars().for_each(|tag| self.mark(tag, out));
+                false
+            }
+        }
+    }
+
+    fn selector(&mut self, selector: char, out: &mut String) {
+        if self.marks == 0 && takes_selector(self.base, selector) {
+            self.combine(selector, out);
+        } else {
+            self.mark(selector, out);
+        }
+    }
+
+    fn combine(&mut self, letter: char, out: &mut String) {
+        self.marks += 1;
+        if self.marks <= MARKS {
+            self.last = letter;
+            out.push(letter);
+        }
+    }
+
+    fn mark(&mut self, letter: char, out: &mut String) {
+        self.end_marks(out);
+        let start = out.len();
+        write_mark(letter, out);
+        if let Some(places) = &mut self.places {
+            places.push(start..out.len());
+        }
+        (self.base, self.last) = ('\n', '\n');
+    }
+
+    fn start(&mut self, letter: char, out: &mut String) {
+        self.end_marks(out);
+        (self.base, self.last) = (letter, letter);
+        out.push(letter);
+    }
+
+    fn end_marks(&mut self, out: &mut String) {
+        if self.marks > MARKS {
+            let _ = write!(out, "<+{} marks>", self.marks - MARKS);
+        }
+        self.marks = 0;
+    }
+}
+
+/// Bytes at the start that are printable ASCII, line breaks and tabs.
+fn plain_prefix(text: &str) -> usize {
+    text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len())
+}
+
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\t')
+}
+
+fn filtered(text: &str, mut filter: Filter) -> Cow<'_, str> {
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    filter.push(text, &mut out);
+    filter.finish(&mut out);
+    Cow::Owned(out)
+}
+
+/// Text from outside as it may be shown: escape sequences are gone, other controls, direction changes and unseen letters
+/// stand as marks, floods of combining marks are counted. Line breaks and tabs stay.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    filtered(text, Filter::default())
+}
+
+/// The same where somebody decides by what is seen (a command, a path, a diff): escape sequences are shown, not taken out.
+pub fn reveal(text: &str) -> Cow<'_, str> {
+    filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
+}
+
+/// [`reveal`] as rows that are drawn: a tab is an arrow up to the next stop, for a cell of its own it has not.
+pub fn reveal_rows(text: &str) -> String {
+    mark_tabs(&reveal(text)).into_owned()
+}
+
+/// [`clean`], on one line with single blanks.
+pub fn clean_line(text: &str) -> String {
+    joined(&clean(text))
+}
+
+/// [`reveal`], on one line with single blanks.
+pub fn reveal_line(text: &str) -> String {
+    joined(&reveal(text))
+}
+
+/// [`reveal`] of a name or a path, on one line: its breaks, tabs and outer blanks have signs.
+pub fn reveal_name(text: &str) -> String {
+    let revealed = reveal(text).replace('\n', "␊").replace('\t', "␉");
+    let middle = revealed.trim_matches(' ');
+    let before = revealed.len() - revealed.trim_start_matches(' ').len();
+    let behind = revealed.len() - middle.len() - before;
+    format!("{}{middle}{}", "␠".repeat(before), "␠".repeat(behind))
+}
+
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// [`reveal`], and where the marks stand in it: real ones, not text that looks like one.
+pub fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
+    let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(Sequences::Show, Overwrites::Show) };
+    let mut out = String::with_capacity(text.len());
+    filter.push(text, &mut out);
+    filter.finish(&mut out);
+    (out, filter.places.unwrap_or_default())
+}

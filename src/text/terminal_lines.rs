@@ -1,0 +1,160 @@
+//! What a stream of command output looks like once its carriage returns and backspaces have been followed.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::ansi::is_blank;
+use super::confusables::is_combining;
+use super::sanitize::Filter;
+
+/// Longest line that is kept open; a longer one is written out in pieces.
+const OPEN: usize = 64 * 1024;
+
+/// Renders output as it comes: whole lines are appended to `out`, the unfinished one is [`Cleaner::open_line`].
+///
+/// A line that is overwritten keeps its last state only where the states are one progress display; anything else that
+/// is written over stays visible before a `␍`, so that a command cannot hide what it has printed.
+pub struct Cleaner {
+    filter: Filter,
+    /// What stays of this line whatever follows.
+    shown: String,
+    /// The state before the current one.
+    held: String,
+    /// Whether the held state has replaced one of its kind.
+    held_is_progress: bool,
+    current: String,
+    backspaces: usize,
+    return_seen: bool,
+}
+
+impl Default for Cleaner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cleaner {
+    pub fn new() -> Self {
+        Self {
+            filter: Filter::for_lines(),
+            shown: String::new(),
+            held: String::new(),
+            held_is_progress: false,
+            current: String::new(),
+            backspaces: 0,
+            return_seen: false,
+        }
+    }
+
+    /// Takes the next piece of the stream; a sequence may go on in the next one.
+    pub fn push(&mut self, chunk: &str, out: &mut String) {
+        let mut text = String::with_capacity(chunk.len());
+        self.filter.push(chunk, &mut text);
+        self.follow(&text, out);
+    }
+
+    /// The stream has ended: appends the line that was open.
+    pub fn finish(&mut self, out: &mut String) {
+        let mut text = String::new();
+        self.filter.finish(&mut text);
+        self.follow(&text, out);
+        out.push_str(&self.open_line());
+        *self = Self::new();
+    }
+
+    /// The line that has not ended yet, as it looks now.
+    pub fn open_line(&self) -> String {
+        let last = if is_blank(&self.current) { &self.held } else { &self.current };
+        let mut line = self.shown.clone();
+        if !is_blank(&self.current) && !self.may_drop_held() {
+            line.push_str(&self.held);
+            line.push('␍');
+        }
+        line.push_str(last);
+        line
+    }
+
+    fn follow(&mut self, text: &str, out: &mut String) {
+        for letter in text.chars() {
+            match letter {
+                '\n' => self.end_line(out),
+                '\r' => self.return_seen = true,
+                '\u{8}' => self.backspaces += 1,
+                _ => self.letter(letter),
+            }
+        }
+        if self.current.len() + self.shown.len() > OPEN {
+            out.push_str(&self.open_line());
+            self.clear();
+        }
+    }
+
+    fn end_line(&mut self, out: &mut String) {
+        out.push_str(&self.open_line());
+        out.push('\n');
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.shown.clear();
+        self.held.clear();
+        self.current.clear();
+        (self.held_is_progress, self.return_seen, self.backspaces) = (false, false, 0);
+    }
+
+    fn letter(&mut self, letter: char) {
+        if std::mem::take(&mut self.return_seen) {
+            self.end_state();
+        }
+        match std::mem::take(&mut self.backspaces) {
+            0 => self.current.push(letter),
+            count => self.write_over(count, letter),
+        }
+    }
+
+    /// The line starts over: decides whether the state before the current one was progress.
+    fn end_state(&mut self) {
+        self.backspaces = 0;
+        if is_blank(&self.current) {
+            self.current.clear();
+            return;
+        }
+        let progress = !self.held.is_empty() && is_same_progress(&self.held, &self.current);
+        if !self.may_drop_held() {
+            self.shown.push_str(&self.held);
+            self.shown.push('␍');
+        }
+        self.held = std::mem::take(&mut self.current);
+        self.held_is_progress = progress;
+    }
+
+    fn may_drop_held(&self) -> bool {
+        self.held.is_empty() || self.held_is_progress || is_same_progress(&self.held, &self.current)
+    }
+
+    fn write_over(&mut self, count: usize, letter: char) {
+        let over: Vec<&str> = self.current.graphemes(true).rev().take(count).collect();
+        let end = self.current.len() - over.iter().map(|grapheme| grapheme.len()).sum::<usize>();
+        let mut as_text = [0; 4];
+        let bold_or_underlined = !is_combining(letter)
+            && matches!(over[..], [under] if under == letter.encode_utf8(&mut as_text) || under == "_" || letter == '_');
+        let hides = over.iter().any(|grapheme| grapheme.contains(char::is_alphabetic)) || is_combining(letter);
+        if bold_or_underlined && letter == '_' {
+            return;
+        }
+        if bold_or_underlined || !hides {
+            self.current.truncate(end);
+        } else {
+            self.current.extend(std::iter::repeat_n('␈', count));
+        }
+        self.current.push(letter);
+    }
+}
+
+/// Two states of one display: nothing but figures and bars, or beginning with the same word.
+fn is_same_progress(before: &str, after: &str) -> bool {
+    first_word(before).is_none_or(|word| Some(word) == first_word(after))
+}
+
+fn first_word(text: &str) -> Option<&str> {
+    text.split(|letter: char| !letter.is_alphabetic()).find(|word| !word.is_empty())
+}
