@@ -1,4 +1,4 @@
-//! Which server addresses a key may be sent to, and which headers go along.
+//! Addresses that a key may be sent to, and the headers of such a request.
 
 use crate::sys::http::is_loopback;
 

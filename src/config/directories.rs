@@ -1,4 +1,4 @@
-//! Where a person's files are.
+//! Directories of the user's files.
 
 use super::{ConfigError, Environment};
 use std::path::{Path, PathBuf};

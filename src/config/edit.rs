@@ -1,4 +1,4 @@
-//! Values written into a person's `config.toml`: all else in it stays as it is.
+//! Edits of the user's `config.toml` that leave everything else unchanged.
 
 use super::ConfigError;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};

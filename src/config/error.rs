@@ -1,4 +1,4 @@
-//! What is wrong with the configuration, where, and what was expected.
+//! Configuration errors: the key, its place, and the expected value.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a trusted project's `config.toml` may say: it can only tighten, and every key that it cannot set is named.
+//! Project layer: the `config.toml` of a trusted project. It can only tighten, and every key that it cannot set is reported.
 
 use super::ConfigError;
 use super::file::{self, Entry, Origin, Value, Values};

@@ -1,4 +1,4 @@
-//! Which model answers, where it is, and with which key.
+//! Provider settings: the model, its address and its key.
 
 use super::file::Value;
 use super::{ConfigError, Credentials, Environment, Kept, Secret, Settings, address};

@@ -1,4 +1,4 @@
-//! How long and how much of sessions, and of what lies beside them, is kept.
+//! Retention settings: age and size limits of sessions and their data.
 
 use super::file::{Value, Values};
 use super::schema;

@@ -1,4 +1,4 @@
-//! Every key of the configuration: its type, its default, its meaning.
+//! Schema of the configuration: every key with its type, default and meaning.
 
 /// What may stand at a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

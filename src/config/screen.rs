@@ -1,4 +1,4 @@
-//! How the screen looks, as far as it is set.
+//! Screen settings.
 
 use super::Settings;
 use super::file::Value;

@@ -1,4 +1,4 @@
-//! What is set for this run, after every layer had its say.
+//! Settings of this run, after all layers are merged.
 
 use super::Retention;
 use super::file::{self, Entry, Origin, Value, Values};

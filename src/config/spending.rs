@@ -1,4 +1,4 @@
-//! What sessions and tasks may use up, and how hard the model thinks.
+//! Spending settings: limits of sessions and tasks, and the reasoning effort.
 
 use super::file::{Entry, MILLIONTHS, Origin, Value, Values};
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Effort};

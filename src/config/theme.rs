@@ -1,4 +1,4 @@
-//! The theme, written into a person's `config.toml`: all else in it stays as it is, its comments too.
+//! Theme setting: writes it to the user's `config.toml` and leaves everything else unchanged.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};

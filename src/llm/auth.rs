@@ -1,4 +1,4 @@
-//! The key of a provider on its way into the headers of requests.
+//! Auth headers: the key of a provider in its requests.
 
 use super::error::Speaker;
 use super::{Held, Secret};

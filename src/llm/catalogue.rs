@@ -1,4 +1,4 @@
-//! What each well-known model can take and costs, and what a person knows better.
+//! Catalogue of well-known models: limits and prices, and the user's own entries.
 
 mod entry;
 mod name;

@@ -1,4 +1,4 @@
-//! What has arrived and was not yet handed on, with neighbours of one kind made one.
+//! Pending deltas: adjacent ones of one kind are merged until they are handed on.
 
 use crate::ports::Delta;
 

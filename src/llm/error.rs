@@ -1,4 +1,4 @@
-//! What a failed request means for the person: its kind, the provider's own sentence, and what to do.
+//! Provider errors for the user: the kind, the provider's message, and advice.
 
 mod body;
 mod classify;

@@ -1,4 +1,4 @@
-//! Servers of models on this machine, found where they usually listen.
+//! Discovery of local model servers at their usual ports.
 
 use crate::sys::http::{Server, Timeouts};
 use futures_util::future::join_all;

@@ -1,4 +1,4 @@
-//! What a server says of its models when it is asked for the list of them.
+//! Model list of a server.
 
 mod entry;
 

@@ -1,4 +1,4 @@
-//! No model yet: a session without one lists those there are and waits for a choice.
+//! Null model: a session without a model lists the available ones and waits for a choice.
 
 use crate::ports::{Model, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};

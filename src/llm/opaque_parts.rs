@@ -1,5 +1,5 @@
-//! What only the one who said it can read (thinking that is signed or sealed, items that go back as they came) is kept with where it
-//! came from, and goes back there alone.
+//! Opaque parts: signed or sealed thinking, and items that must be returned unchanged. Each is stored with its origin and sent
+//! only to that.
 
 use crate::protocol::Part;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What a server refused of a request and is not sent again: learned from its own words, for as long as the session lasts.
+//! Quirks of a server: features that it refused, learned from its errors and not sent again in the session.
 
 use super::ids::Ids;
 use super::thread::Form;

@@ -1,4 +1,4 @@
-//! When what streams in is handed on: the first piece at once, the rest in portions, the end without delay.
+//! Reader of one streamed response: it hands on the first chunk at once, the rest in portions, the end without delay.
 
 use super::arguments::{values, within_limit};
 use super::deltas::Deltas;

@@ -1,5 +1,5 @@
-//! A thread that holds together, made of one that may not: calls without results, results without calls, ids that are odd or used
-//! twice, parts that only another provider can read. What has to be left out is said in words.
+//! Thread repair: calls without results, results without calls, odd or repeated ids, parts that only another provider can read. A
+//! note replaces what has to be left out.
 
 use super::ids::Ids;
 use super::opaque_parts;

@@ -1,4 +1,4 @@
-//! What a server answers, as the ports have it. Nothing of it is cleaned here; it is only bounded.
+//! Content from a server, converted for the ports. It is limited in size, but not sanitized here.
 
 use super::failure::too_large;
 use super::limits::MESSAGE_BYTES;

@@ -1,4 +1,4 @@
-//! What the connections are made with, and who knows the tokens.
+//! Dependencies of connections, and the source of tokens.
 
 use super::Spec;
 use crate::ports::{BoxFuture, Launcher, RemoteAsks};

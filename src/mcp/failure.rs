@@ -1,4 +1,4 @@
-//! What went wrong, in the words of the ports: above all whether the call may have run.
+//! Failures in the terms of the ports: above all whether the call may have run.
 
 use super::Spec;
 use super::limits::{MESSAGE_BYTES, SAID_CHARS};

@@ -1,4 +1,4 @@
-//! What a server wants filled in: its schema as fields, and an answer held against them.
+//! Forms of a server (elicitation): the schema as fields, and the validation of an answer.
 
 use super::failure::cut;
 use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};

@@ -1,4 +1,4 @@
-//! How much of a server is taken, each in one place.
+//! Limits on what aye accepts from a server.
 
 use std::time::Duration;
 

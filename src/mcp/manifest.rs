@@ -1,4 +1,4 @@
-//! What a server says of one tool, checked by itself: a mistake leaves that tool out, and no other.
+//! Manifest of one tool of a server. A mistake in it leaves out that tool and no other.
 
 use super::failure::{cut, said};
 use boon::{Compiler, Draft, SchemaIndex, Schemas, ValidationError};

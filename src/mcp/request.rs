@@ -1,5 +1,4 @@
-//! One request and its answer: rounds in which the server asks back, a time limit that stands still while the person is asked, and
-//! what is said to the server when nobody waits any longer.
+//! Request to a server: rounds of elicitation, a time limit that pauses while the user is asked, and the cancellation message.
 
 use super::Spec;
 use super::failure::{of_request, said};

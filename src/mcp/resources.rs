@@ -1,4 +1,4 @@
-//! What a server offers beside tools: resources to read, prompts to say.
+//! Resources and prompts of a server.
 
 use super::connection::Connection;
 use super::content;

@@ -1,4 +1,4 @@
-//! What a server says unasked, and what it asks.
+//! Requests and notifications from a server.
 #![expect(deprecated, reason = "revisions before 2026-07-28 have roots, sampling and log lines as they are here")]
 
 use super::failure::cut;

@@ -1,4 +1,4 @@
-//! The tools that servers offered last, kept between sessions, so that a session starts without asking anybody.
+//! Tool cache: the last tools of each server, stored between sessions, so that a session starts without a request.
 
 use super::limits::{DEFINITION_BYTES, TOOLS};
 use super::tools::Listed;

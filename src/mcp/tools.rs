@@ -1,4 +1,4 @@
-//! What a server says its tools are, and how much of it is taken.
+//! Tools of a server, and how many aye accepts.
 
 use super::failure::cut;
 use super::limits::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};

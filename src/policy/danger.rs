@@ -1,4 +1,4 @@
-//! How much a command could hurt: measured by program, options and operands.
+//! Risk of a command, measured by its program, options and operands.
 
 use super::paths::Context;
 use super::shell::builtins::destination;

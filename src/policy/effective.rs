@@ -1,4 +1,4 @@
-//! What holds, key by key: who said it, where, and what became of it.
+//! Effective settings, key by key: the value, its origin, and the reason if it has no effect.
 
 use super::layer::{Ready, Scope};
 use serde::Serialize;

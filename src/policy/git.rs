@@ -1,4 +1,4 @@
-//! Which lines name a git command that writes to its repository, so that the sandbox has to open it for them.
+//! Git commands that write to their repository, for which the sandbox makes it writable.
 
 use super::shell::options::{Reading, reading};
 use super::shell::{Arg, Invocation, read};

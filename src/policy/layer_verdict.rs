@@ -1,4 +1,4 @@
-//! One answer before modes and grants: verdict, rule and reason, and how answers of several layers meet.
+//! Verdict of one layer before modes and grants, and the combination of several layers.
 
 use super::layer::Ready;
 use super::permit::Grant;

@@ -1,4 +1,4 @@
-//! Which tools are to be had at all, as settings outside the policy say: they only take away.
+//! Tool limits from settings outside the policy: they can only remove tools.
 
 use super::bundle::ToolPattern;
 use super::permit::Denial;

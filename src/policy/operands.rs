@@ -1,4 +1,4 @@
-//! Which places the programs of a line are given to read, so that links at these places can be looked at before it runs.
+//! Operands that a line's programs read, so that links at these paths can be checked before it runs.
 
 use super::command::path_in;
 use super::danger::as_path;

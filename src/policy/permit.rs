@@ -1,4 +1,4 @@
-//! What a verdict carries; the only place where a `Permit` is made.
+//! Verdicts with their content; the only place that makes a `Permit`.
 
 use crate::protocol::{APPROVED_BY_YOU, Action, CommandPart, Risk};
 

@@ -1,4 +1,4 @@
-//! Which programs a line starts, as it names them.
+//! Programs that a line starts, by the names that it uses.
 
 use super::shell::read;
 

@@ -1,4 +1,4 @@
-//! Which lines plainly change no file, as far as their words tell. What may happen never rests on it.
+//! Read-only lines, judged by their words. No allow depends on this.
 
 use super::shell::options::{Reading, reading};
 use super::shell::{Invocation, Simple, read};

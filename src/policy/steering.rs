@@ -1,4 +1,4 @@
-//! Which environment variables steer a program: by them it loads code, starts programs or reads other settings.
+//! Environment variables that steer a program: they make it load code, start programs or read other settings.
 
 /// Variables by which a program loads code, starts another program or reads other settings, and starts of such names.
 const STEERING: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Where what is too long for a thread is kept whole.
+//! Artifact storage: the port that stores long output whole.
 
 use crate::protocol::{Artifact, ArtifactKind};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What stood at a path before its first change in a session, kept before that change.
+//! Baselines: the content of a path before its first change in a session, stored before that change.
 
 use super::{BoxFuture, Changed, Checkpoint, CheckpointError, Stood};
 use crate::protocol::{ChangedBy, SessionId, TaskId};

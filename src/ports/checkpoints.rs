@@ -1,4 +1,4 @@
-//! What files were before something changed them.
+//! Checkpoints: file content before a change.
 
 use super::BoxFuture;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a plan found on disk that makes the policy's allow too little: then the user is asked.
+//! Doubts of a plan: facts on disk for which an allow of the policy is not enough, so that the user is asked.
 
 use super::Plan;
 use crate::policy::{Enforcer, Unasked, Verdict};

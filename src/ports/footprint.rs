@@ -1,4 +1,4 @@
-//! How far a call reaches: what it must not run beside.
+//! Footprint of a call: what it reads and writes, and so which calls must not run at the same time.
 
 use super::Plan;
 use crate::protocol::Action;

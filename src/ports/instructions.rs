@@ -1,4 +1,4 @@
-//! What a project wants to be known of a part of it, for those who work there.
+//! Instructions of a project for one of its directories.
 
 use std::path::{Path, PathBuf};
 

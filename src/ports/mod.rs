@@ -1,4 +1,4 @@
-//! What the agent needs from the world, as traits; others implement them, `app` connects them.
+//! Ports: the traits that the agent and the tools need; other modules implement them, and `app` connects them.
 
 mod artifacts;
 mod baselines;

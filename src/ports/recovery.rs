@@ -1,4 +1,4 @@
-//! What is known, beside the journal, of calls that were under way when the process before this one ended.
+//! Recovery information beside the journal, about calls that ran when the previous process ended.
 
 use crate::protocol::CallId;
 use std::collections::HashMap;

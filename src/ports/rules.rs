@@ -1,4 +1,4 @@
-//! Where "always allow" is kept.
+//! Rule storage for "always allow".
 
 use super::BoxFuture;
 use crate::policy::Layer;

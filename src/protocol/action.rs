@@ -1,4 +1,4 @@
-//! What a call would touch, in terms a policy can judge without looking at a disk.
+//! Actions of a call, in terms that a policy can judge without reading a disk.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a person has done in place of what was proposed: a part of it, or something they wrote themselves.
+//! Amendments of a proposal by the user: a part of it, or their own text.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a session or a task may use up.
+//! Budgets of a session and a task.
 
 use serde::{Deserialize, Serialize};
 

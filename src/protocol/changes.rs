@@ -1,4 +1,4 @@
-//! What a session changed: the files that are not what they were when it began.
+//! Changes of a session: the files that differ from its start.
 
 use super::TaskId;
 use serde::{Deserialize, Serialize};

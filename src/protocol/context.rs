@@ -1,4 +1,4 @@
-//! What fills the window of the model, and what was done to make room in it.
+//! Context window usage, and the compactions that freed space.
 
 use serde::{Deserialize, Serialize};
 

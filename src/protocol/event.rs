@@ -1,4 +1,4 @@
-//! All that a front end may learn, in one stream.
+//! Events: the one stream that a front end receives.
 
 use super::{
     Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,

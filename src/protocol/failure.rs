@@ -1,4 +1,4 @@
-//! What went wrong, said for a person.
+//! Failures, described for the user.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What an output leaves out, kept beside it so that what it says of that stays true when it is cut again.
+//! Omissions of an output: counts that stay true when it is cut again.
 
 use super::truncate::{cut_before, gap, middle, truncated};
 use serde::{Deserialize, Serialize};

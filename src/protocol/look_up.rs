@@ -1,4 +1,4 @@
-//! What stands around a session, as a front end may ask for it: files to name, commands of one's own, other sessions.
+//! Look-ups beside a session: files to mention, custom commands, other sessions.
 
 use super::{CustomCommand, Image, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
 use serde::{Deserialize, Serialize};

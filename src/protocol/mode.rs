@@ -1,4 +1,4 @@
-//! How much runs without a question.
+//! Modes: how much runs without approval.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is known of a model: what it takes, gives and costs.
+//! Model information: limits, capabilities and prices.
 
 use super::Usage;
 use serde::{Deserialize, Serialize};

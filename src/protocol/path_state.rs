@@ -1,4 +1,4 @@
-//! What a call leaves at the places it changes, known before it runs: after a crash the disk tells whether it did.
+//! Expected path states after a call, known before it runs: after a crash the disk shows whether it ran.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

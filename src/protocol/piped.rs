@@ -1,4 +1,4 @@
-//! How input that was piped to a run is delimited in its prompt.
+//! Piped input: its delimiters in a prompt.
 
 /// The line before the input.
 const BEGIN: &str = "<stdin>";

@@ -1,4 +1,4 @@
-//! What the person said while the agent worked, until it is taken.
+//! Queued messages: typed while the agent works, until they are delivered.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Going back: to before a prompt or a step, with what was said, what was done to files, or both; and forth again.
+//! Rewind to before a prompt or a step: the conversation, the files, or both; and redo.
 
 use super::{StepId, TaskId};
 use serde::{Deserialize, Serialize};

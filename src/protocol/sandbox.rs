@@ -1,4 +1,4 @@
-//! What holds a command, what it was kept from, and what it did in a view of its own before any of it is kept.
+//! Sandbox reports: the confinement of a command, what was blocked, and the effects of a preview.
 
 use super::CallId;
 use serde::{Deserialize, Serialize};

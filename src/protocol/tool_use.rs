@@ -1,4 +1,4 @@
-//! How often each tool was used, how long it took and what came of it.
+//! Tool statistics: number of calls, durations and outcomes.
 
 use super::ToolStatus;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Cutting a text at a number of bytes, between two letters; and how much of something is told.
+//! Truncation of text to a number of bytes at a character boundary, and of lists to a number of items.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What a request cost, in tokens.
+//! Usage of a request, in tokens.
 
 use serde::{Deserialize, Serialize};
 

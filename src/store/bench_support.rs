@@ -1,4 +1,4 @@
-//! A session made up, for measuring what a journal takes: steps that read and steps that change a file after a question.
+//! Generated sessions for benchmarks: steps that read, and steps that change a file after an approval.
 
 use super::{NewSession, Store};
 use crate::ports::{Durability, Record};

@@ -1,4 +1,4 @@
-//! Who or which rule decided what: kept beside the journal, for as long as it is of use.
+//! Log of decisions: who or which rule decided, stored beside the journal for a limited time.
 
 use super::records::{self, Place};
 use super::{Store, StoreError};

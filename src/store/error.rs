@@ -1,4 +1,4 @@
-//! Why the store could not do what was asked.
+//! Errors of the store.
 
 use crate::protocol::size;
 use crate::sys::file::usage::free_bytes;

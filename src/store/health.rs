@@ -1,4 +1,4 @@
-//! Whether the store is whole, read through to its end and left as it is.
+//! Health check of the store: it reads the whole database and changes nothing.
 
 use super::error::explain;
 use super::{FILE_NAME, StoreError};

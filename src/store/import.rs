@@ -1,4 +1,4 @@
-//! A session from elsewhere: all of it in one transaction, and none of what it says was decided.
+//! Import of a session in one transaction. None of its decisions is taken over.
 
 use super::metadata::{self, Parent};
 use super::{NewSession, Store, StoreError, Written};

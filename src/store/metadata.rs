@@ -1,4 +1,4 @@
-//! What is known of a session beside what was said in it: whether it was put away, and which one it was copied from.
+//! Metadata of a session: the archived flag, and its parent.
 
 use super::{Store, StoreError};
 use crate::ports::Durability;

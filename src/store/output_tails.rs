@@ -1,4 +1,4 @@
-//! The last that a running command printed: one row that is replaced while it runs, gone with the commit of its outcome.
+//! Output tails of running commands: one row each, replaced while the command runs, deleted with the commit of its outcome.
 
 use super::journal::Clears;
 use crate::ports::Tail;

@@ -1,4 +1,4 @@
-//! Sessions that are given up, and the space that they leave.
+//! Pruning: deletes sessions and frees their space.
 
 use super::quarantine::{COMPANIONS, beside};
 use super::session_lock::living;

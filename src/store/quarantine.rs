@@ -1,4 +1,4 @@
-//! Putting a damaged database out of the way with every byte it has.
+//! Quarantine of a damaged database: it is moved aside byte for byte.
 
 use std::ffi::OsString;
 use std::io;

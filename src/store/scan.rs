@@ -1,4 +1,4 @@
-//! Reading records one after the other, however many there are, and the size and totals of a session.
+//! Streaming scan of a session's records, in constant memory; its size and totals.
 
 use super::records::{self, Place};
 use super::{Store, StoreError};

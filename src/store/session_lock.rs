@@ -1,4 +1,4 @@
-//! Who may write to a session: one living process.
+//! Session lock: one living process may write to a session.
 
 use super::{Inner, Store, StoreError, locked};
 use crate::ports::Durability;

@@ -1,4 +1,4 @@
-//! Which sessions there are, and what was said in one.
+//! Sessions of the store, and the transcript of one.
 
 use super::records::{self, Place};
 use super::session_lock::living;

@@ -1,4 +1,4 @@
-//! How the allocator keeps memory, and what nothing holds any more.
+//! Allocator settings, and the return of unused memory.
 
 /// Two heaps for all threads: by default nearly each has one of its own, and what one frees is of no use to the others. Before there are
 /// threads.

@@ -1,4 +1,4 @@
-//! Signals that end the process where it stands: the terminal is given back first.
+//! Fatal signals: the terminal is restored before the process ends.
 
 use libc::{c_int, c_void, siginfo_t};
 use std::sync::OnceLock;

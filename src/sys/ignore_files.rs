@@ -1,5 +1,5 @@
-//! The files that say what a walk leaves out. A repository brings them along, and the walk opens what has their names: a link to a
-//! device would be read without end, and a pipe would be waited for. So they are looked at before.
+//! Ignore files of a walk. A repository supplies them: a link to a device could be read without end, and a pipe would block, so
+//! aye checks them before it opens them.
 
 use ignore::{DirEntry, WalkBuilder};
 use std::fs::Metadata;

@@ -1,4 +1,4 @@
-//! Which run of which process this is, and whether that run still lives.
+//! Process instances: identity of one run of a process, and whether it is still alive.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What the person's locale says of text.
+//! Locale settings for text.
 
 /// The encoding that programs here take text to be in: `UTF-8`, `EUC-JP`. None where the locale names none.
 pub fn charset() -> Option<String> {

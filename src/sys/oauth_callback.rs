@@ -1,5 +1,5 @@
-//! Where a browser comes back to after a sign-in: a port of 127.0.0.1 that is open while one answer is waited for, takes that one
-//! and nothing else, and tells nobody anything.
+//! OAuth callback server: a port of 127.0.0.1, open until it has received one response. It accepts nothing else and tells nobody
+//! anything.
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! Which programs there are, found as a shell would find them and without running one.
+//! Programs on the PATH, found as a shell finds them and without running one.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What whoever started this process said of signals.
+//! Signal settings inherited from the parent process.
 
 /// Whether the end of the terminal is not to end it: `nohup`. Ask before it is listened to.
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Which characters deceive the eye, and the marks shown in their place.
+//! Confusable characters, and the marks shown in their place.
 
 use std::fmt::Write;
 

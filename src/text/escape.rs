@@ -1,4 +1,4 @@
-//! Where a terminal escape sequence begins and ends, however it is cut into chunks.
+//! Escape sequences of a terminal: where they begin and end, across any chunks.
 
 /// Longest string sequence that is shown again when it turns out never to end.
 const KEPT: usize = 4096;

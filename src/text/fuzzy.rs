@@ -1,4 +1,4 @@
-//! Which of many names a few letters mean.
+//! Fuzzy matching of names.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};

@@ -1,4 +1,4 @@
-//! Words that are written in more than one script, and so may be others than they look like.
+//! Mixed-script words, which may imitate other words.
 
 use unicode_script::{Script, UnicodeScript};
 

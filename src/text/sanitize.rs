@@ -1,4 +1,4 @@
-//! What text from outside may put on the screen.
+//! Sanitizer for text from outside, before it reaches the screen.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What a stream of command output looks like once its carriage returns and backspaces have been followed.
+//! Terminal lines: command output after its carriage returns and backspaces are applied.
 
 use unicode_segmentation::UnicodeSegmentation;
 

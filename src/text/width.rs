@@ -1,4 +1,4 @@
-//! How many cells a piece of text takes.
+//! Width of text in terminal cells.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Where a text breaks into rows.
+//! Wrapping of text into rows.
 
 use std::ops::Range;
 

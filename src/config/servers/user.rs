@@ -1,4 +1,4 @@
-//! `[mcp.servers.NAME]` of the person's own settings.
+//! User's MCP servers: `[mcp.servers.NAME]` in their `config.toml`.
 
 use super::expand::{expand, has_variable};
 use super::{HttpKind, OAuth, Server, Servers, Values, Way, bearer, check_header, check_name, check_url, says_who};

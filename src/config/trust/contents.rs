@@ -1,4 +1,4 @@
-//! What a project brings in: listed and hashed within bounds, nothing of it obeyed.
+//! Contents of a project that need trust: listed and hashed within limits, never executed.
 
 use crate::config::instructions::{Found, InstructionFile};
 use crate::protocol::size;

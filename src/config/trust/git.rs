@@ -1,4 +1,4 @@
-//! Where the git data of a directory is, read from small files; git itself is never asked.
+//! Git directory of a workspace, found from small files; git itself never runs.
 
 use super::contents::read_small;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Whether a person said yes to what a project brings in.
+//! Trust in a project's files.
 
 mod contents;
 mod git;

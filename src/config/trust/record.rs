@@ -1,4 +1,4 @@
-//! What is kept of a yes, in the person's own directory.
+//! Trust record, stored in the user's own directory.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

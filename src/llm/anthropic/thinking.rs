@@ -1,4 +1,4 @@
-//! How the Messages API is told how hard to think, and which blocks of thinking are its own.
+//! Thinking of the Messages API: the effort setting, and its own blocks.
 
 use crate::llm::quirks::{Field, Quirks};
 use crate::llm::thread::Fragment;

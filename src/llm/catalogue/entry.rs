@@ -1,4 +1,4 @@
-//! A list of models as TOML: the built-in one and a person's have the same shape.
+//! Catalogue entries as TOML: the built-in list and the user's have the same form.
 
 use crate::protocol::Price;
 use toml::Spanned;

@@ -1,4 +1,4 @@
-//! Which piece belongs to which tool call, for servers number them, name them, or do neither.
+//! Tool-call assembly: assigns chunks to calls, for servers that number them, name them, or do neither.
 
 use super::types::{CallPiece, FunctionPiece};
 use crate::llm::arguments::Pieces;

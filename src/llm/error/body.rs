@@ -1,4 +1,4 @@
-//! Where the known servers keep the sentence and the codes of an error.
+//! Error bodies of the known servers: the message and the codes.
 
 use super::retry_after::{asked_in_words, request_id};
 use super::shown;

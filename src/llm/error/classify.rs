@@ -1,4 +1,4 @@
-//! Which kind of failure a refusal is; status and code alone do not tell, for servers use both as they like.
+//! Classification of provider errors. Status and code alone are not reliable, because servers use both as they like.
 
 use super::body::Words;
 use crate::protocol::FailureKind;

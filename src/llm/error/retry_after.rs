@@ -1,5 +1,4 @@
-//! How long a refusal asks to be left alone: in a header of its own, in the body, in the provider's sentence, or in the state of
-//! its limits.
+//! Retry delay that a provider requests: in a header, in the body, in its message, or in the state of its limits.
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;

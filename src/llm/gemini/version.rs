@@ -1,4 +1,4 @@
-//! What a model's name says of what it takes.
+//! Gemini versions: the capabilities that follow from a model's name.
 
 /// The generation of a Gemini model; what has another name takes what the older ones take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

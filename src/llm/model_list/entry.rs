@@ -1,4 +1,4 @@
-//! One model in a list, in the words of any server. What cannot be read, or makes no sense, was not said.
+//! One entry of a model list, in any server's format. An unreadable or implausible value counts as missing.
 
 use crate::protocol::{ModelFacts, Price};
 use serde_json::Value;

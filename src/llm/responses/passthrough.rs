@@ -1,4 +1,4 @@
-//! Items that go back as they came, as parts of the thread.
+//! Passthrough items: returned unchanged, as parts of the thread.
 
 use serde_json::{Map, Value};
 

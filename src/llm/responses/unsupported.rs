@@ -1,4 +1,4 @@
-//! What a server turns out not to take: learned from its refusal, and left out from then on.
+//! Unsupported features of a server: learned from its refusal, and left out from then on.
 
 use crate::llm::error::Speaker;
 use crate::ports::ModelError;

@@ -1,4 +1,4 @@
-//! Signing in where no person is asked: for servers that are there to try clients out. The redirect is followed by aye itself.
+//! Unattended sign-in for conformance servers. aye follows the redirect itself.
 
 use super::failure::Failure;
 use super::flow::{Client, Discovered, renew, scopes_of};

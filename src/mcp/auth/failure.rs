@@ -1,4 +1,4 @@
-//! Why a sign-in or a refresh did not come about, in words.
+//! Failures of a sign-in or a token refresh.
 
 use crate::protocol::truncated;
 use rmcp::transport::auth::AuthError;

@@ -1,4 +1,4 @@
-//! The tokens of a session: read when a server needs one, renewed before they end, kept for the next time.
+//! Tokens of a session: read when a server needs one, refreshed before they expire, stored for the next time.
 
 use super::failure::Failure;
 use super::flow::{renew, scopes_of};

@@ -1,4 +1,4 @@
-//! What is kept of a sign-in: bound to the address it was made for, and to who gave the tokens.
+//! Stored token: bound to the address it was issued for, and to its issuer.
 
 use rmcp::transport::auth::StoredCredentials;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,4 @@
-//! All that is wrong with a bundle at once. The reader stops at the first mistake, so that what is wrong is blanked out and the
-//! rest is read again.
+//! All mistakes of a bundle at once. The reader stops at the first mistake, so aye blanks that one out and reads the rest again.
 
 use super::{Bundle, BundleError};
 use std::ops::Range;

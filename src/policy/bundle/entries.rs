@@ -1,4 +1,4 @@
-//! Every key of a bundle with its value and its line, for people who ask what holds.
+//! Entries of a bundle: every key with its value and line, for `aye policy explain`.
 
 use super::reader::Section;
 use toml::de::{DeTable, DeValue};

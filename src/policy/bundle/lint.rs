@@ -1,4 +1,4 @@
-//! What a bundle that can be read hardly means: each warning is certain, or it is not given.
+//! Lints for a valid bundle whose content is hardly intended. Every warning is certain.
 
 use super::capability::{Files, Shell};
 use super::rule::{Blocked, Decision, Rule};

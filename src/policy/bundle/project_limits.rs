@@ -1,4 +1,4 @@
-//! What a project's bundle may not say: it can only tighten, so these have no effect and the person is told of them.
+//! Limits of a project's bundle: it can only tighten, so keys that would widen have no effect and the user is told.
 
 use super::reader::{BundleError, Section};
 

@@ -1,4 +1,4 @@
-//! What is written in a line of a bundle.
+//! Quotes of bundle lines for messages.
 
 use super::Bundle;
 

@@ -1,4 +1,4 @@
-//! On what terms a command runs: sandbox, network, limits, environment; and how the terms of several layers meet.
+//! Sandbox terms of a command: sandbox, network, limits, environment; and their combination across layers.
 
 use super::capability::{Pattern, patterns};
 use super::reader::{BundleError, Section};

@@ -1,4 +1,4 @@
-//! What a bundle says about tools by their names: those of MCP servers and backends, and those that are not to be had at all.
+//! Tool rules of a bundle, by name: tools of MCP servers and backends, and disabled tools.
 
 use super::reader::{BundleError, Section, Text};
 use super::rule::{Decision, decision};

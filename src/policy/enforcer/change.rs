@@ -1,4 +1,4 @@
-//! What may change about an enforcer while it is in force: its layers as a whole, and the mode.
+//! Changes of an enforcer in force: its layers as a whole, and its mode.
 
 use super::Enforcer;
 use crate::policy::layer::Scope;

@@ -1,4 +1,4 @@
-//! Which places a yes may open to a command that the sandbox kept from them.
+//! Escalation: the places that an approval may open to a command that the sandbox blocked.
 
 use super::super::layer::Ready;
 use super::super::paths::{Places, is_in_other_home, of_the_machine, protected};

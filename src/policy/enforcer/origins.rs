@@ -1,4 +1,4 @@
-//! Where the rules that have a say stand, for a question to quote.
+//! Origins of the rules that decided, for an approval prompt to quote.
 
 use super::Enforcer;
 use crate::protocol::{CommandPart, RuleOrigin};

@@ -1,4 +1,4 @@
-//! What holds a command while it runs, by the policy alone: names of places. What exists is looked up elsewhere.
+//! Sandbox requirements of the policy for a command: names of places only. Another module checks which exist.
 
 use super::Enforcer;
 use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};

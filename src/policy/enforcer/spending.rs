@@ -1,4 +1,4 @@
-//! What a session or a request may use up at most, and which layer says so.
+//! Spending limits of a session or a request, and the layer that sets each.
 
 use super::Enforcer;
 use crate::policy::bundle::Llm;

@@ -1,4 +1,4 @@
-//! A rule as the person wrote it: it is kept only within what is offered anyway.
+//! Rules typed by the user: accepted only within what "always allow" offers.
 
 use super::Enforcer;
 use super::grants::{Draft, stays_harmless, text};

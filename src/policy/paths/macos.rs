@@ -1,4 +1,4 @@
-//! What a path means on macOS, by its text and the links handed in. Nothing is looked up, so it is tested on any machine.
+//! Path semantics of macOS, from the text and the given links. Nothing is read from disk, so it is tested on any machine.
 #![cfg_attr(not(test), expect(dead_code, reason = "the real path is found by `sys`; these rules are kept and tested"))]
 
 use super::names::{fold_name, without_case};

@@ -1,4 +1,4 @@
-//! Which paths a pattern reaches and which places are protected from every bundle.
+//! Path patterns, and the places that are protected from every bundle.
 
 mod credentials;
 mod macos;

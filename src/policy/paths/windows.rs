@@ -1,4 +1,4 @@
-//! What a path means on Windows, by its text and the links handed in. Nothing is looked up, so it is tested on any machine.
+//! Path semantics of Windows, from the text and the given links. Nothing is read from disk, so it is tested on any machine.
 #![cfg_attr(not(test), expect(dead_code, reason = "aye does not run on Windows yet; its rules are kept and tested"))]
 
 use super::names::{fold_name, is_short_for, without_case};

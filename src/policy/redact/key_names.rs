@@ -1,4 +1,4 @@
-//! Whether a name says that its value is a secret, and how surely.
+//! Key names that mark their value as a secret, and the confidence in that.
 
 /// What the name promises, and so how much the value must look like it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Values aye holds itself, in every form in which they may come back.
+//! Literal secrets that aye itself knows, in every form in which they may appear.
 
 use super::Span;
 use aho_corasick::{AhoCorasick, MatchKind};

@@ -1,4 +1,4 @@
-//! A text without what a terminal would not show, and the way back: a colour in the middle of a token hides nothing.
+//! ANSI stripping, and the way back to the original text: a colour inside a token hides nothing.
 
 use std::borrow::Cow;
 use std::ops::Range;

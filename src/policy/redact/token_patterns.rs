@@ -1,4 +1,4 @@
-//! Tokens that are known by how they begin.
+//! Patterns of tokens that have a known prefix.
 
 /// What stands after the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

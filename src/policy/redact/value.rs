@@ -1,4 +1,4 @@
-//! Whether a text is a secret or only stands where one would stand.
+//! Test of a value: a secret, or a placeholder for one.
 
 /// How much of a text reads like a word, and what else it is made of.
 struct Make {

@@ -1,4 +1,4 @@
-//! Which commands of a line give values to its variables, its aliases and its positional parameters.
+//! Commands of a line that assign its variables, aliases and positional parameters.
 
 use super::MAX_PRINTED;
 use super::expand::{Arg, Values};

@@ -1,4 +1,4 @@
-//! Characters that a person reading a line would not see, or would take for others.
+//! Characters that are invisible in a line, or easily taken for others.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;

@@ -1,4 +1,4 @@
-//! What words can expand to, from what the line itself assigns; all that is not in the line stays unknown.
+//! Word expansion from the line's own assignments; everything from outside the line stays unknown.
 
 use super::braces::braces;
 use super::escapes::{Style, decode};

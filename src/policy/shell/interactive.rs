@@ -1,4 +1,4 @@
-//! Lines that are typed into a shell one after the other: whether one changes what the next will mean.
+//! Lines that are typed into a shell one after the other: whether one changes the meaning of the next.
 
 use super::read;
 

@@ -1,4 +1,4 @@
-//! Where the simple commands of a text begin and end; the only reader of operators, reserved words and here-documents.
+//! Lexer of shell text: the simple commands in it. The only reader of operators, reserved words and here-documents.
 
 mod redirects;
 

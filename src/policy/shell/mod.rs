@@ -1,4 +1,4 @@
-//! What a shell line would run, without running it: every simple command, seen through wrappers, quotes and variables.
+//! Static analysis of a shell line: every simple command, seen through wrappers, quotes and variables. Nothing runs.
 
 mod assignments;
 mod braces;

@@ -1,4 +1,4 @@
-//! What a word says by its form: a name that is assigned to, a descriptor, a text that arithmetic would run.
+//! Forms of a word: a name that is assigned to, a descriptor, a text that arithmetic would run.
 
 /// `{name}` in front of a redirect.
 pub fn names_descriptor(raw: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Which program a command really starts: through wrappers, nested shells, `find -exec`, aliases and texts.
+//! Resolution of a command to the program it starts: through wrappers, nested shells, `find -exec`, aliases and texts.
 
 use super::expand::{Arg, UNKNOWN, join, printed};
 use super::lexer::Command;

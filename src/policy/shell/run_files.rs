@@ -1,4 +1,4 @@
-//! Which files a line names as what is to be run: programs with a path, and what an interpreter is given to read as code.
+//! Files that a line runs: programs with a path, and files that an interpreter reads as code.
 
 use super::expand::Arg;
 use super::resolve::SHELLS;

@@ -1,4 +1,4 @@
-//! What one shell word is made of: text, quoting, parameters, substitutions.
+//! Parts of one shell word: text, quoting, parameters, substitutions.
 
 use super::escapes::{Style, decode};
 use std::cell::Cell;

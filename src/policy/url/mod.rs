@@ -1,4 +1,4 @@
-//! Where a request may go: a URL read once, in the one way it will be connected to, and judged by its text.
+//! URL verdicts: a URL is parsed once, as it will be connected to, and judged by its text.
 
 mod host;
 mod judge;

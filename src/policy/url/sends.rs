@@ -1,4 +1,4 @@
-//! What a URL itself may carry out: long or secret-looking text in its name, path or query.
+//! Data that a URL itself would send: long or secret-looking text in its name, path or query.
 
 use super::parse::{Destination, Host};
 

@@ -1,4 +1,4 @@
-//! Which contents there are, what they are of, and when each was last used.
+//! Index of artifacts: hashes, descriptions, and the time of last use.
 
 use super::Limits;
 use super::contents::{self, Contents};

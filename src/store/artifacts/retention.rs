@@ -1,4 +1,4 @@
-//! What goes with a session, and how much there is.
+//! Retention of artifacts: those removed with a session, and their total size.
 
 use super::index::{Index, give_up, now};
 use super::{ArtifactStore, Inner};

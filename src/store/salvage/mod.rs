@@ -1,5 +1,5 @@
-//! What can be read of a damaged store, into a new one. The damaged files are read page by page and never written: a page that cannot
-//! be read takes its own rows along and no others, and no index is needed.
+//! Salvage of a damaged store into a new one. The damaged files are read page by page and never written. An unreadable page loses
+//! its own rows and no others, and no index is needed.
 
 mod pages;
 mod rows;

@@ -1,4 +1,4 @@
-//! What stood at the paths that a session changed, before it changed them, and who changed them.
+//! Baselines: the content of each path before the session changed it, and who changed it.
 
 use super::Trouble;
 use super::file_stat::{Look, look};

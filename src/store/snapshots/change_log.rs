@@ -1,4 +1,4 @@
-//! What a session changed step by step, for who wants to go back.
+//! Change log of a session, step by step, for rewinds.
 
 use super::Trouble;
 use super::baselines::{MIXED, authors, writing};

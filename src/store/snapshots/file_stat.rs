@@ -1,4 +1,4 @@
-//! One file as it stands, and what tells without reading that it still stands so.
+//! File stat: size, time and inode, to detect a change without reading the file.
 
 use crate::sys::path::{open_file, read_link};
 use std::fs::Metadata;

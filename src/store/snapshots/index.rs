@@ -1,4 +1,4 @@
-//! Which path had which content in which snapshot, and what of it is in memory: the newest of each root.
+//! Index of snapshots: which path had which content. The newest snapshot of each root is in memory.
 
 use super::file_stat::{Look, Stamp, look, now_ns};
 use super::objects::{Kept, Objects};

@@ -1,4 +1,4 @@
-//! What stands at a path now, in a form that is kept and compared.
+//! Path states in the form that is stored and compared.
 
 use super::file_stat::{Look, Stamp, look};
 use super::index::mode_of;

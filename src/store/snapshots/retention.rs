@@ -1,4 +1,4 @@
-//! How much is kept of files, and what of it is given up by its age.
+//! Retention of file snapshots: limits of size and age.
 
 use super::file_stat::now_ns;
 use super::index::{Index, forget_contents, over_quota};

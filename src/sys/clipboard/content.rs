@@ -1,4 +1,4 @@
-//! What the clipboard of this desktop holds: an image, files, or a text.
+//! Clipboard content: an image, files, or a text.
 
 use super::is_remote;
 use crate::sys::programs;

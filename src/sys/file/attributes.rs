@@ -1,4 +1,4 @@
-//! What a file has beside its content, its owner and its mode: extended attributes, an access control list.
+//! Attributes of a file beside its content, owner and mode: extended attributes, an access control list.
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;

@@ -1,4 +1,4 @@
-//! What tells one content of a file from another, without keeping either.
+//! Fingerprint of a file's content.
 
 use crate::sys::path::open_file;
 use std::fs::File;

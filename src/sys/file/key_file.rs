@@ -1,4 +1,4 @@
-//! A secret of aye's own, kept in a file that only the person can read.
+//! Key file of aye, readable only by its owner.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};

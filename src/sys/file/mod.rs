@@ -1,4 +1,4 @@
-//! How a file is read within bounds and replaced as a whole: all of the new content or all of the old.
+//! File access: bounded reads, and atomic replacement with either all of the new content or all of the old.
 
 pub mod append;
 mod attributes;

@@ -1,4 +1,4 @@
-//! One path put back to what it once was: a file, a link or nothing, if it still is what it was found to be.
+//! Restoration of one path to an earlier state (a file, a link or nothing), if it has not changed since it was inspected.
 
 use super::replace::{Parents, WriteError, create_parents, look, parent_error, replace_with, sync_directory, unchanged};
 use super::tree::{rename_to_new, temporary_name};

@@ -1,4 +1,4 @@
-//! What a tree takes on the disk, counted by directory descriptors: no link is followed, no other file system entered.
+//! Disk usage of a tree, counted by directory descriptors: no link is followed, no other file system entered.
 
 use super::tree::{names, open_directory_at};
 use crate::sys::path::open_directory;

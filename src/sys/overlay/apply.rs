@@ -1,4 +1,4 @@
-//! The steps, taken: each looks first whether it was taken already, and whether what it would change is still what it was.
+//! Application of the planned steps: each checks first whether it is already done, and whether its target is unchanged.
 
 use super::commit::{Left, Outcome};
 use super::journal::{Journal, Root};

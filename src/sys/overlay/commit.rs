@@ -1,4 +1,4 @@
-//! From changes to the real directories: checked, made ready, written down, then done.
+//! Commit of changes to the real directories: checked, staged, journaled, then applied.
 
 use super::apply::Pace;
 use super::journal::{self, Journal, Root, VERSION};

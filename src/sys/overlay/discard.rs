@@ -1,4 +1,4 @@
-//! Taking away a view: whatever a command left in it, however deep, and whatever the modes.
+//! Removal of a view with everything that a command left in it, at any depth and with any mode.
 
 use crate::sys::file::tree::names;
 use crate::sys::path::open_parent;

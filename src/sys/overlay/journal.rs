@@ -1,4 +1,4 @@
-//! What a commit is about to do, on disk before it is done; and what becomes of it after a crash.
+//! Commit journal: the planned steps, on disk before the first one runs; and recovery after a crash.
 
 use super::apply::apply;
 use super::commit::Outcome;

@@ -1,4 +1,4 @@
-//! What a command left in the upper directories of its copy-on-write view: read, and committed to the real directories as a whole.
+//! Overlays: reads the upper directories of a command's copy-on-write view, and commits them to the real directories as a whole.
 
 mod apply;
 mod commit;

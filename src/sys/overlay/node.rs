@@ -1,4 +1,4 @@
-//! What stands at one path at one moment.
+//! Node: the state of one path at one moment.
 
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;

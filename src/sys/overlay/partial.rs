@@ -1,4 +1,4 @@
-//! Some of the changes without the others: what cannot be without what is left out goes with it.
+//! Partial commit: some of the changes without the others. Changes that depend on an excluded one are excluded too.
 
 use super::{Change, Changes, Kind, Unkept, Why};
 use std::collections::{BTreeMap, BTreeSet};

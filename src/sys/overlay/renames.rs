@@ -1,4 +1,4 @@
-//! Which of the new files are old ones under another name.
+//! Rename detection: new files that are old ones under another name.
 
 use super::{Change, Changes, Kind, survey};
 use crate::sys::path::{open_below, pass_below};

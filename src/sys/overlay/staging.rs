@@ -1,4 +1,4 @@
-//! What is to be put somewhere, made ready: on the file system it goes to, on disk, without the marks of overlayfs.
+//! Staging: content is prepared on its target file system, synced, without the marks of overlayfs.
 
 use super::node::Node;
 use super::plan::{Source, Step, What};

@@ -1,4 +1,4 @@
-//! What the system keeps about an entry besides its content.
+//! Facts about a directory entry beside its content.
 
 use super::{open_parent, read_link};
 use nix::fcntl::AtFlags;

@@ -1,4 +1,4 @@
-//! Where a path really leads: links followed as the kernel follows them, nothing opened.
+//! Path resolution: links followed as the kernel follows them, nothing opened.
 
 mod facts;
 mod open;

@@ -1,4 +1,4 @@
-//! How a path that was judged is opened so that a link put there since cannot lead elsewhere.
+//! Safe opening of a judged path: a link that was placed there since cannot lead elsewhere.
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};

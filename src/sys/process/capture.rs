@@ -1,4 +1,4 @@
-//! What is kept of an output of any length: its head, its tail, and how much there was.
+//! Captured output of any length: its head, its tail, and its total size.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Which variables a command may see.
+//! Environment of a command: the variables that it may see.
 
 use std::ffi::{OsStr, OsString};
 

@@ -1,5 +1,5 @@
-//! What the helper makes where the command will be and hands to aye before it starts: the socket of aye's proxy, the terminal,
-//! and the end of a pipe that its input is written to. The command has none of them.
+//! Handshake with the helper: the file descriptors that it makes in the command's namespaces and passes to aye before the command
+//! starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command has none of them.
 
 use super::messages::{self, Job, Report, TerminalSize};
 use crate::sys::sandbox::{NetworkAccess, Strength};

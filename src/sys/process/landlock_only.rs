@@ -1,4 +1,4 @@
-//! A command held by rules alone, where nothing can be mounted: the helper stays free of them, out of its reach.
+//! Commands confined by Landlock alone, where nothing can be mounted: the helper stays unconfined, out of their reach.
 
 use super::messages::Job;
 use std::io;

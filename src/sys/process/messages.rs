@@ -1,4 +1,4 @@
-//! What aye and its helper say to each other over one socket: the job once, orders after it; that it starts, and its end.
+//! Messages between aye and its helper over one socket: the job once, then orders; the start, and the end.
 
 use crate::sys::sandbox::Confinement;
 use serde::de::DeserializeOwned;

@@ -1,4 +1,4 @@
-//! How a shell line runs so that nothing of it outlives its end, or aye's.
+//! Processes: a shell line runs so that nothing of it outlives its end, or aye's.
 
 mod capture;
 mod environment;

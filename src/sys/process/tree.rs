@@ -1,4 +1,4 @@
-//! What counts as all of a command's processes, and how they are signalled together.
+//! Process tree of a command, and signals to all of it.
 
 use crate::sys::sandbox::{fork_into, map_own};
 use nix::sys::prctl;

@@ -1,4 +1,4 @@
-//! The first bytes through a tunnel: they must begin TLS, with the server that was let through.
+//! ClientHello check: the first bytes through a tunnel must begin TLS, for the server that was allowed.
 
 use rustls::server::Acceptor;
 use std::time::Duration;

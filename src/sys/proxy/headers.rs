@@ -1,4 +1,4 @@
-//! What of a head is for the other side of the proxy, and what is for the proxy alone.
+//! Headers of a proxied request: those for the other side, and those for the proxy alone.
 
 use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName};
 use hyper::http::uri::Authority;

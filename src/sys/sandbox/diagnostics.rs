@@ -1,4 +1,4 @@
-//! Why this system makes no sandbox, in words that say how to get one.
+//! Diagnostics of a missing sandbox: the reason, and how to get one.
 
 use super::kernel::setting;
 use nix::errno::Errno;

@@ -1,4 +1,4 @@
-//! The disk under a layer: a command must not fill it for everything else on this machine.
+//! Disk quota under a layer: a command must not fill the disk for everything else on this machine.
 
 use nix::sys::statvfs::fstatvfs;
 use std::fs::File;

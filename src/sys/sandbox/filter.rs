@@ -1,4 +1,4 @@
-//! What is applied to the first process of a held command, and so to all that come from it. None of it can be taken off again.
+//! Filters of a sandboxed command's first process, inherited by all others. None of them can be removed again.
 
 mod capabilities;
 mod landlock;

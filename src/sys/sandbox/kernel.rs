@@ -1,4 +1,4 @@
-//! What this kernel offers to hold a command with, as far as it says so itself. What works is found out by [`super::probe`].
+//! Kernel features for the sandbox, as reported by the kernel itself. [`super::probe`] tests which of them work.
 
 /// Each part by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

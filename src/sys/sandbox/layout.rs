@@ -1,4 +1,4 @@
-//! What stands at which path for a command: the places of its confinement put together, before anything is mounted.
+//! Layout of a command's file system: the places of its confinement combined, before anything is mounted.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;

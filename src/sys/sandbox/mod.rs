@@ -1,4 +1,4 @@
-//! What holds a command: the places it may write, the places it never sees, the network, its limits.
+//! Sandbox of a command: writable places, hidden places, the network, limits.
 
 #[cfg(target_os = "linux")]
 mod devices;

@@ -1,5 +1,5 @@
-//! Mounts a layout: everything is taken hold of by its real path before the first place is covered, and nothing is
-//! looked up again through what the command may change.
+//! Mounts of a layout. Every place is opened by its real path before the first is covered, and no path is looked up again through
+//! a place that the command may change.
 
 use super::devices;
 use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};

@@ -1,4 +1,4 @@
-//! Into the sandbox: namespaces, then what is seen in them.
+//! Namespaces of the sandbox: entering them, then mounting what is visible inside.
 
 use super::disk_quota::Room;
 use super::layout::{BuiltIn, Layout, lay_out};

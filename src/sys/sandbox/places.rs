@@ -1,4 +1,4 @@
-//! What a confinement says about places, as one list in which the deeper place has the last word.
+//! Places of a confinement, as one list in which the deeper place decides.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;

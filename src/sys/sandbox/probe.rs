@@ -1,4 +1,4 @@
-//! How well this system can hold a command that works in these places: found out by doing it, in a process of its own.
+//! Sandbox probe: tests in a process of its own how well this system can confine a command in these places.
 
 use super::filter::landlock_version;
 use super::mount_plan::{during, layered};

@@ -1,4 +1,4 @@
-//! The same few functions where there are no namespaces: nothing is entered, and nothing is laid over a directory.
+//! Stand-in for systems without namespaces: no namespace is entered, and no directory is layered.
 
 use super::{Confinement, Probe, Tier};
 use nix::unistd::Pid;

@@ -1,4 +1,4 @@
-//! What a tree is: how many entries and bytes, and a fingerprint that tells it from every other state of itself.
+//! Tree survey: the number of entries and bytes, and a fingerprint of the state.
 
 use super::{MAX_DEPTH, MAX_ENTRIES, TreeError, names, open_directory_at, parent_of};
 use nix::errno::Errno;

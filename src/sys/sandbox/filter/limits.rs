@@ -1,4 +1,4 @@
-//! What a command may use up: for each process by itself, and processes for all of it.
+//! Resource limits of a command: those of each process, and the number of processes.
 
 use super::{Confinement, Strength};
 use crate::sys::sandbox::ResourceLimits;

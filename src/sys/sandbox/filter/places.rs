@@ -1,4 +1,4 @@
-//! Which places to grant where rules can only add: what is kept out is left out, so that its neighbours are named instead.
+//! Places to grant, for rules that can only add: a hidden place is left out, so its neighbours are named instead.
 
 use super::Confinement;
 use crate::sys::sandbox::places::{Access, named};

@@ -1,4 +1,4 @@
-//! What no build ever asks of the kernel. All else is allowed; what is refused fails as it would for want of the right.
+//! Seccomp filter: system calls that no build needs fail as for want of the right. All others are allowed.
 
 use super::{Confinement, Strength};
 use crate::sys::sandbox::NetworkAccess;
