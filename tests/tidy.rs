@@ -3,10 +3,18 @@
 
 #[path = "tidy/documents.rs"]
 mod documents;
+#[path = "tidy/exceptions.rs"]
+mod exceptions;
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/impls.rs"]
+mod impls;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/modules.rs"]
+mod modules;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/rules.rs"]
 mod rules;
 #[path = "tidy/source.rs"]

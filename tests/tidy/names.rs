@@ -1,0 +1,236 @@
+//! Names of files and types, and the first words of file headers.
+
+use crate::exceptions::{Exception, check};
+use crate::modules::tokens;
+use crate::source::{Role, Source, sources};
+
+/// File names that do not say what a reader finds there.
+const STEMS: &[&str] = &[
+    "aside",
+    "asked",
+    "backstage",
+    "bench",
+    "beside",
+    "desk",
+    "elsewhere",
+    "farewell",
+    "found",
+    "ground",
+    "hand",
+    "heard",
+    "held",
+    "here",
+    "kept",
+    "known",
+    "late",
+    "look",
+    "look_up",
+    "meant",
+    "misnamed",
+    "opened",
+    "ours",
+    "outside",
+    "own",
+    "paper",
+    "past",
+    "pen",
+    "place",
+    "reading",
+    "room",
+    "said",
+    "shown",
+    "since",
+    "standing",
+    "taken",
+    "talk",
+    "told",
+    "trouble",
+    "unset",
+    "why",
+    "wire",
+    "wires",
+    "wanted",
+];
+const BANNED_STEMS: &[Exception] = &[
+    Exception { modules: &["acp"], count: 2 },
+    Exception { modules: &["agent"], count: 5 },
+    Exception { modules: &["app", "cli", "host", "transfer", "workspace"], count: 21 },
+    Exception { modules: &["protocol"], count: 1 },
+    Exception { modules: &["serve"], count: 1 },
+    Exception { modules: &["tools"], count: 7 },
+    Exception { modules: &["tui"], count: 16 },
+];
+
+/// Type names that are no noun of the field: participles, adverbs, pronouns, metaphors.
+const TYPES: &[&str] = &[
+    "Ahead",
+    "Allowed",
+    "Asked",
+    "Backstage",
+    "Before",
+    "Begun",
+    "Bell",
+    "Beside",
+    "Brought",
+    "Desk",
+    "Did",
+    "Drawn",
+    "Foretold",
+    "Found",
+    "Given",
+    "Gone",
+    "Got",
+    "Greeting",
+    "Ground",
+    "Heard",
+    "Held",
+    "Here",
+    "Hidden",
+    "Kept",
+    "Known",
+    "Laid",
+    "Late",
+    "Left",
+    "Look",
+    "Looked",
+    "Looks",
+    "Made",
+    "Meant",
+    "Most",
+    "Nobody",
+    "Not",
+    "Noted",
+    "Nowhere",
+    "Odd",
+    "Off",
+    "Opened",
+    "Ours",
+    "Paper",
+    "Passed",
+    "Past",
+    "Piece",
+    "Pieces",
+    "Promise",
+    "Said",
+    "Seat",
+    "Shown",
+    "Shut",
+    "Since",
+    "Speaker",
+    "Standing",
+    "Stated",
+    "Stood",
+    "Sureness",
+    "Taken",
+    "Talk",
+    "Then",
+    "Told",
+    "Tried",
+    "Trouble",
+    "Understands",
+    "Undone",
+    "Unkept",
+    "Unset",
+    "Unshowable",
+    "Waits",
+    "Wanted",
+    "Was",
+    "Way",
+    "What",
+    "When",
+    "Where",
+    "Which",
+    "Why",
+    "Wires",
+    "Wish",
+    "Wishes",
+    "Words",
+    "Written",
+];
+const BANNED_TYPES: &[Exception] = &[
+    Exception { modules: &["acp"], count: 12 },
+    Exception { modules: &["agent"], count: 7 },
+    Exception { modules: &["app", "cli", "host", "transfer", "workspace"], count: 49 },
+    Exception { modules: &["config"], count: 6 },
+    Exception { modules: &["llm"], count: 17 },
+    Exception { modules: &["mcp"], count: 10 },
+    Exception { modules: &["policy"], count: 17 },
+    Exception { modules: &["ports"], count: 6 },
+    Exception { modules: &["protocol"], count: 2 },
+    Exception { modules: &["serve"], count: 3 },
+    Exception { modules: &["store"], count: 16 },
+    Exception { modules: &["sys"], count: 28 },
+    Exception { modules: &["text"], count: 1 },
+    Exception { modules: &["tools"], count: 54 },
+    Exception { modules: &["tui"], count: 34 },
+];
+
+/// Words with which a header describes its file by a clause in place of a noun.
+const CLAUSES: &[&str] =
+    &["How", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why", "On what", "In what"];
+const CLAUSE_HEADERS: &[Exception] = &[
+    Exception { modules: &["acp"], count: 5 },
+    Exception { modules: &["agent"], count: 22 },
+    Exception { modules: &["app", "cli", "host", "transfer", "workspace"], count: 47 },
+    Exception { modules: &["headless"], count: 2 },
+    Exception { modules: &["serve"], count: 5 },
+    Exception { modules: &["tools"], count: 82 },
+    Exception { modules: &["tui"], count: 69 },
+];
+
+fn product() -> Vec<Source> {
+    sources("src").into_iter().filter(|source| source.role == Role::Product).collect()
+}
+
+fn module(source: &Source) -> String {
+    source.module().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_file_is_named_by_a_noun() {
+    let stem =
+        |source: &Source| source.path.trim_end_matches("/mod.rs").trim_end_matches(".rs").rsplit('/').next().map(str::to_owned);
+    let banned = |source: &&Source| stem(source).is_some_and(|stem| STEMS.contains(&stem.as_str()));
+    let found: Vec<_> = product().iter().filter(banned).map(|source| (module(source), source.path.clone())).collect();
+    check("file names that are no noun of the field", BANNED_STEMS, &found);
+}
+
+/// The types that code declares.
+fn declared(code: &str) -> Vec<&str> {
+    let tokens = tokens(code);
+    let declares = |pair: &&[&str]| ["struct", "enum", "union", "trait"].contains(&pair[0]);
+    tokens.windows(2).filter(declares).map(|pair| pair[1]).collect()
+}
+
+#[test]
+fn a_type_is_named_by_a_noun() {
+    let mut found = Vec::new();
+    for source in product() {
+        let code = source.code();
+        let names = declared(&code).into_iter().filter(|name| TYPES.contains(name));
+        found.extend(names.map(|name| (module(&source), format!("{}: `{name}`", source.path))));
+    }
+    check("type names that are no noun of the field", BANNED_TYPES, &found);
+}
+
+fn begins_with_a_clause(text: &str) -> bool {
+    let header = text.strip_prefix("//! ").unwrap_or_default();
+    CLAUSES.iter().any(|word| header.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', '\'', ':'])))
+}
+
+#[test]
+fn a_header_begins_with_a_noun() {
+    let clause = |source: &&Source| begins_with_a_clause(&source.text);
+    let first = |source: &Source| format!("{}: {}", source.path, source.text.lines().next().unwrap_or_default());
+    let found: Vec<_> = product().iter().filter(clause).map(|source| (module(source), first(source))).collect();
+    check("headers that begin with a clause in place of a noun", CLAUSE_HEADERS, &found);
+}
+
+#[test]
+fn clauses_and_declarations_are_recognized() {
+    assert!(begins_with_a_clause("//! What a file is.\n"));
+    assert!(begins_with_a_clause("//! On what terms a command runs.\n"));
+    assert!(!begins_with_a_clause("//! Whole trees: counted.\n"));
+    assert!(!begins_with_a_clause("//! Howling wolves.\n"));
+    assert_eq!(declared("pub struct A<T>(T); pub(crate) enum B {} trait C {} fn structure() {}"), ["A", "B", "C"]);
+}
