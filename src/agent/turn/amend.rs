@@ -1,10 +1,8 @@
 //! What a person has done otherwise than it was proposed: planned as they have it, judged again, and told to the model.
 
-use super::calls::Batch;
-use super::{Call, CallState, Effect, Machine, Phase};
-use crate::policy::Verdict;
-use crate::ports::{Durability, Edited, Plan, Record, touched};
-use crate::protocol::{Action, Amendment, ApprovalId, ErrorCode, EventKind, HunkChoice, PlaceChange, ToolError, ToolResult};
+use super::{Call, CallState, Machine, Phase};
+use crate::ports::{Edited, Plan, touched};
+use crate::protocol::{Action, Amendment, ApprovalId, ErrorCode, EventKind, HunkChoice, PlaceChange, ToolResult};
 
 /// What the person changed of a call.
 #[derive(Debug, Default)]
@@ -42,71 +40,6 @@ impl Amended {
 }
 
 impl Machine {
-    /// The answer is in the journal before anything is made of it.
-    pub(super) fn amend(&mut self, call: &mut Call, index: usize, plan: Plan, amendment: Amendment) {
-        call.amended.yes = amendment.is_yes().then(|| plan.actions.clone());
-        call.amended.by.push(amendment.clone());
-        call.state = CallState::Planning;
-        self.commit(Durability::Process);
-        self.out.push(Effect::Amend { index, plan, amendment });
-    }
-
-    /// Whether the person's yes was about this very call as they have it; then only the policy can still say no.
-    pub(super) fn is_answered(call: &mut Call, plan: &Plan) -> bool {
-        let yes = call.amended.yes.take();
-        yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))
-    }
-
-    pub(super) fn run_answered(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch) {
-        let permit = match verdict {
-            Verdict::Deny(denial) => return self.refuse_by_policy(call, &denial),
-            Verdict::Ask(question) => question.approve(),
-            Verdict::Allow(permit) => permit,
-        };
-        let (tool_call_id, proposal) = (call.call.tool_call_id.clone(), plan.proposal.clone());
-        self.note(Record::Previewed { tool_call_id, proposal });
-        self.permit(call, index, plan, permit, batch);
-    }
-
-    /// Why a call is asked about that a rule would let pass: the person wrote it.
-    pub(super) fn asks_as_edited(call: &Call) -> Option<String> {
-        let asks = call.amended.by.last().is_some_and(Amendment::asks);
-        asks.then(|| "you changed it".to_owned())
-    }
-
-    /// What the person wanted cannot be made of the call; whether it is asked about again as it was proposed.
-    pub(super) fn amending_failed(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
-        if call.amended.by.is_empty() {
-            return false;
-        }
-        call.amended.by.clear();
-        call.amended.yes = None;
-        self.notice(format!("what you changed was not done: {}; it is asked again as it was proposed", error.message));
-        self.plan_again(call, index);
-        true
-    }
-
-    /// The place of a change is not what the person saw any more. Nothing was done: it is made for what stands there now, and asked
-    /// about again, once.
-    pub(super) fn renews(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
-        let conflict = result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict);
-        let stopping = self.quitting || self.task.as_ref().is_none_or(|task| task.cancelling);
-        if !conflict || stopping || !call.asked || call.amended.renewed || !call.proposes_files() {
-            return false;
-        }
-        self.make_anew(call, index);
-        true
-    }
-
-    /// For what stands at its places by now; it is asked about again.
-    pub(super) fn make_anew(&mut self, call: &mut Call, index: usize) {
-        call.amended = Amended { renewed: true, ..Amended::default() };
-        let tool_call_id = call.call.tool_call_id.clone();
-        self.note(Record::Renewed { tool_call_id });
-        self.commit(Durability::Process);
-        self.plan_again(call, index);
-    }
-
     /// The questions that wait, each with what its plan found at the places that it would change.
     pub fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         let calls = match self.task.as_ref().map(|task| &task.phase) {

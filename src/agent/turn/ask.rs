@@ -1,25 +1,30 @@
 //! Questions to the person about a call, and their answers.
 
 use super::amend::no_amendment;
+use super::call_runner::CallRunner;
 use super::calls::Batch;
+use super::opened::names;
 use super::preview::{Looked, no_preview};
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending};
 use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
-    Action, Always, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Outside, Target,
+    Action, Always, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Outside,
+    Risk, RuleTold, Target,
 };
 use jiff::Timestamp;
 use std::path::Path;
 use std::time::Duration;
 
+/// Rules a person wrote for one question; who writes more begins anew.
+const OFFERS: usize = 32;
 /// Begins the reason of a decision that nobody made.
 const NO_ANSWER: &str = "no answer within";
 /// The reason of a decision that the end of a task made.
 pub(super) const CANCELLED: &str = "the task was cancelled";
 
-impl Machine {
+impl CallRunner<'_> {
     pub(super) fn ask(
         &mut self,
         call: &mut Call,
@@ -40,7 +45,7 @@ impl Machine {
         if self.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
             let rule = question.rule.clone();
-            self.emit(EventKind::ApprovalRequested(approval));
+            self.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
             let instead = match self.goes_in_circles(call) {
                 Some(_) => "what it comes to is in your context already: do something else, or say what you cannot do",
@@ -67,7 +72,7 @@ impl Machine {
         } else {
             self.policy.always(&plan.actions, at.now)
         };
-        self.note(Record::ApprovalRequested { approval: approval.clone() });
+        self.out.record(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
         call.asked = true;
         let ticket = self.options.approval_timeout.map(|_| {
@@ -76,6 +81,41 @@ impl Machine {
         });
         call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now, ticket }));
         batch.asks.push(approval);
+    }
+
+    /// Asks where a rule would not.
+    pub(super) fn ask_anyway(
+        &mut self,
+        call: &mut Call,
+        index: usize,
+        plan: Plan,
+        reason: String,
+        batch: &mut Batch,
+        at: Moment,
+    ) {
+        match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
+            Ok(question) => self.ask(call, index, plan, question, batch, at),
+            Err(denial) => self.refuse_by_policy(call, &denial),
+        }
+    }
+
+    /// No rule opens anything: the person does, for one run.
+    pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+        if plan.opens.is_empty() {
+            call.refuse(ErrorCode::PolicyDenied, "it cannot be opened for one run");
+            return self.report(call, 0);
+        }
+        let names = names(&plan.opens);
+        let reason = format!("it ran and was kept from {names}; a yes runs it once more with that opened");
+        match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
+            Ok(mut question) => {
+                if plan.opens.contains(&Outside::Network) {
+                    question.risk = Risk::High;
+                }
+                self.ask(call, index, plan, question, batch, at);
+            }
+            Err(denial) => self.refuse_by_policy(call, &denial),
+        }
     }
 
     /// What may be saved of what a command was kept from: directories that it may read, and nothing else.
@@ -96,6 +136,16 @@ impl Machine {
         allowed && !self.allowed_by_rule(plan, at)
     }
 
+    /// Whether nothing but the repetition makes it a question.
+    pub(super) fn allowed_by_rule(&self, plan: &Plan, at: Moment) -> bool {
+        matches!(plan.judged(self.policy, at.now), Verdict::Allow(_))
+    }
+
+    /// Whether the person said yes to it by typing it.
+    pub(super) fn has_said_yes(&self, plan: &Plan, question: &Question) -> bool {
+        self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
+    }
+
     /// When a question that is put now counts as denied.
     pub(super) fn end_of_wait(&self, calls: &[Call], approval_id: &ApprovalId) -> Option<Effect> {
         let after = self.options.approval_timeout?;
@@ -106,56 +156,19 @@ impl Machine {
         Some(Effect::Wake { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX), ticket })
     }
 
-    pub(super) fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
-        let tool_call_id = call.call.tool_call_id.clone();
-        self.note(Record::Decided {
-            approval_id: approval_id.clone(),
-            tool_call_id: tool_call_id.clone(),
-            decision: decision.clone(),
-        });
-        self.emit(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
-    }
-
-    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: Moment) {
-        let mut known = false;
-        self.with_calls(|machine, calls| {
-            let asked = |call: &Call| matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id);
-            let Some(index) = calls.iter().position(asked) else { return };
-            known = true;
-            machine.settle_decision(calls, index, decision, at);
-        });
-        if !known {
-            self.notice(format!("approval `{approval_id}` is unknown or was decided already"));
-        }
-        self.advance(at);
-        // A no is kept as a yes is, also while other questions are open.
-        self.commit(Durability::Process);
-    }
-
-    /// The wait for an answer is over, and there is none: that is a no. Each question has its own time, from when it was put; a
-    /// preview in between is an answer, and what it is followed by is another question.
-    pub(super) fn unanswered(&mut self, ticket: u64, at: Moment) {
-        let Some(timeout) = self.options.approval_timeout else { return };
-        let mut late = false;
-        self.with_calls(|machine, calls| {
-            let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
-            let Some(call) = calls.iter_mut().find(waits) else { return };
-            let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
-            late = true;
-            let Pending { approval_id, since, .. } = *pending;
-            let reason = format!("{NO_ANSWER} {}", in_words(timeout));
-            machine.emit(EventKind::ApprovalTimeout {
-                approval_id: approval_id.clone(),
-                tool_call_id: call.call.tool_call_id.clone(),
-            });
-            let (code, message) = denial(Some(&reason));
-            machine.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, waited(since, at));
-            call.refuse(code, message);
-            machine.report(call, 0);
-        });
-        if late {
-            self.advance(at);
-            self.commit(Durability::Process);
+    pub(super) fn written(&self, pending: &mut Pending, rule: &str, at: Moment) -> RuleTold {
+        let offers = &mut pending.always.offers;
+        let found = match offers.len() {
+            0 => Err("nothing of this question can be kept".to_owned()),
+            OFFERS.. => Err(format!("{OFFERS} rules were tried; answer the question with one of them")),
+            _ => self.policy.offer_written(&pending.plan.actions, offers, rule, at.now),
+        };
+        match found {
+            Err(message) => RuleTold::Refused { message },
+            Ok(offer) => {
+                offers.push(offer.clone());
+                RuleTold::Offered { offer, at: offers.len() - 1 }
+            }
         }
     }
 
@@ -165,20 +178,20 @@ impl Machine {
         if decision == Decision::Previewed
             && let Some(why) = no_preview(&pending.plan)
         {
-            return self.notice(format!("what it would do cannot be shown first: {why}"));
+            return self.out.notice(format!("what it would do cannot be shown first: {why}"));
         }
         if decision == Decision::Renewed && !call.proposes_files() {
-            return self.notice("there is nothing on disk that it was made for");
+            return self.out.notice("there is nothing on disk that it was made for");
         }
         if let Decision::Amended { amendment } = &decision
             && let Some(why) = no_amendment(&pending.plan, amendment)
         {
-            return self.notice(format!("it cannot be changed like this: {why}"));
+            return self.out.notice(format!("it cannot be changed like this: {why}"));
         }
         let approves = matches!(decision, Decision::Approved | Decision::ApprovedAlways { .. });
         let unlisted = pending.plan.effects.as_ref().and_then(|effects| effects.unlisted());
         if let (true, Some(why)) = (approves, unlisted) {
-            return self.notice(why);
+            return self.out.notice(why);
         }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { plan, question, always, approval_id, since, ticket: _ } = *pending;
@@ -198,7 +211,7 @@ impl Machine {
             Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
             Decision::ApprovedAlways { remember } => {
                 let choice = (remember, directory(&plan));
-                self.with_outputs(|machine, out| machine.grants.remember(&always, choice, &mut machine.policy, out));
+                self.grants.remember(&always, choice, self.policy, &mut self.out);
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
             Decision::Amended { amendment } => self.amend(call, index, plan, amendment),
@@ -209,6 +222,95 @@ impl Machine {
             }
         }
         self.carry_out(calls, batch);
+    }
+
+    /// The question about a call is over without an answer.
+    pub(super) fn withdraw_question(&mut self, call: &Call, at: Moment) {
+        if let CallState::Asking(pending) = &call.state {
+            let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
+            self.resolve_approval(call, &pending.approval_id, decision, waited(pending.since, at));
+        }
+    }
+
+    pub(super) fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
+        let tool_call_id = call.call.tool_call_id.clone();
+        self.out.record(Record::Decided {
+            approval_id: approval_id.clone(),
+            tool_call_id: tool_call_id.clone(),
+            decision: decision.clone(),
+        });
+        self.out.event(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
+    }
+
+    /// The answer is in the journal before anything is made of it.
+    pub(super) fn amend(&mut self, call: &mut Call, index: usize, plan: Plan, amendment: Amendment) {
+        call.amended.yes = amendment.is_yes().then(|| plan.actions.clone());
+        call.amended.by.push(amendment.clone());
+        call.state = CallState::Planning;
+        self.out.commit(Durability::Process);
+        self.out.effect(Effect::Amend { index, plan, amendment });
+    }
+
+    /// Whether the person's yes was about this very call as they have it; then only the policy can still say no.
+    pub(super) fn is_answered(call: &mut Call, plan: &Plan) -> bool {
+        let yes = call.amended.yes.take();
+        yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))
+    }
+
+    pub(super) fn run_answered(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch) {
+        let permit = match verdict {
+            Verdict::Deny(denial) => return self.refuse_by_policy(call, &denial),
+            Verdict::Ask(question) => question.approve(),
+            Verdict::Allow(permit) => permit,
+        };
+        let (tool_call_id, proposal) = (call.call.tool_call_id.clone(), plan.proposal.clone());
+        self.out.record(Record::Previewed { tool_call_id, proposal });
+        self.permit(call, index, plan, permit, batch);
+    }
+}
+
+impl Machine {
+    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: Moment) {
+        let mut known = false;
+        self.with_calls(|runner, calls| {
+            let asked = |call: &Call| matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id);
+            let Some(index) = calls.iter().position(asked) else { return };
+            known = true;
+            runner.settle_decision(calls, index, decision, at);
+        });
+        if !known {
+            self.notice(format!("approval `{approval_id}` is unknown or was decided already"));
+        }
+        self.advance(at);
+        // A no is kept as a yes is, also while other questions are open.
+        self.commit(Durability::Process);
+    }
+
+    /// The wait for an answer is over, and there is none: that is a no. Each question has its own time, from when it was put; a
+    /// preview in between is an answer, and what it is followed by is another question.
+    pub(super) fn unanswered(&mut self, ticket: u64, at: Moment) {
+        let Some(timeout) = self.options.approval_timeout else { return };
+        let mut late = false;
+        self.with_calls(|runner, calls| {
+            let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
+            let Some(call) = calls.iter_mut().find(waits) else { return };
+            let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
+            late = true;
+            let Pending { approval_id, since, .. } = *pending;
+            let reason = format!("{NO_ANSWER} {}", in_words(timeout));
+            runner.out.event(EventKind::ApprovalTimeout {
+                approval_id: approval_id.clone(),
+                tool_call_id: call.call.tool_call_id.clone(),
+            });
+            let (code, message) = denial(Some(&reason));
+            runner.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, waited(since, at));
+            call.refuse(code, message);
+            runner.report(call, 0);
+        });
+        if late {
+            self.advance(at);
+            self.commit(Durability::Process);
+        }
     }
 }
 

@@ -1,9 +1,8 @@
 //! Stopping: first gently, then by force.
 
-use super::ask::{CANCELLED, waited};
-use super::{Call, CallState, Effect, Input, Machine, Moment, Phase};
+use super::{CallState, Effect, Input, Machine, Moment, Phase};
 use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Command, Decision, ErrorCode};
+use crate::protocol::{Command, ErrorCode};
 
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
@@ -24,52 +23,45 @@ impl Machine {
         if first {
             self.empty_queue();
         }
-        let Some(task) = &mut self.task else { return };
-        match &mut task.phase {
+        let Some(task) = &self.task else { return };
+        match &task.phase {
             Phase::Requesting(_) => {
                 self.out.push(Effect::StopModel);
                 self.end(TaskEnd::Cancelled);
             }
             Phase::Retrying { .. } | Phase::Compacting | Phase::Paused => self.end(TaskEnd::Cancelled),
-            Phase::Working(calls) => {
-                let mut calls = std::mem::take(calls);
-                for call in &mut calls {
-                    match call.state {
-                        CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
-                            self.stop_preview(call);
-                            self.announce_scope(call);
-                            self.withdraw_question(call, at);
-                            call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
-                            self.report(call, 0);
-                        }
-                        CallState::Unknown => {
-                            super::calls::outcome_unknown(call);
-                            self.report(call, 0);
-                        }
-                        CallState::Planning | CallState::Running | CallState::Done(_) => {}
-                    }
-                }
-                if let Some(task_id) = self.task.as_ref().map(|task| task.id.clone())
-                    && first
-                    && calls.iter().any(|call| !call.is_done())
-                {
-                    self.note(Record::Stopping { task_id });
-                }
-                if let Some(task) = &mut self.task {
-                    task.phase = Phase::Working(calls);
-                }
-                self.commit(Durability::Process);
-                self.advance(at);
-            }
+            Phase::Working(_) => self.stop_calls(first, at),
         }
     }
 
-    /// The question about a call is over without an answer.
-    fn withdraw_question(&mut self, call: &Call, at: Moment) {
-        if let CallState::Asking(pending) = &call.state {
-            let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
-            self.resolve_approval(call, &pending.approval_id, decision, waited(pending.since, at));
-        }
+    /// Withdraws what waits, for the user or for another call. `first`: the stop was not asked for before.
+    fn stop_calls(&mut self, first: bool, at: Moment) {
+        let task_id = self.task.as_ref().map(|task| task.id.clone()).filter(|_| first);
+        self.with_calls(|runner, calls| {
+            for call in calls.iter_mut() {
+                match call.state {
+                    CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
+                        runner.stop_preview(call);
+                        runner.announce_scope(call);
+                        runner.withdraw_question(call, at);
+                        call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
+                        runner.report(call, 0);
+                    }
+                    CallState::Unknown => {
+                        super::calls::outcome_unknown(call);
+                        runner.report(call, 0);
+                    }
+                    CallState::Planning | CallState::Running | CallState::Done(_) => {}
+                }
+            }
+            if let Some(task_id) = task_id
+                && calls.iter().any(|call| !call.is_done())
+            {
+                runner.out.record(Record::Stopping { task_id });
+            }
+            runner.out.commit(Durability::Process);
+        });
+        self.advance(at);
     }
 
     /// Ends the session, its task kept as it stands. What runs and changes things is stopped and its outcome saved,
@@ -97,7 +89,7 @@ impl Machine {
 
     /// Nothing came of them yet, so nothing of them is lost: they are asked about again.
     fn stop_previews(&mut self) {
-        self.with_calls(|machine, calls| calls.iter().for_each(|call| machine.stop_preview(call)));
+        self.with_calls(|runner, calls| calls.iter().for_each(|call| runner.stop_preview(call)));
     }
 
     /// The session ends once what changes something has its outcome, and what the person chose to keep is kept or said not to be.

@@ -17,7 +17,7 @@ impl Machine {
     /// Settles what the disk tells of: what is done is done, and what did not happen is planned and judged as if it had not begun.
     pub(super) fn settle_by_the_disk(&mut self) {
         let Known { mut found, mut tails } = std::mem::take(&mut self.known);
-        self.with_calls(|machine, calls| {
+        self.with_calls(|runner, calls| {
             let under_way = |call: &&mut Call| call.changes && matches!(call.state, CallState::Running);
             for call in calls.iter_mut().filter(under_way) {
                 let id = call.call.tool_call_id.clone();
@@ -26,15 +26,15 @@ impl Machine {
                 let looked = found.remove(&id).filter(|_| !call.previewed && call.held.is_none());
                 match looked {
                     Some(Found::Done { left }) => {
-                        machine.announce(call, &[]);
+                        runner.announce(call, &[]);
                         let text = format!(
                             "{}: done; aye ended before it said so, and the files are as it leaves them{}",
                             call.summary,
                             beside(&left)
                         );
                         call.settle(ToolResult::succeeded(id, call.call.tool_name.clone(), text));
-                        machine.report(call, 0);
-                        machine.notice(format!(
+                        runner.report(call, 0);
+                        runner.out.notice(format!(
                             "`{}` was done when aye ended, it is not run again{}",
                             call.summary,
                             beside(&left)
@@ -43,7 +43,7 @@ impl Machine {
                     Some(Found::NotDone { left }) => {
                         call.state = CallState::Planning;
                         call.left = left;
-                        machine.notice(format!("`{}` had not happened when aye ended, it is looked at anew", call.summary));
+                        runner.out.notice(format!("`{}` had not happened when aye ended, it is looked at anew", call.summary));
                     }
                     Some(Found::Partly { words }) => call.partly = Some(words),
                     None => {}

@@ -3,10 +3,8 @@
 //! A call whose outcome differs from the one before got somewhere, so it begins anew: who looks whether something is done by now, or
 //! repeats a check after each change, goes in no circle. Times of day and durations tell no outcomes apart.
 
-use super::super::limits::{SAME_CALLS, SAME_POLLS};
-use super::{Call, Machine, Moment};
-use crate::policy::{Question, Verdict};
-use crate::ports::Plan;
+use super::super::limits::SAME_CALLS;
+use super::Machine;
 use crate::protocol::{Arguments, ErrorCode, Message, Part, ToolCall, ToolResult};
 use regex::Regex;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -80,7 +78,7 @@ impl LoopGuard {
     }
 
     /// How many times in a row, where that is too often.
-    fn too_often(&self, row: Row) -> Option<u32> {
+    pub(super) fn too_often(&self, row: Row) -> Option<u32> {
         let free = if row.number == self.row.number { self.row.free } else { row.free };
         (row.times > free).then_some(row.times)
     }
@@ -94,28 +92,6 @@ impl LoopGuard {
 }
 
 impl Machine {
-    /// Why a call that may run is asked about all the same.
-    pub(super) fn goes_in_circles(&self, call: &Call) -> Option<String> {
-        let times = self.task.as_ref()?.guard.too_often(call.row)?;
-        if call.polls && times < SAME_POLLS {
-            return None;
-        }
-        Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
-    }
-
-    /// Whether nothing but the repetition makes it a question.
-    pub(super) fn allowed_by_rule(&self, plan: &Plan, at: Moment) -> bool {
-        matches!(plan.judged(&self.policy, at.now), Verdict::Allow(_))
-    }
-
-    /// A question that a rule asks, with that reason besides its own.
-    pub(super) fn asking_why(&self, call: &Call, mut question: Question) -> Question {
-        if let Some(why) = self.goes_in_circles(call) {
-            question.reason = format!("{why}; {}", question.reason);
-        }
-        question
-    }
-
     /// A step is done, with these results.
     pub(super) fn note_outcomes(&mut self, message: &Message) {
         let results = message.content.iter().filter_map(|part| match part {
@@ -124,12 +100,6 @@ impl Machine {
         });
         if let Some(task) = &mut self.task {
             task.guard.came_to(results);
-        }
-    }
-
-    pub(super) fn let_pass(&mut self, row: Row) {
-        if let Some(task) = &mut self.task {
-            task.guard.allow(row);
         }
     }
 }
@@ -160,7 +130,7 @@ fn outcome(result: &ToolResult) -> Option<u64> {
     Some(hasher.finish())
 }
 
-fn ordinal(number: u32) -> String {
+pub(super) fn ordinal(number: u32) -> String {
     let ending = match (number % 100, number % 10) {
         (11..=13, _) => "th",
         (_, 1) => "st",

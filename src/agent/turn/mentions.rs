@@ -126,7 +126,7 @@ impl Machine {
             // The words were changed since then, and name other files.
             return self.begin(text, at);
         }
-        let most_bytes = self.result_bytes(results.len());
+        let most_bytes = self.options.result_bytes(results.len());
         let mut parts = Vec::new();
         for (mention, result) in opening.mentions.iter().chain(&opening.offered).zip(results) {
             let images = result.images.clone();

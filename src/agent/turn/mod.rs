@@ -7,6 +7,7 @@ mod amend;
 mod answer;
 mod ask;
 mod budget;
+mod call_runner;
 mod calls;
 mod cancel;
 mod compact;

@@ -1,9 +1,6 @@
 //! What a command was kept from: the person may have it run once more with exactly that opened.
 
-use super::calls::Batch;
-use super::{Approver, Call, Machine, Moment};
-use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Amendment, ErrorCode, Mode, Outside, Risk, ToolResult};
+use crate::protocol::{ErrorCode, Outside, ToolResult};
 
 /// What a call came to when it ran and was kept from something.
 #[derive(Debug)]
@@ -55,49 +52,8 @@ impl Held {
     }
 }
 
-impl Machine {
-    /// Whether the person is asked before the model is told of this result.
-    pub(super) fn may_be_opened(&self, call: &Call, result: &ToolResult) -> bool {
-        let stopping = self.quitting || self.task.as_ref().is_none_or(|task| task.cancelling);
-        let person = self.options.approver == Approver::Person && self.policy.mode() != Mode::Plan;
-        let offline = call.amended.by.contains(&Amendment::Offline);
-        person && !stopping && !offline && call.held.is_none() && !result.denied.is_empty()
-    }
-
-    /// Keeps a result back, saved, while the person is asked.
-    pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
-        let result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
-        self.note(Record::KeptFrom { result: result.clone(), latency_ms });
-        self.commit(Durability::Process);
-        call.held = Some(Held::new(result, latency_ms));
-        // Whatever was previewed has been kept.
-        call.previewed = false;
-        call.no_preview = None;
-        self.plan_again(call, index);
-    }
-
-    /// No rule opens anything: the person does, for one run.
-    pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
-        if plan.opens.is_empty() {
-            call.refuse(ErrorCode::PolicyDenied, "it cannot be opened for one run");
-            return self.report(call, 0);
-        }
-        let names = names(&plan.opens);
-        let reason = format!("it ran and was kept from {names}; a yes runs it once more with that opened");
-        match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
-            Ok(mut question) => {
-                if plan.opens.contains(&Outside::Network) {
-                    question.risk = Risk::High;
-                }
-                self.ask(call, index, plan, question, batch, at);
-            }
-            Err(denial) => self.refuse_by_policy(call, &denial),
-        }
-    }
-}
-
 /// `example.com:443 and writing `/opt``.
-fn names(places: &[Outside]) -> String {
+pub(super) fn names(places: &[Outside]) -> String {
     let names: Vec<String> = places.iter().map(ToString::to_string).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),

@@ -5,10 +5,9 @@
 
 use super::guardrail::after_the_words;
 use super::{Call, CallState, Effect, Machine, Moment, Phase, Task, Unfinished};
-use crate::policy::Question;
-use crate::ports::{Durability, Plan, Record};
+use crate::ports::{Durability, Record};
 use crate::protocol::{
-    Arguments, CallId, ErrorCode, EventKind, Message, Part, Risk, Role, SessionStatus, StepId, TaskId, TaskStatus, ToolCall,
+    Arguments, CallId, ErrorCode, EventKind, Message, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, ToolCall,
     ToolResult, ToolStatus,
 };
 use crate::session::Totals;
@@ -22,7 +21,7 @@ pub(super) struct Own {
     line: String,
     shared: bool,
     /// It was typed in this process, so its Enter counts.
-    typed: bool,
+    pub typed: bool,
 }
 
 impl Machine {
@@ -81,12 +80,6 @@ impl Machine {
         self.aside = aside.or(self.aside.take());
     }
 
-    /// Whether the person said yes to it by typing it.
-    pub(super) fn has_said_yes(&self, plan: &Plan, question: &Question) -> bool {
-        let typed = self.task.as_ref().and_then(|task| task.own.as_ref()).is_some_and(|own| own.typed);
-        typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
-    }
-
     /// It has come to something: that is told with what is said next, and what waited goes on waiting, or begins.
     pub(super) fn own_done(&mut self, at: Moment) {
         let said = self.told_of_it();
@@ -116,7 +109,7 @@ impl Machine {
 
     /// Command and output for the thread, where they are for it and it ran.
     fn told_of_it(&mut self) -> Option<String> {
-        let most_bytes = self.result_bytes(1);
+        let most_bytes = self.options.result_bytes(1);
         let own = self.task.as_ref()?.own.as_ref().filter(|own| own.shared)?;
         let line = own.line.clone();
         let result = self.calls_mut().first().and_then(super::calls::done).filter(ran)?;

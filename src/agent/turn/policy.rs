@@ -1,10 +1,10 @@
 //! What changes when the policy or the mode does.
 
-use super::{Call, CallState, Machine, Moment};
+use super::{CallState, Machine, Moment};
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Verdict};
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Action, Decision, ErrorCode, EventKind, Mode, SandboxTier, ToolDefinition};
+use crate::protocol::{Action, Decision, EventKind, Mode, SandboxTier, ToolDefinition};
 use std::sync::Arc;
 
 /// What holds commands, as the person is told.
@@ -86,11 +86,11 @@ impl Machine {
 
     /// What waits for the person and is no longer to be asked is denied. What is allowed now was asked, and stays so.
     fn judge_again(&mut self, at: Moment) {
-        self.with_calls(|machine, calls| {
+        self.with_calls(|runner, calls| {
             for call in calls {
                 let judged = match &call.state {
-                    CallState::Asking(pending) => machine.denied_by_now(&pending.plan, at),
-                    CallState::Previewing(viewing) => machine.denied(&viewing.tool_name, &viewing.actions, at),
+                    CallState::Asking(pending) => runner.denied_by_now(&pending.plan, at),
+                    CallState::Previewing(viewing) => denied(runner.policy, &viewing.tool_name, &viewing.actions, at),
                     CallState::Deferred | CallState::Planning | CallState::Running | CallState::Unknown | CallState::Done(_) => {
                         None
                     }
@@ -99,10 +99,10 @@ impl Machine {
                 if let CallState::Asking(pending) = &call.state {
                     let approval_id = pending.approval_id.clone();
                     let reason = Some(format!("the policy no longer lets it be asked: {}", denial.reason));
-                    machine.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
+                    runner.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
                 }
-                machine.stop_preview(call);
-                machine.refuse_by_policy(call, &denial);
+                runner.stop_preview(call);
+                runner.refuse_by_policy(call, &denial);
             }
         });
         self.commit(Durability::Process);
@@ -111,23 +111,14 @@ impl Machine {
 
     /// Why a call that was let through would be refused now.
     pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
-        self.denied(&plan.tool_name, &plan.actions, at)
+        denied(&self.policy, &plan.tool_name, &plan.actions, at)
     }
+}
 
-    fn denied(&self, tool_name: &str, actions: &[Action], at: Moment) -> Option<Denial> {
-        match self.policy.judge_call(tool_name, actions, at.now) {
-            Verdict::Deny(denial) => Some(denial),
-            Verdict::Allow(_) | Verdict::Ask(_) => None,
-        }
-    }
-
-    pub(super) fn refuse_by_policy(&mut self, call: &mut Call, denial: &Denial) {
-        self.note(Record::Refused {
-            tool_call_id: call.call.tool_call_id.clone(),
-            rule: denial.rule.clone(),
-            reason: denial.reason.clone(),
-        });
-        call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
-        self.report(call, 0);
+/// Why the policy refuses a call with these actions.
+pub(super) fn denied(policy: &Enforcer, tool_name: &str, actions: &[Action], at: Moment) -> Option<Denial> {
+    match policy.judge_call(tool_name, actions, at.now) {
+        Verdict::Deny(denial) => Some(denial),
+        Verdict::Allow(_) | Verdict::Ask(_) => None,
     }
 }

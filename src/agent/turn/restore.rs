@@ -158,7 +158,9 @@ impl Machine {
         let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
         let ran = runs.map(|Edited { summary, actions }| super::ran::ran(actions, summary, open[place].changes));
         self.rewinds.add_side_effects(ran.unwrap_or_default());
-        self.let_pass(rows.get(place).copied().unwrap_or_default());
+        if let Some(task) = &mut self.task {
+            task.guard.allow(rows.get(place).copied().unwrap_or_default());
+        }
     }
 
     /// The calls of the step that is open at the end of the journal.
@@ -227,7 +229,7 @@ impl Machine {
     fn restore_step(&mut self, message: &Message, step_count: u32, mut calls: Vec<Call>, at: Moment) {
         self.count_message(message);
         if message.role == Role::Tool {
-            let most_bytes = self.result_bytes(calls.len());
+            let most_bytes = self.options.result_bytes(calls.len());
             let content = results_of(&mut calls, most_bytes);
             if !content.is_empty() {
                 self.restore_results(Message { content, ..message.clone() });
@@ -252,7 +254,7 @@ impl Machine {
         if calls.is_empty() || self.drop_own() {
             return;
         }
-        let most_bytes = self.result_bytes(calls.len());
+        let most_bytes = self.options.result_bytes(calls.len());
         let results = results_of(&mut calls, most_bytes);
         if let Some(message) = self.message(Role::Tool, results, at) {
             self.restore_results(message);
@@ -265,7 +267,7 @@ impl Machine {
     /// The results of the open step's calls, in their order; of what has none the outcome is unknown.
     pub(super) fn results(&mut self) -> Vec<Part> {
         let count = self.calls_mut().len();
-        let most_bytes = self.result_bytes(count);
+        let most_bytes = self.options.result_bytes(count);
         results_of(self.calls_mut(), most_bytes)
     }
 

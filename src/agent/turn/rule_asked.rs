@@ -1,18 +1,16 @@
 //! A rule is looked at before it is kept: whether the person's own words may be one, and what it would have let through.
 
+use super::call_runner::CallRunner;
 use super::{Call, CallState, Effect, Machine, Moment, Pending};
 use crate::protocol::{Action, ApprovalId, EventKind, RuleAsked, RuleTold};
-
-/// Rules a person wrote for one question; who writes more begins anew.
-const OFFERS: usize = 32;
 
 impl Machine {
     /// The policy has its say on a rule; what it takes is one more offer of the question.
     pub(super) fn rule_asked(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: Moment) {
         let mut told = RuleTold::Refused { message: "the question is answered already".to_owned() };
         let mut look = None;
-        self.of_question(&approval_id, |machine, pending| match asked {
-            RuleAsked::Written { rule } => told = machine.written(pending, &rule, at),
+        self.of_question(&approval_id, |runner, pending| match asked {
+            RuleAsked::Written { rule } => told = runner.written(pending, &rule, at),
             RuleAsked::Reach { offer } if offer < pending.always.offers.len() => look = Some(offer),
             RuleAsked::Reach { .. } => told = RuleTold::Refused { message: "there is no such offer".to_owned() },
         });
@@ -22,26 +20,10 @@ impl Machine {
         }
     }
 
-    fn written(&self, pending: &mut Pending, rule: &str, at: Moment) -> RuleTold {
-        let offers = &mut pending.always.offers;
-        let found = match offers.len() {
-            0 => Err("nothing of this question can be kept".to_owned()),
-            OFFERS.. => Err(format!("{OFFERS} rules were tried; answer the question with one of them")),
-            _ => self.policy.offer_written(&pending.plan.actions, offers, rule, at.now),
-        };
-        match found {
-            Err(message) => RuleTold::Refused { message },
-            Ok(offer) => {
-                offers.push(offer.clone());
-                RuleTold::Offered { offer, at: offers.len() - 1 }
-            }
-        }
-    }
-
     /// The last commands are there: which of them asked, and would not have with this offer.
     pub(super) fn reach(&mut self, approval_id: ApprovalId, offer: usize, commands: Result<Vec<String>, String>, at: Moment) {
         let mut told = None;
-        self.of_question(&approval_id, |machine, pending| {
+        self.of_question(&approval_id, |runner, pending| {
             let Some(offered) = pending.always.offers.get(offer) else { return };
             let cwd = pending.plan.actions.iter().find_map(|action| match action {
                 Action::Exec { cwd, .. } => Some(cwd),
@@ -51,7 +33,7 @@ impl Machine {
                 (Err(message), _) => RuleTold::Refused { message },
                 (Ok(_), None) => RuleTold::Reaches { offer, of: 0, lines: Vec::new() },
                 (Ok(commands), Some(cwd)) => {
-                    let lines = machine.policy.lets_through(&offered.rules, &commands, cwd, at.now);
+                    let lines = runner.policy.lets_through(&offered.rules, &commands, cwd, at.now);
                     RuleTold::Reaches { offer, of: commands.len(), lines }
                 }
             });
@@ -62,14 +44,14 @@ impl Machine {
         }
     }
 
-    fn of_question(&mut self, approval_id: &ApprovalId, act: impl FnOnce(&mut Self, &mut Pending)) {
-        self.with_calls(|machine, calls| {
+    fn of_question(&mut self, approval_id: &ApprovalId, act: impl FnOnce(&mut CallRunner<'_>, &mut Pending)) {
+        self.with_calls(|runner, calls| {
             let asking = calls.iter_mut().find_map(|call: &mut Call| match &mut call.state {
                 CallState::Asking(pending) if pending.approval_id == *approval_id => Some(pending),
                 _ => None,
             });
             if let Some(pending) = asking {
-                act(machine, pending);
+                act(runner, pending);
             }
         });
     }

@@ -111,15 +111,15 @@ impl Machine {
 
     /// Ends the step with what its calls came to, so that no call in the thread is without a result.
     pub(super) fn close_calls(&mut self, at: Moment) {
-        self.with_calls(|machine, calls| {
+        self.with_calls(|runner, calls| {
             for call in calls.iter_mut().filter(|call| !call.is_done()) {
-                machine.announce(call, &[]);
+                runner.announce(call, &[]);
                 if call.changes && matches!(call.state, CallState::Running) {
                     super::calls::outcome_unknown(call);
                 } else {
                     call.refuse(ErrorCode::Cancelled, "the task ended before this call ran");
                 }
-                machine.report(call, 0);
+                runner.report(call, 0);
             }
         });
         let results = self.results();
@@ -141,76 +141,53 @@ impl Machine {
 
     /// A call that ran and could change things is put before the person; all others are planned and judged again.
     fn take_up_calls(&mut self, at: Moment) {
-        let mut calls = match self.task.as_mut().map(|task| &mut task.phase) {
-            Some(Phase::Working(calls)) => std::mem::take(calls),
-            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => return,
-        };
+        if self.calls_mut().is_empty() {
+            return;
+        }
         self.enter(TaskStatus::CheckingPolicy);
-        let (mut plans, mut reopened) = (Vec::new(), Vec::new());
-        for (index, call) in calls.iter_mut().enumerate() {
-            match &call.state {
-                CallState::Done(_) => {}
-                CallState::Running if call.changes => self.interrupted(call),
-                CallState::Running
-                | CallState::Planning
-                | CallState::Deferred
-                | CallState::Asking(_)
-                | CallState::Previewing(_)
-                | CallState::Unknown => {
-                    if call.previewed {
-                        self.drop_preview(call);
-                        let message = format!("the preview of `{}` was dropped when aye ended", call.summary);
-                        self.notice(message);
-                    }
-                    if let Arguments::Malformed(_) = call.call.arguments {
-                        self.announce(call, &[]);
-                        call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
-                        self.report(call, 0);
-                    } else if (call.held.is_some() || !call.amended.by.is_empty()) && self.options.approver == Approver::Person {
-                        reopened.push(index);
-                    } else if call.held.as_ref().is_some_and(Held::waits) {
-                        call.refuse(ErrorCode::NoApprover, "no one to ask");
-                        self.report(call, 0);
-                    } else {
-                        call.state = CallState::Planning;
-                        plans.push((index, call.call.clone()));
+        self.with_calls(|runner, calls| {
+            let (mut plans, mut reopened) = (Vec::new(), Vec::new());
+            for (index, call) in calls.iter_mut().enumerate() {
+                match &call.state {
+                    CallState::Done(_) => {}
+                    CallState::Running if call.changes => runner.interrupted(call),
+                    CallState::Running
+                    | CallState::Planning
+                    | CallState::Deferred
+                    | CallState::Asking(_)
+                    | CallState::Previewing(_)
+                    | CallState::Unknown => {
+                        if call.previewed {
+                            runner.drop_preview(call);
+                            let message = format!("the preview of `{}` was dropped when aye ended", call.summary);
+                            runner.out.notice(message);
+                        }
+                        if let Arguments::Malformed(_) = call.call.arguments {
+                            runner.announce(call, &[]);
+                            call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
+                            runner.report(call, 0);
+                        } else if (call.held.is_some() || !call.amended.by.is_empty())
+                            && runner.options.approver == Approver::Person
+                        {
+                            reopened.push(index);
+                        } else if call.held.as_ref().is_some_and(Held::waits) {
+                            call.refuse(ErrorCode::NoApprover, "no one to ask");
+                            runner.report(call, 0);
+                        } else {
+                            call.state = CallState::Planning;
+                            plans.push((index, call.call.clone()));
+                        }
                     }
                 }
             }
-        }
-        self.commit(Durability::Process);
-        if !plans.is_empty() {
-            self.out.push(Effect::Plan(plans));
-        }
-        for index in reopened {
-            self.plan_again(&mut calls[index], index);
-        }
-        if let Some(task) = &mut self.task {
-            task.phase = Phase::Working(calls);
-        }
+            runner.out.commit(Durability::Process);
+            if !plans.is_empty() {
+                runner.out.effect(Effect::Plan(plans));
+            }
+            for index in reopened {
+                runner.plan_again(&mut calls[index], index);
+            }
+        });
         self.advance(at);
-    }
-
-    fn interrupted(&mut self, call: &mut Call) {
-        self.announce(call, &[]);
-        if self.options.approver == Approver::Person {
-            call.state = CallState::Unknown;
-            self.emit(EventKind::ToolInterrupted {
-                tool_call_id: call.call.tool_call_id.clone(),
-                tool_name: call.call.tool_name.clone(),
-                summary: call.summary.clone(),
-                known: match &call.partly {
-                    Some(words) => format!("interrupted: done in part; {words}"),
-                    None => {
-                        format!("interrupted: outcome unknown; it was running when aye ended{}", super::calls::leftovers(call))
-                    }
-                },
-                last_output: call.tail.as_ref().map(|tail| tail.text.clone()).filter(|text| !text.is_empty()),
-                ran_ms: call.tail.as_ref().map(|tail| tail.ran_ms),
-            });
-        } else {
-            super::calls::outcome_unknown(call);
-            self.report(call, 0);
-        }
     }
 }

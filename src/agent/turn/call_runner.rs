@@ -1,0 +1,436 @@
+//! Call runner: moves the calls of a step from planning to their results.
+//!
+//! It borrows what it needs of the rest for the length of one input, and says what is to follow as outputs.
+
+use super::super::limits::SAME_POLLS;
+use super::amend::Amended;
+use super::calls::{Batch, leftovers, outcome_unknown};
+use super::grants::Grants;
+use super::loop_guard::{LoopGuard, Row, ordinal};
+use super::opened::Held;
+use super::order::{Order, writes};
+use super::outputs::Outputs;
+use super::policy::denied;
+use super::preview::{Looked, Viewing, is_quiet};
+use super::rewind::Rewinds;
+use super::{Approver, Call, CallState, Counters, Effect, Moment, Options, Planned};
+use crate::policy::permit::Denial;
+use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
+use crate::ports::{Durability, Edited, Plan, Record};
+use crate::protocol::{Action, Amendment, ErrorCode, EventKind, Mode, PreviewOffer, StepId, ToolError, ToolResult};
+
+/// What the calls of a step need of the rest of the session.
+pub(super) struct CallRunner<'a> {
+    pub policy: &'a mut Enforcer,
+    pub options: &'a Options,
+    pub counters: &'a mut Counters,
+    pub grants: &'a mut Grants,
+    pub rewinds: &'a mut Rewinds,
+    pub guard: &'a mut LoopGuard,
+    pub step_id: Option<StepId>,
+    /// The user typed the command that runs.
+    pub typed: bool,
+    /// The task is to stop.
+    pub cancelling: bool,
+    /// The session is to end.
+    pub quitting: bool,
+    pub out: Outputs,
+}
+
+/// Planning: what becomes of a planned call.
+impl CallRunner<'_> {
+    /// Decides what becomes of one planned call.
+    pub(super) fn settle_plan(
+        &mut self,
+        before: &[Call],
+        call: &mut Call,
+        index: usize,
+        planned: Option<Planned>,
+        batch: &mut Batch,
+        at: Moment,
+    ) {
+        let cancelling = self.cancelling;
+        let plan = planned.map(|planned| {
+            if !planned.scope.is_empty() {
+                call.scope = planned.scope;
+            }
+            planned.plan
+        });
+        match plan {
+            None => {
+                if call.is_done() && call.announced.is_none() {
+                    self.announce(call, &[]);
+                    self.report(call, 0);
+                }
+            }
+            Some(_) if !matches!(call.state, CallState::Planning) => {}
+            Some(Err(error)) if self.amending_failed(call, index, &error) => {}
+            Some(Err(error)) => {
+                call.order = Order::of_failed(&call.scope);
+                if !cancelling && call.waits(before) {
+                    return call.defer();
+                }
+                self.announce_scope(call);
+                // A tool that is not to be had says nothing, not even why it could not be planned.
+                match self.policy.offers(&call.call.tool_name) {
+                    Ok(()) => call.refuse(error.code, error.message),
+                    Err(denial) => call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule)),
+                }
+                self.report(call, 0);
+            }
+            Some(Ok(mut plan)) => {
+                call.order = Order::of_plan(&plan, &call.scope);
+                let waits = !cancelling && call.waits(before);
+                if waits && !plan.changes && call.scope.iter().any(writes) {
+                    // It finds nothing to change yet. The journal has it once it is known what it does.
+                    return call.defer();
+                }
+                self.narrow_offer(call, &mut plan);
+                call.summary.clone_from(&plan.summary);
+                call.touches = plan.touches();
+                call.changes = plan.changes;
+                call.polls = !plan.changes && plan.actions.is_empty();
+                let verdict = plan.judged(self.policy, at.now);
+                // What may not be touched is not written down either.
+                call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
+                self.announce(call, &plan.actions);
+                if cancelling {
+                    call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
+                    self.report(call, 0);
+                } else if waits {
+                    call.defer();
+                } else {
+                    self.obey(verdict, call, index, plan, batch, at);
+                }
+            }
+        }
+    }
+
+    /// Announces a call that was not planned to its end, by what its arguments name.
+    pub(super) fn announce_scope(&mut self, call: &mut Call) {
+        let scope = std::mem::take(&mut call.scope);
+        self.announce(call, &scope);
+        call.scope = scope;
+    }
+
+    pub(super) fn announce(&mut self, call: &mut Call, actions: &[Action]) {
+        if call.announced.is_some() {
+            return;
+        }
+        call.announced = Some(Edited { summary: call.summary.clone(), actions: actions.to_vec() });
+        call.ran = super::ran::ran(actions, &call.summary, call.changes);
+        if let Some(step_id) = self.step_id.clone() {
+            self.out.record(Record::Intent {
+                step_id,
+                call: call.call.clone(),
+                summary: call.summary.clone(),
+                actions: actions.to_vec(),
+                proposal: call.proposal.clone(),
+                changes: call.changes,
+            });
+        }
+        self.out.event(EventKind::ToolRequested {
+            tool_call_id: call.call.tool_call_id.clone(),
+            tool_name: call.call.tool_name.clone(),
+            capability: actions.first().map(|action| action.capability().to_owned()),
+            arguments: call.call.arguments.clone(),
+            summary: call.summary.clone(),
+        });
+    }
+
+    pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+        if Self::is_answered(call, &plan) {
+            return self.run_answered(verdict, call, index, plan, batch);
+        }
+        if let Some(permit) = self.first_look(&verdict, &plan) {
+            return self.begin_preview(call, Looked { index, plan, permit, approval_id: None }, batch);
+        }
+        match verdict {
+            Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
+            _ if call.held.is_some() => self.ask_to_open(call, index, plan, batch, at),
+            Verdict::Ask(question) if self.has_said_yes(&plan, &question) => {
+                self.permit(call, index, plan, question.approve(), batch);
+            }
+            Verdict::Ask(question) => self.ask(call, index, plan, self.asking_why(call, question), batch, at),
+            Verdict::Allow(permit) => match self.why_ask(call, &plan) {
+                None => self.permit(call, index, plan, permit, batch),
+                Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
+            },
+        }
+    }
+
+    /// Of what the tool offers, what the policy and an earlier attempt leave.
+    pub(super) fn narrow_offer(&self, call: &Call, plan: &mut Plan) {
+        if plan.preview != PreviewOffer::Possible {
+            return;
+        }
+        if let Some(reason) = call.no_preview.clone() {
+            plan.preview = PreviewOffer::Impossible { reason };
+        } else if self.policy.preview() == Preview::Never {
+            plan.preview = PreviewOffer::Impossible { reason: "the policy offers no preview".to_owned() };
+        }
+    }
+
+    /// Leave to preview what the policy wants previewed before any question.
+    pub(super) fn first_look(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
+        let wanted = self.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
+        match verdict {
+            // What can write nothing has no effects to look at.
+            Verdict::Allow(permit) if wanted && !permit.reads_only() => Some(permit.preview()),
+            // Where nobody answers there is nobody to look.
+            Verdict::Ask(question) if wanted && self.options.approver != Approver::Nobody => Some(question.preview()),
+            Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => None,
+        }
+    }
+
+    /// Why a call that a rule lets pass is asked about all the same.
+    pub(super) fn why_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
+        self.goes_in_circles(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::asks_as_edited(call))
+    }
+
+    fn must_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
+        if self.options.approver == Approver::Nobody {
+            return None;
+        }
+        if let Some(reason) = &call.no_preview {
+            return Some(format!("what it would do cannot be shown first: {reason}"));
+        }
+        let effects = plan.effects.as_ref()?;
+        (call.asked || !is_quiet(effects)).then(|| "what it did in its view is kept only with your yes".to_owned())
+    }
+
+    /// Why a call is asked about that a rule would let pass: the person wrote it.
+    pub(super) fn asks_as_edited(call: &Call) -> Option<String> {
+        let asks = call.amended.by.last().is_some_and(Amendment::asks);
+        asks.then(|| "you changed it".to_owned())
+    }
+
+    /// Why a call that may run is asked about all the same.
+    pub(super) fn goes_in_circles(&self, call: &Call) -> Option<String> {
+        let times = self.guard.too_often(call.row)?;
+        if call.polls && times < SAME_POLLS {
+            return None;
+        }
+        Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
+    }
+
+    /// A question that a rule asks, with that reason besides its own.
+    pub(super) fn asking_why(&self, call: &Call, mut question: Question) -> Question {
+        if let Some(why) = self.goes_in_circles(call) {
+            question.reason = format!("{why}; {}", question.reason);
+        }
+        question
+    }
+
+    /// Plans a call anew, with what it is to be asked to open.
+    pub(super) fn plan_again(&mut self, call: &mut Call, index: usize) {
+        call.state = CallState::Planning;
+        let planned = call.call.clone();
+        self.out.effect(match &call.held {
+            None if call.amended.by.is_empty() => Effect::Plan(vec![(index, planned)]),
+            held => {
+                let opens = held.as_ref().map_or_else(Vec::new, |held| held.opens().to_vec());
+                Effect::PlanOpened { index, call: planned, opens, amendments: call.amended.by.clone() }
+            }
+        });
+    }
+
+    /// What the person wanted cannot be made of the call; whether it is asked about again as it was proposed.
+    pub(super) fn amending_failed(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
+        if call.amended.by.is_empty() {
+            return false;
+        }
+        call.amended.by.clear();
+        call.amended.yes = None;
+        self.out.notice(format!("what you changed was not done: {}; it is asked again as it was proposed", error.message));
+        self.plan_again(call, index);
+        true
+    }
+}
+
+/// Runs and previews, and their results.
+impl CallRunner<'_> {
+    pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        let edited = call.edited(&plan);
+        if let Some(edited) = &edited {
+            call.runs_as(edited);
+        }
+        call.runs();
+        self.rewinds.add_side_effects(call.ran.clone());
+        self.let_pass(call.row);
+        let rule = permit.rule().to_owned();
+        let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
+        let told = plan.amends.told.clone().filter(|_| edited.is_some() || !call.is_line_again());
+        call.amended.told.clone_from(&told);
+        self.out.record(Record::Started { tool_call_id, rule, places, told, edited });
+        batch.runs.push((index, plan, permit));
+    }
+
+    pub(super) fn let_pass(&mut self, row: Row) {
+        self.guard.allow(row);
+    }
+
+    pub(super) fn begin_preview(&mut self, call: &mut Call, looked: Looked, batch: &mut Batch) {
+        self.counters.tickets += 1;
+        let ticket = self.counters.tickets;
+        call.previewed = true;
+        self.out.record(Record::PreviewStarted { tool_call_id: call.call.tool_call_id.clone() });
+        let (tool_name, actions) = (looked.plan.tool_name.clone(), looked.plan.actions.clone());
+        call.state = CallState::Previewing(Box::new(Viewing { ticket, tool_name, actions }));
+        batch.previews.push((ticket, looked));
+    }
+
+    /// Stops a preview that nobody waits for any more.
+    pub(super) fn stop_preview(&mut self, call: &Call) {
+        if let CallState::Previewing(viewing) = &call.state {
+            self.out.effect(Effect::StopPreview { ticket: viewing.ticket });
+        }
+    }
+
+    /// The view of the call is gone, so nothing in it can be kept.
+    pub(super) fn drop_preview(&mut self, call: &mut Call) {
+        call.previewed = false;
+        call.proposal = None;
+        self.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
+    }
+
+    /// Commits what the batch is about to do, then does it.
+    pub(super) fn carry_out(&mut self, calls: &[Call], batch: Batch) {
+        if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
+            self.out.commit(Durability::Power);
+        } else if !(batch.asks.is_empty() && batch.previews.is_empty()) {
+            self.out.commit(Durability::Process);
+        }
+        for approval in batch.asks {
+            let wait = self.end_of_wait(calls, &approval.approval_id);
+            self.out.event(EventKind::ApprovalRequested(approval));
+            if let Some(wait) = wait {
+                self.out.effect(wait);
+            }
+        }
+        for (ticket, Looked { index, plan, permit, approval_id }) in batch.previews {
+            let tool_call_id = calls[index].call.tool_call_id.clone();
+            self.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
+            self.out.effect(Effect::Preview { index, plan, permit, ticket });
+        }
+        for (index, plan, permit) in batch.runs {
+            let tool_call_id = calls[index].call.tool_call_id.clone();
+            let summary = calls[index].edited(&plan).map(|edited| edited.summary);
+            self.out.event(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary });
+            self.out.effect(Effect::Run { index, plan, permit, most_bytes: self.options.result_bytes(calls.len()) });
+        }
+    }
+
+    /// Takes what a run came to; only a call that runs can come to anything.
+    pub(super) fn settle_run(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
+        if self.may_be_opened(call, &result) {
+            return self.hold(call, index, result, latency_ms);
+        }
+        if self.renews(call, index, &result) {
+            return;
+        }
+        call.settle(result);
+        self.report(call, latency_ms);
+        if call.changes {
+            self.out.commit(Durability::Process);
+        }
+    }
+
+    /// Whether the person is asked before the model is told of this result.
+    pub(super) fn may_be_opened(&self, call: &Call, result: &ToolResult) -> bool {
+        let stopping = self.quitting || self.cancelling;
+        let person = self.options.approver == Approver::Person && self.policy.mode() != Mode::Plan;
+        let offline = call.amended.by.contains(&Amendment::Offline);
+        person && !stopping && !offline && call.held.is_none() && !result.denied.is_empty()
+    }
+
+    /// Keeps a result back, saved, while the person is asked.
+    pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
+        let result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
+        self.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
+        self.out.commit(Durability::Process);
+        call.held = Some(Held::new(result, latency_ms));
+        // Whatever was previewed has been kept.
+        call.previewed = false;
+        call.no_preview = None;
+        self.plan_again(call, index);
+    }
+
+    /// The place of a change is not what the person saw any more. Nothing was done: it is made for what stands there now, and asked
+    /// about again, once.
+    pub(super) fn renews(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
+        let conflict = result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict);
+        let stopping = self.quitting || self.cancelling;
+        if !conflict || stopping || !call.asked || call.amended.renewed || !call.proposes_files() {
+            return false;
+        }
+        self.make_anew(call, index);
+        true
+    }
+
+    /// For what stands at its places by now; it is asked about again.
+    pub(super) fn make_anew(&mut self, call: &mut Call, index: usize) {
+        call.amended = Amended { renewed: true, ..Amended::default() };
+        let tool_call_id = call.call.tool_call_id.clone();
+        self.out.record(Record::Renewed { tool_call_id });
+        self.out.commit(Durability::Process);
+        self.plan_again(call, index);
+    }
+
+    pub(super) fn refuse_by_policy(&mut self, call: &mut Call, denial: &Denial) {
+        self.out.record(Record::Refused {
+            tool_call_id: call.call.tool_call_id.clone(),
+            rule: denial.rule.clone(),
+            reason: denial.reason.clone(),
+        });
+        call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
+        self.report(call, 0);
+    }
+
+    /// Why a call that was let through would be refused now.
+    pub(super) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
+        denied(self.policy, &plan.tool_name, &plan.actions, at)
+    }
+
+    pub(super) fn interrupted(&mut self, call: &mut Call) {
+        self.announce(call, &[]);
+        if self.options.approver == Approver::Person {
+            call.state = CallState::Unknown;
+            self.out.event(EventKind::ToolInterrupted {
+                tool_call_id: call.call.tool_call_id.clone(),
+                tool_name: call.call.tool_name.clone(),
+                summary: call.summary.clone(),
+                known: match &call.partly {
+                    Some(words) => format!("interrupted: done in part; {words}"),
+                    None => {
+                        format!("interrupted: outcome unknown; it was running when aye ended{}", leftovers(call))
+                    }
+                },
+                last_output: call.tail.as_ref().map(|tail| tail.text.clone()).filter(|text| !text.is_empty()),
+                ran_ms: call.tail.as_ref().map(|tail| tail.ran_ms),
+            });
+        } else {
+            outcome_unknown(call);
+            self.report(call, 0);
+        }
+    }
+
+    /// Records and tells the result of a call that is done.
+    pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
+        let CallState::Done(result) = &call.state else { return };
+        let latency_ms = call.held.as_ref().and_then(Held::latency_ms).unwrap_or(latency_ms);
+        self.out.record(Record::Finished { result: result.clone(), latency_ms });
+        let applied = result.error.is_none() && call.changes;
+        self.out.event(EventKind::ToolCompleted {
+            tool_call_id: result.tool_call_id.clone(),
+            tool_name: result.tool_name.clone(),
+            status: result.status,
+            latency_ms,
+            output_text: result.output_text.clone(),
+            error: result.error.clone(),
+            proposal: result.changed.as_deref().cloned().or_else(|| call.proposal.clone().filter(|_| applied)),
+            redactions: result.redactions.clone(),
+            artifact_uris: result.artifact_uris.clone(),
+        });
+    }
+}
