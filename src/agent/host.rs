@@ -29,8 +29,8 @@ use super::pictures::Pictures;
 use super::secrets::LastNet;
 use super::turn::{Effect, Input, Machine};
 use crate::policy::redact::Redactor;
-use crate::ports::{Durability, Journal, Model, ModelStream, Models, Record, Rules, ToolRouter};
-use crate::protocol::{Command, Event, EventKind, Failure, Mode, StepId, TaskId, ToolUses};
+use crate::ports::ToolRouter;
+use crate::protocol::{Command, Event, EventKind, Mode, StepId, TaskId, ToolUses};
 use crate::session::SessionState;
 use arrivals::{moment, next_delta, next_update};
 use calls::Runs;
@@ -38,10 +38,11 @@ use commands::next_list;
 use follow::Follows;
 use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
-use models::Opening;
+use models::ModelClient;
 use previews::Previews;
 pub use queries::SessionQueries;
 use room::Room;
+use rules::RuleFiles;
 use servers::Servers;
 pub use servers::{Remote, Samples, asks};
 pub use setup::{PolicyUpdate, PolicyUpdates, ReloadRequests, Setup};
@@ -53,7 +54,7 @@ use teller::Teller;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use unsaved::{Unsaved, not_saved};
+use unsaved::SessionJournal;
 
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
@@ -84,18 +85,12 @@ struct Links {
 
 struct Host {
     machine: Machine,
-    model: Arc<dyn Model>,
-    models: Arc<dyn Models>,
-    opening: Opening,
+    model: ModelClient,
     router: Arc<dyn ToolRouter>,
     /// The same one, for queries.
     shared_router: watch::Sender<Arc<dyn ToolRouter>>,
-    journal: Arc<dyn Journal>,
-    rules: Arc<dyn Rules>,
-    /// Changes of the person's files come one after the other, and are told in that order.
-    rules_in_turn: Arc<tokio::sync::Mutex<()>>,
-    /// Cancelled once the last change of these files is done and its outcome is among the inputs.
-    rules_saved: CancellationToken,
+    journal: SessionJournal,
+    rules: RuleFiles,
     teller: Teller,
     /// The task that the tools were told of last.
     task: Option<TaskId>,
@@ -107,7 +102,6 @@ struct Host {
     modes: Option<watch::Sender<Mode>>,
     /// What spawned work brings back.
     inputs: mpsc::Sender<Input>,
-    stream: Option<ModelStream>,
     kill: CancellationToken,
     runs: Runs,
     previews: Previews,
@@ -116,10 +110,6 @@ struct Host {
     servers: Option<Servers>,
     /// Effects that wait for a commit that failed.
     stalled: VecDeque<Effect>,
-    /// What waits in memory, where the person goes on without its being saved.
-    unsaved: Option<Unsaved>,
-    /// Another process has the session: nothing goes on beside it.
-    lost: bool,
     /// Calls that came to an end, those of earlier runs too.
     tool_uses: ToolUses,
     started: Instant,
@@ -153,15 +143,11 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
     let (mut running, tell_changes) = (setup.running, setup.tell_changes);
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
-        model: setup.model,
-        models: setup.models,
-        opening: Opening::default(),
+        model: ModelClient::new(setup.model, setup.models, inputs.clone(), teller.clone()),
         router: setup.router,
         shared_router,
-        journal: setup.journal,
-        rules: setup.rules,
-        rules_in_turn: Arc::default(),
-        rules_saved: no_change(),
+        journal: SessionJournal::new(setup.journal, teller.clone()),
+        rules: RuleFiles::new(setup.rules, inputs.clone()),
         teller,
         task: None,
         redactor: setup.redactor,
@@ -171,7 +157,6 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         reload,
         modes,
         inputs,
-        stream: None,
         kill: CancellationToken::new(),
         runs: Runs::default(),
         previews: Previews::default(),
@@ -179,8 +164,6 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         room: Room::of(setup.room),
         servers,
         stalled: VecDeque::new(),
-        unsaved: None,
-        lost: false,
         tool_uses: SessionState::from_records(&setup.records).tool_uses,
         started: Instant::now(),
         deadline: None,
@@ -198,7 +181,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         host.perform(effects.into()).await;
     }
     host.tell_of_budgets();
-    host.look_up();
+    host.model.look_up();
     let mut heard = true;
     while !host.ending {
         host.follow();
@@ -227,7 +210,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
                 host.of_servers(happened).await;
                 continue;
             }
-            delta = next_delta(&mut host.stream), if has_room => delta,
+            delta = next_delta(&mut host.model.answer), if has_room => delta,
             () = room.wait(), if !has_room => continue,
             () = tokio::time::sleep_until(tail_due.unwrap_or_else(tokio::time::Instant::now)), if tail_due.is_some() => {
                 host.save_tails();
@@ -267,13 +250,6 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
     }
 }
 
-/// Nothing is waited for.
-fn no_change() -> CancellationToken {
-    let done = CancellationToken::new();
-    done.cancel();
-    done
-}
-
 impl Host {
     async fn take(&mut self, input: Input) {
         let input = match input {
@@ -289,11 +265,14 @@ impl Host {
             self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
         }
         if matches!(input, Input::Command(Command::GoOnUnsaved)) {
-            return self.go_on_unsaved().await;
+            if self.journal.go_on_unsaved(!self.stalled.is_empty()) {
+                self.retry().await;
+            }
+            return;
         }
         if self.stalled.is_empty() {
             if matches!(input, Input::Command(Command::Continue)) {
-                self.save_what_waits_in_memory().await;
+                self.journal.save_what_waits_in_memory().await;
             }
             let effects = self.machine.handle(input, moment());
             return self.perform(effects.into()).await;
@@ -392,7 +371,7 @@ impl Host {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Commit(records, durability) => {
-                    if let Err(failure) = self.commit(&records, durability).await {
+                    if let Err(failure) = self.journal.commit(&records, durability).await {
                         untold.push_front(Effect::Commit(records, durability));
                         untold.append(&mut effects);
                         self.stalled = untold;
@@ -410,18 +389,6 @@ impl Host {
         }
     }
 
-    async fn commit(&mut self, records: &[Record], durability: Durability) -> Result<(), Failure> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        if self.unsaved.is_some() {
-            return self.commit_in_memory(records).await;
-        }
-        let saved = self.journal.append(records.to_vec(), durability).await;
-        self.lost = saved.as_ref().is_err_and(|error| error.lost);
-        saved.map_err(|error| not_saved(&error, ""))
-    }
-
     async fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Commit(..) => {}
@@ -433,9 +400,9 @@ impl Host {
                 }
                 let redactor = self.redactor.clone();
                 let hide = move |error| super::secrets::hide_in_failure(&redactor, error);
-                self.stream = Some(self.model.stream(request).map_err(hide).boxed());
+                self.model.answer = Some(self.model.stream(request).map_err(hide).boxed());
             }
-            Effect::StopModel => self.stream = None,
+            Effect::StopModel => self.model.stop(),
             Effect::Plan(calls) => self.plan(calls),
             Effect::PlanOpened { index, call, opens, amendments } => self.plan_opened(index, call, opens, amendments),
             Effect::Amend { index, plan, amendment } => self.amend(index, plan, amendment),
@@ -445,7 +412,7 @@ impl Host {
             Effect::Background { tool_call_id } => self.background(tool_call_id.as_ref()),
             Effect::StopCommand { id } => self.router.stop_command(&id),
             Effect::KillTools => self.kill_tools(),
-            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants | Effect::Recent { .. } => self.keep_rules(effect),
+            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants | Effect::Recent { .. } => self.rules.start(effect),
             Effect::Wake { after_ms, ticket } => {
                 let inputs = self.inputs.clone();
                 tokio::spawn(async move {
@@ -453,16 +420,12 @@ impl Host {
                     let _ = inputs.send(Input::Woken { ticket }).await;
                 });
             }
-            Effect::SaveDraft(text) => {
-                if let Err(error) = self.journal.save_draft(text).await {
-                    tracing::warn!(%error, "draft");
-                }
-            }
-            Effect::OpenModel { key, name } => self.open_model(name, key),
+            Effect::SaveDraft(text) => self.journal.save_draft(text).await,
+            Effect::OpenModel { key, name } => self.model.open(name, key),
             Effect::UseModel { name } => self.use_model(&name),
             Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
             Effect::ReadMentions { ticket, runs, resources } => self.read_mentions(ticket, runs, resources),
-            Effect::ListModels { ask } => self.list_models(ask),
+            Effect::ListModels { ask } => self.model.list(ask),
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {
                     // Who only reads again waits for nothing; one that ended reads nothing any more.
@@ -498,7 +461,7 @@ impl Host {
         if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
             modes.send_replace(*mode);
         }
-        self.emit(task_id, step_id, self.with_places(kind));
+        self.emit(task_id, step_id, self.rules.with_places(kind));
     }
 
     /// Names the capability of the tool, whether or not its call could be planned; an edit reads first, and is still `File.Write`.

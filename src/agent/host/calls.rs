@@ -117,7 +117,7 @@ impl Host {
         let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
         let printed = Printed::new();
         // A directory that is saved for the project is saved before the command runs again, so that what follows sees it.
-        let saved = if plan.opens.is_empty() { None } else { Some(self.rules_saved.clone()) };
+        let saved = if plan.opens.is_empty() { None } else { Some(self.rules.saved()) };
         self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone(), printed });
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);

@@ -1,26 +1,51 @@
-//! Another model for the session, and the list of those there are.
+//! Model client of the session: the model that is asked, its answer, and another one that is being opened.
 
 use super::Host;
+use super::teller::Teller;
 use crate::agent::turn::Input;
-use crate::ports::Model;
+use crate::ports::{Model, ModelRequest, ModelStream, Models};
 use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// What is on its way of models.
-#[derive(Default)]
-pub(super) struct Opening {
+/// The model that is asked, and the ones that could be.
+pub(super) struct ModelClient {
+    current: Arc<dyn Model>,
+    all: Arc<dyn Models>,
+    /// The answer to the request under way.
+    pub answer: Option<ModelStream>,
     /// The one that was opened last. It is asked once the policy let it through and the journal has it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
     looks_up: Option<JoinHandle<()>>,
+    inputs: mpsc::Sender<Input>,
+    teller: Teller,
 }
 
-impl Host {
-    /// Opening one may read a keyring, which may ask the person; so may keeping a key for it before.
-    pub(super) fn open_model(&mut self, name: String, key: Option<KeyText>) {
-        let (models, inputs, slot) = (self.models.clone(), self.inputs.clone(), self.opening.opened.clone());
-        let teller = self.teller();
+impl ModelClient {
+    pub fn new(current: Arc<dyn Model>, all: Arc<dyn Models>, inputs: mpsc::Sender<Input>, teller: Teller) -> Self {
+        Self { current, all, answer: None, opened: Arc::default(), opens: None, looks_up: None, inputs, teller }
+    }
+
+    pub fn facts(&self) -> ModelFacts {
+        self.current.facts()
+    }
+
+    /// Sends a request whose answer is read elsewhere.
+    pub fn stream(&self, request: ModelRequest) -> ModelStream {
+        self.current.stream(request)
+    }
+
+    /// Stops the request under way.
+    pub fn stop(&mut self) {
+        self.answer = None;
+    }
+
+    /// Opens another model. That may read a keyring, which may ask the person; so may keeping a key for it before.
+    pub fn open(&mut self, name: String, key: Option<KeyText>) {
+        let (models, inputs, slot) = (self.all.clone(), self.inputs.clone(), self.opened.clone());
+        let teller = self.teller.clone();
         let keep_and_open = move || {
             if let Some(key) = key {
                 let message = models.keep_key(&name, &key)?;
@@ -41,17 +66,49 @@ impl Host {
             let _ = inputs.send(Input::ModelOpened(facts)).await;
         });
         // Who chooses again means the last one.
-        if let Some(before) = self.opening.opens.replace(opens) {
+        if let Some(before) = self.opens.replace(opens) {
             before.abort();
         }
     }
 
+    /// Asks the model that was opened last from now on. Whether it is the one with this name.
+    fn switch_to(&mut self, name: &str) -> bool {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let model = opened.filter(|model| model.facts().name == name);
+        let switched = model.is_some();
+        if let Some(model) = model {
+            self.current = model;
+        }
+        switched
+    }
+
+    /// Asks in the background what the model's server knows of it.
+    pub fn look_up(&mut self) {
+        let (asked, inputs) = (self.current.look_up(), self.inputs.clone());
+        let looks_up = tokio::spawn(async move {
+            if let Some(facts) = asked.await {
+                let _ = inputs.send(Input::ModelOpened(Ok(facts))).await;
+            }
+        });
+        if let Some(before) = self.looks_up.replace(looks_up) {
+            before.abort();
+        }
+    }
+
+    pub fn list(&self, ask: bool) {
+        let (listed, teller) = (self.all.list(ask), self.teller.clone());
+        tokio::spawn(async move {
+            let (models, notices) = listed.await;
+            teller.tell(None, None, EventKind::ModelsListed { models, notices });
+        });
+    }
+}
+
+impl Host {
     pub(super) fn use_model(&mut self, name: &str) {
-        let opened = self.opening.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(model) = opened.filter(|model| model.facts().name == name) {
-            self.model = model;
+        if self.model.switch_to(name) {
             self.tell_window(self.model.facts().context_window);
-            self.look_up();
+            self.model.look_up();
         }
     }
 
@@ -69,32 +126,11 @@ impl Host {
         }
     }
 
-    /// Asks in the background what the model's server knows of it.
-    pub(super) fn look_up(&mut self) {
-        let (asked, inputs) = (self.model.look_up(), self.inputs.clone());
-        let looks_up = tokio::spawn(async move {
-            if let Some(facts) = asked.await {
-                let _ = inputs.send(Input::ModelOpened(Ok(facts))).await;
-            }
-        });
-        if let Some(before) = self.opening.looks_up.replace(looks_up) {
-            before.abort();
-        }
-    }
-
     /// Who comes to a session sees at once what it may use up.
     pub(super) fn tell_of_budgets(&self) {
         let budgets = self.machine.budgets();
         if !budgets.is_empty() {
             self.emit(None, None, EventKind::BudgetShown { budgets });
         }
-    }
-
-    pub(super) fn list_models(&self, ask: bool) {
-        let (listed, teller) = (self.models.list(ask), self.teller());
-        tokio::spawn(async move {
-            let (models, notices) = listed.await;
-            teller.tell(None, None, EventKind::ModelsListed { models, notices });
-        });
     }
 }

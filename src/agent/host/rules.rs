@@ -1,34 +1,58 @@
-//! The person's rule files, which only their port touches: where a rule would stand, and keeping or forgetting it.
+//! Rule files of the user: where a rule would be stored, and saving or removing it. Only their port touches them.
 
-use super::Host;
 use crate::agent::turn::{Effect, Input, Kept};
+use crate::ports::Rules;
 use crate::protocol::{EventKind, RuleTold};
+use std::sync::Arc;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// So many commands are looked at to say what a rule reaches.
 const RECENT: usize = 200;
 
-impl Host {
+/// The rule files of the user, and the changes of them that are under way.
+pub(super) struct RuleFiles {
+    port: Arc<dyn Rules>,
+    /// Changes come one after the other, and are told in that order.
+    in_turn: Arc<tokio::sync::Mutex<()>>,
+    /// Cancelled once the last change is done and its outcome is among the inputs.
+    saved: CancellationToken,
+    inputs: mpsc::Sender<Input>,
+}
+
+impl RuleFiles {
+    pub fn new(port: Arc<dyn Rules>, inputs: mpsc::Sender<Input>) -> Self {
+        let saved = CancellationToken::new();
+        saved.cancel();
+        Self { port, in_turn: Arc::default(), saved, inputs }
+    }
+
+    /// Cancelled once the changes of now are done.
+    pub fn saved(&self) -> CancellationToken {
+        self.saved.clone()
+    }
+
     /// A question with where its rules would stand, which only the files tell.
-    pub(super) fn with_places(&self, mut kind: EventKind) -> EventKind {
+    pub fn with_places(&self, mut kind: EventKind) -> EventKind {
         match &mut kind {
             EventKind::ApprovalRequested(approval) => {
                 for offer in &mut approval.always.offers {
-                    offer.places = self.rules.places(offer);
+                    offer.places = self.port.places(offer);
                 }
             }
-            EventKind::RuleTold { told: RuleTold::Offered { offer, .. }, .. } => offer.places = self.rules.places(offer),
+            EventKind::RuleTold { told: RuleTold::Offered { offer, .. }, .. } => offer.places = self.port.places(offer),
             _ => {}
         }
         kind
     }
 
-    pub(super) fn keep_rules(&mut self, effect: Effect) {
+    /// Reads or changes the files in the background; the outcome is an input.
+    pub fn start(&mut self, effect: Effect) {
         let saved = matches!(effect, Effect::Remember { .. } | Effect::Forget(_)).then(|| {
-            self.rules_saved = CancellationToken::new();
-            self.rules_saved.clone().drop_guard()
+            self.saved = CancellationToken::new();
+            self.saved.clone().drop_guard()
         });
-        let (rules, inputs, in_turn) = (self.rules.clone(), self.inputs.clone(), self.rules_in_turn.clone());
+        let (rules, inputs, in_turn) = (self.port.clone(), self.inputs.clone(), self.in_turn.clone());
         tokio::spawn(async move {
             let _turn = in_turn.lock().await;
             let kept = match effect {

@@ -1,6 +1,5 @@
 //! What waits behind a commit that failed: kept in order, tried again, called off where it is no longer wanted.
 
-use super::unsaved::Unsaved;
 use super::{Host, moment};
 use crate::agent::turn::{Effect, Input, Kept, Machine};
 use crate::ports::{Durability, Plan, Record};
@@ -43,7 +42,7 @@ impl Host {
     pub(super) fn keep(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match &effect {
-                Effect::StopModel => self.stream = None,
+                Effect::StopModel => self.model.stop(),
                 Effect::KillTools => self.kill_tools(),
                 Effect::End => self.ending = true,
                 Effect::StopPreview { ticket } => {
@@ -161,9 +160,9 @@ impl Host {
             | Effect::Rewind(_)
             | Effect::End => None,
         });
-        let waiting = self.unsaved.take().map(Unsaved::into_records).unwrap_or_default();
+        let waiting = self.journal.take_unsaved();
         let records: Vec<Record> = waiting.into_iter().chain(commits.flatten()).collect();
-        let saved = self.commit(&records, Durability::Power).await;
+        let saved = self.journal.commit(&records, Durability::Power).await;
         if let Err(failure) = &saved {
             self.emit(None, None, EventKind::Notice { message: failure.message.clone() });
         } else {

@@ -57,14 +57,13 @@ impl Host {
     pub(super) fn save_tails(&mut self) {
         let now = Instant::now();
         // What cannot be saved has other worries.
-        let can_save = self.stalled.is_empty() && self.unsaved.is_none();
+        let can_save = self.stalled.is_empty() && !self.journal.is_unsaved();
         for running in self.runs.values_mut().filter(|running| running.is_command && running.printed.due() <= now) {
             (running.printed.more, running.printed.kept) = (false, now);
             if can_save {
                 let ran_ms = u64::try_from(running.since.elapsed().as_millis()).unwrap_or(u64::MAX);
                 let tail = Tail { text: running.printed.last().to_owned(), ran_ms };
-                // It is in the queue before the outcome can be, and nobody waits for it.
-                drop(self.journal.save_tail(running.id.clone(), tail));
+                self.journal.save_tail(running.id.clone(), tail);
             }
         }
     }

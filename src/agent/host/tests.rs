@@ -4,10 +4,13 @@ use super::*;
 use crate::agent::turn::{Approver, Options, SandboxStatus};
 use crate::agent::{Backoff, Unfinished};
 use crate::policy::{Bundle, Context, Enforcer, Layer, Permit, Sandbox, Scope};
-use crate::ports::{Amends, BoxFuture, Completion, Delta, JournalError, Known, ModelRequest, Plan, RunContext};
+use crate::ports::{
+    Amends, BoxFuture, Completion, Delta, Durability, Journal, JournalError, Known, Model, ModelRequest, ModelStream, Models,
+    Plan, Record, Rules, RunContext,
+};
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, FailureKind, KeyText, ListedModel, ModelFacts, Part, Place, PreviewOffer, SandboxTier,
-    SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult, Usage, WorkspaceId,
+    Action, Arguments, CallId, ErrorCode, Failure, FailureKind, KeyText, ListedModel, ModelFacts, Part, Place, PreviewOffer,
+    SandboxTier, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult, Usage, WorkspaceId,
 };
 use jiff::Timestamp;
 use std::path::PathBuf;

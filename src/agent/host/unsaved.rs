@@ -1,14 +1,15 @@
-//! Going on where nothing can be saved, because the person says so: what was to be saved waits in memory, in order.
+//! Session journal: commits, and what waits in memory, in order, where nothing can be saved and the user continues.
 
-use super::Host;
+use super::teller::Teller;
 use crate::agent::limits::UNSAVED_BYTES;
-use crate::ports::{Durability, JournalError, Record};
-use crate::protocol::{EventKind, Failure, FailureKind, size};
+use crate::ports::{Durability, Journal, JournalError, Record, Tail};
+use crate::protocol::{CallId, EventKind, Failure, FailureKind, size};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a crash would lose.
 #[derive(Default)]
-pub(super) struct Unsaved {
+struct Unsaved {
     batches: VecDeque<Batch>,
     bytes: usize,
 }
@@ -33,7 +34,7 @@ impl Unsaved {
         self.bytes -= self.batches.pop_front().map_or(0, |batch| batch.bytes);
     }
 
-    pub(super) fn into_records(self) -> Vec<Record> {
+    fn into_records(self) -> Vec<Record> {
         self.batches.into_iter().flat_map(|batch| batch.records).collect()
     }
 }
@@ -44,7 +45,7 @@ fn length(record: &Record) -> usize {
 }
 
 /// The pause of a session that cannot be saved; `also` goes on in the first sentence.
-pub(super) fn not_saved(error: &JournalError, also: &str) -> Failure {
+fn not_saved(error: &JournalError, also: &str) -> Failure {
     tracing::error!(%error, "journal");
     if error.lost {
         let message = format!("Cannot save this session ({}). Nothing goes on here.", error.message);
@@ -54,30 +55,75 @@ pub(super) fn not_saved(error: &JournalError, also: &str) -> Failure {
     Failure::new(FailureKind::NotSaved, message, "make room or mend the data directory, then continue")
 }
 
-impl Host {
-    /// From here on a crash loses what is said and done, until it can be saved again.
-    pub(super) async fn go_on_unsaved(&mut self) {
+/// The journal of the session, and what waits in memory where the user continues without saving.
+pub(super) struct SessionJournal {
+    port: Arc<dyn Journal>,
+    unsaved: Option<Unsaved>,
+    /// Another process has the session: nothing goes on beside it.
+    lost: bool,
+    teller: Teller,
+}
+
+impl SessionJournal {
+    pub fn new(port: Arc<dyn Journal>, teller: Teller) -> Self {
+        Self { port, unsaved: None, lost: false, teller }
+    }
+
+    /// Whether the user continues without saving.
+    pub fn is_unsaved(&self) -> bool {
+        self.unsaved.is_some()
+    }
+
+    pub async fn commit(&mut self, records: &[Record], durability: Durability) -> Result<(), Failure> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        if self.unsaved.is_some() {
+            return self.commit_in_memory(records).await;
+        }
+        let saved = self.port.append(records.to_vec(), durability).await;
+        self.lost = saved.as_ref().is_err_and(|error| error.lost);
+        saved.map_err(|error| not_saved(&error, ""))
+    }
+
+    pub async fn save_draft(&self, text: String) {
+        if let Err(error) = self.port.save_draft(text).await {
+            tracing::warn!(%error, "draft");
+        }
+    }
+
+    /// Saves the last that a command printed, without waiting for it.
+    pub fn save_tail(&self, id: CallId, tail: Tail) {
+        // It is in the queue before the outcome can be, and nobody waits for it.
+        drop(self.port.save_tail(id, tail));
+    }
+
+    /// Continues without saving: from here on a crash loses what is said and done, until it can be saved again. `stalled`: something
+    /// waits to be saved. Whether to try again what waits.
+    pub fn go_on_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "it cannot go on unsaved: the session is not held here any more, and two would go different ways";
-            return self.emit(None, None, EventKind::Notice { message: message.to_owned() });
+            self.emit(EventKind::Notice { message: message.to_owned() });
+            return false;
         }
-        if self.stalled.is_empty() {
+        if !stalled {
             let message = match self.unsaved {
                 None => "this session is saved, there is nothing to go on without",
                 Some(_) => "it goes on unsaved already; continuing it tries to save it",
             };
-            return self.emit(None, None, EventKind::Notice { message: message.to_owned() });
+            self.emit(EventKind::Notice { message: message.to_owned() });
+            return false;
         }
         if self.unsaved.is_none() {
             self.unsaved = Some(Unsaved::default());
             let message = "going on unsaved: a crash loses all from here on; it is saved as soon as it can be".to_owned();
-            self.emit(None, None, EventKind::SavingChanged { saved: false, message });
+            self.emit(EventKind::SavingChanged { saved: false, message });
         }
-        self.retry().await;
+        true
     }
 
     /// Saves the records behind all that wait, or lets them wait as well; an error where too many do.
-    pub(super) async fn commit_in_memory(&mut self, records: &[Record]) -> Result<(), Failure> {
+    async fn commit_in_memory(&mut self, records: &[Record]) -> Result<(), Failure> {
         let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
         unsaved.push(records.to_vec());
         let Err(error) = self.save_in_order().await else {
@@ -94,11 +140,16 @@ impl Host {
     }
 
     /// What the person says to it is an attempt too, and what comes of it is told.
-    pub(super) async fn save_what_waits_in_memory(&mut self) {
+    pub async fn save_what_waits_in_memory(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; it goes on unsaved, a crash would lose it");
-            self.emit(None, None, EventKind::Notice { message });
+            self.emit(EventKind::Notice { message });
         }
+    }
+
+    /// The records that wait in memory; they do not wait any more.
+    pub fn take_unsaved(&mut self) -> Vec<Record> {
+        self.unsaved.take().map(Unsaved::into_records).unwrap_or_default()
     }
 
     async fn save_in_order(&mut self) -> Result<(), JournalError> {
@@ -107,12 +158,16 @@ impl Host {
             // The last one syncs all that stands before it.
             let last = unsaved.batches.len() == 1;
             let durability = if last { Durability::Power } else { Durability::Process };
-            self.journal.append(batch.records.clone(), durability).await?;
+            self.port.append(batch.records.clone(), durability).await?;
             unsaved.drop_first();
         }
         self.unsaved = None;
         let message = "saved again: all of this session is in the store".to_owned();
-        self.emit(None, None, EventKind::SavingChanged { saved: true, message });
+        self.emit(EventKind::SavingChanged { saved: true, message });
         Ok(())
+    }
+
+    fn emit(&self, kind: EventKind) {
+        self.teller.tell(None, None, kind);
     }
 }
