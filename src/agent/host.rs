@@ -27,7 +27,7 @@ mod unsaved;
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::pictures::Pictures;
 use super::secrets::LastNet;
-use super::turn::{Effect, Input, Machine};
+use super::turn::{Effect, Input, TurnMachine};
 use crate::policy::redact::Redactor;
 use crate::ports::ToolRouter;
 use crate::protocol::{Command, Event, EventKind, Mode, StepId, TaskId, ToolUses};
@@ -84,7 +84,7 @@ struct Links {
 }
 
 struct Host {
-    machine: Machine,
+    machine: TurnMachine,
     model: ModelClient,
     router: Arc<dyn ToolRouter>,
     /// The same one, for queries.
@@ -142,7 +142,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
     let held: EventKind = setup.sandbox_status.into();
     let (mut running, tell_changes) = (setup.running, setup.tell_changes);
     let mut host = Host {
-        machine: Machine::new(setup.policy, setup.options),
+        machine: TurnMachine::new(setup.policy, setup.options),
         model: ModelClient::new(setup.model, setup.models, inputs.clone(), teller.clone()),
         router: setup.router,
         shared_router,

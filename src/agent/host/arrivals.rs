@@ -3,7 +3,7 @@
 use super::{Host, PolicyUpdate};
 use crate::agent::limits::RELOAD_SECONDS;
 use crate::agent::secrets::LastNet;
-use crate::agent::turn::{Input, Moment, PolicyChange};
+use crate::agent::turn::{Input, InputTime, PolicyChange};
 use crate::ports::{Delta, ModelError, ModelStream};
 use crate::protocol::{EventKind, Failure, FailureKind};
 use futures_util::StreamExt;
@@ -45,10 +45,10 @@ pub(super) async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
     }
 }
 
-pub(super) fn moment() -> Moment {
+pub(super) fn moment() -> InputTime {
     // A random number without a generator: ids of version 4 are random in these bytes.
     let random = uuid::Uuid::new_v4().as_u128() as u32;
-    Moment { now: Timestamp::now(), jitter: f64::from(random) / f64::from(u32::MAX) }
+    InputTime { now: Timestamp::now(), jitter: f64::from(random) / f64::from(u32::MAX) }
 }
 
 impl Host {

@@ -1,7 +1,7 @@
 //! What waits behind a commit that failed: kept in order, tried again, called off where it is no longer wanted.
 
 use super::{Host, moment};
-use crate::agent::turn::{Effect, Input, Kept, Machine};
+use crate::agent::turn::{Effect, Input, Kept, TurnMachine};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{ErrorCode, EventKind, ToolError, ToolResult};
 use std::collections::VecDeque;
@@ -88,7 +88,7 @@ impl Host {
     }
 
     /// A call that waits to be saved and is not wanted any more, for the reason that `why` gives, never runs.
-    pub(super) fn call_off_runs(&mut self, why: impl Fn(&Machine, &Plan) -> Option<ToolError>) {
+    pub(super) fn call_off_runs(&mut self, why: impl Fn(&TurnMachine, &Plan) -> Option<ToolError>) {
         let mut kept = VecDeque::new();
         let mut called_off = Vec::new();
         for effect in std::mem::take(&mut self.stalled) {

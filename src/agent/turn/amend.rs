@@ -1,6 +1,6 @@
 //! What a person has done otherwise than it was proposed: planned as they have it, judged again, and told to the model.
 
-use super::{Call, CallState, Machine, Phase};
+use super::{Call, CallState, Phase, TurnMachine};
 use crate::ports::{Edited, Plan, touched};
 use crate::protocol::{Action, Amendment, ApprovalId, ErrorCode, EventKind, HunkChoice, PlaceChange, ToolResult};
 
@@ -39,7 +39,7 @@ impl Amended {
     }
 }
 
-impl Machine {
+impl TurnMachine {
     /// The questions that wait, each with what its plan found at the places that it would change.
     pub fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         let calls = match self.task.as_ref().map(|task| &task.phase) {

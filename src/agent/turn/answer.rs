@@ -2,7 +2,7 @@
 
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::ask::waited;
-use super::{Call, CallState, Effect, Machine, Moment, Phase};
+use super::{Call, CallState, Effect, InputTime, Phase, TurnMachine};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
 use crate::protocol::{
     ArgumentFault, Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Role, StopReason, TaskStatus,
@@ -16,8 +16,8 @@ const CUT: &str = "[The answer was cut by the output limit. Go on exactly where 
 /// What it is told where its provider paused a long turn.
 const GO_ON: &str = "[Go on.]";
 
-impl Machine {
-    pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
+impl TurnMachine {
+    pub(super) fn delta(&mut self, delta: Delta, at: InputTime) {
         self.usage.on_delta(&delta);
         match delta {
             Delta::Text(text) => self.text(text, at),
@@ -35,7 +35,7 @@ impl Machine {
     }
 
     /// Shows the text at once; the journal has it at most `PARTIAL_SAVE_MS` later.
-    fn text(&mut self, text: String, at: Moment) {
+    fn text(&mut self, text: String, at: InputTime) {
         let Some(task) = &mut self.task else { return };
         let Phase::Requesting(stream) = &mut task.phase else { return };
         stream.shown = true;
@@ -54,7 +54,7 @@ impl Machine {
         }
     }
 
-    fn answered(&mut self, completion: Completion, at: Moment) {
+    fn answered(&mut self, completion: Completion, at: InputTime) {
         let Some(task) = &self.task else { return };
         let Phase::Requesting(stream) = &task.phase else { return };
         let latency_ms = waited(stream.since, at);
@@ -96,7 +96,7 @@ impl Machine {
     }
 
     /// The provider took its answer back. Sent again as said, it would stand as the model's own word, so the thread has none of it.
-    fn answered_in_vain(&mut self, failure: Failure, request: CompletedRequest, at: Moment) {
+    fn answered_in_vain(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
         let shown = match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Requesting(stream)) => stream.shown,
             Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused) | None => false,
@@ -126,7 +126,7 @@ impl Machine {
         self.warn_of_budgets();
     }
 
-    fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: Moment) {
+    fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: InputTime) {
         if empty && stop_reason == StopReason::EndTurn {
             self.emit(EventKind::Notice { message: "the model ended its turn without a word".to_owned() });
         }
@@ -149,7 +149,7 @@ impl Machine {
         }
     }
 
-    fn answered_with_calls(&mut self, calls: Vec<crate::protocol::ToolCall>, stop_reason: StopReason, at: Moment) {
+    fn answered_with_calls(&mut self, calls: Vec<crate::protocol::ToolCall>, stop_reason: StopReason, at: InputTime) {
         self.enter(TaskStatus::CheckingPolicy);
         let cut = stop_reason == StopReason::MaxTokens;
         let rows = self.task.as_mut().map(|task| task.guard.count(&calls)).unwrap_or_default();
@@ -180,7 +180,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn model_failed(&mut self, error: ModelError, at: Moment) {
+    pub(super) fn model_failed(&mut self, error: ModelError, at: InputTime) {
         let Some(task) = &self.task else { return };
         let Phase::Requesting(stream) = &task.phase else { return };
         let attempt = stream.attempt + 1;
@@ -227,7 +227,7 @@ impl Machine {
     }
 
     /// The request gave no answer, and would give none again. What was too long is made shorter once.
-    fn not_answered(&mut self, failure: Failure, at: Moment) {
+    fn not_answered(&mut self, failure: Failure, at: InputTime) {
         if failure.kind != FailureKind::ContextTooLong {
             return self.fail(failure);
         }
@@ -252,7 +252,7 @@ impl Machine {
     }
 
     /// The person does not want to wait.
-    pub(super) fn retry_now(&mut self, at: Moment) {
+    pub(super) fn retry_now(&mut self, at: InputTime) {
         if let Some(ticket) = self.summary_ticket() {
             return self.woken(ticket, at);
         }
@@ -265,7 +265,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn woken(&mut self, ticket: u64, at: Moment) {
+    pub(super) fn woken(&mut self, ticket: u64, at: InputTime) {
         if self.summary_woken(ticket, at) {
             return;
         }

@@ -5,7 +5,7 @@ use super::call_runner::CallRunner;
 use super::calls::Batch;
 use super::opened::names;
 use super::preview::{Looked, no_preview};
-use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending};
+use super::{Approver, Call, CallState, Effect, InputTime, Pending, TurnMachine};
 use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::approval::CommandLine;
@@ -32,7 +32,7 @@ impl CallRunner<'_> {
         mut plan: Plan,
         question: Question,
         batch: &mut Batch,
-        at: Moment,
+        at: InputTime,
     ) {
         if self.options.approver == Approver::Everyone {
             return self.permit(call, index, plan, question.approve(), batch);
@@ -91,7 +91,7 @@ impl CallRunner<'_> {
         plan: Plan,
         reason: String,
         batch: &mut Batch,
-        at: Moment,
+        at: InputTime,
     ) {
         match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
             Ok(question) => self.ask(call, index, plan, question, batch, at),
@@ -100,7 +100,7 @@ impl CallRunner<'_> {
     }
 
     /// No rule opens anything: the person does, for one run.
-    pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+    pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         if plan.opens.is_empty() {
             call.refuse(ErrorCode::PolicyDenied, "it cannot be opened for one run");
             return self.report(call, 0);
@@ -119,7 +119,7 @@ impl CallRunner<'_> {
     }
 
     /// What may be saved of what a command was kept from: directories that it may read, and nothing else.
-    fn always_open(&self, opens: &[Outside], at: Moment) -> Always {
+    fn always_open(&self, opens: &[Outside], at: InputTime) -> Always {
         let paths = opens.iter().map(|open| match open {
             Outside::Read { path } => Some(Path::new(path)),
             Outside::Write { .. } | Outside::Host { .. } | Outside::Network => None,
@@ -131,13 +131,13 @@ impl CallRunner<'_> {
     }
 
     /// Whether the policy allows the call, and only what is on the disk makes it ask.
-    fn is_doubted(&self, plan: &Plan, at: Moment) -> bool {
+    fn is_doubted(&self, plan: &Plan, at: InputTime) -> bool {
         let allowed = matches!(self.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
         allowed && !self.allowed_by_rule(plan, at)
     }
 
     /// Whether nothing but the repetition makes it a question.
-    pub(super) fn allowed_by_rule(&self, plan: &Plan, at: Moment) -> bool {
+    pub(super) fn allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
         matches!(plan.judged(self.policy, at.now), Verdict::Allow(_))
     }
 
@@ -156,7 +156,7 @@ impl CallRunner<'_> {
         Some(Effect::Wake { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX), ticket })
     }
 
-    pub(super) fn written(&self, pending: &mut Pending, rule: &str, at: Moment) -> RuleTold {
+    pub(super) fn written(&self, pending: &mut Pending, rule: &str, at: InputTime) -> RuleTold {
         let offers = &mut pending.always.offers;
         let found = match offers.len() {
             0 => Err("nothing of this question can be kept".to_owned()),
@@ -172,7 +172,7 @@ impl CallRunner<'_> {
         }
     }
 
-    fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: Moment) {
+    fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: InputTime) {
         let call = &mut calls[index];
         let CallState::Asking(pending) = &call.state else { return };
         if decision == Decision::Previewed
@@ -225,7 +225,7 @@ impl CallRunner<'_> {
     }
 
     /// The question about a call is over without an answer.
-    pub(super) fn withdraw_question(&mut self, call: &Call, at: Moment) {
+    pub(super) fn withdraw_question(&mut self, call: &Call, at: InputTime) {
         if let CallState::Asking(pending) = &call.state {
             let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
             self.resolve_approval(call, &pending.approval_id, decision, waited(pending.since, at));
@@ -269,8 +269,8 @@ impl CallRunner<'_> {
     }
 }
 
-impl Machine {
-    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: Moment) {
+impl TurnMachine {
+    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: InputTime) {
         let mut known = false;
         self.with_calls(|runner, calls| {
             let asked = |call: &Call| matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id);
@@ -288,7 +288,7 @@ impl Machine {
 
     /// The wait for an answer is over, and there is none: that is a no. Each question has its own time, from when it was put; a
     /// preview in between is an answer, and what it is followed by is another question.
-    pub(super) fn unanswered(&mut self, ticket: u64, at: Moment) {
+    pub(super) fn unanswered(&mut self, ticket: u64, at: InputTime) {
         let Some(timeout) = self.options.approval_timeout else { return };
         let mut late = false;
         self.with_calls(|runner, calls| {
@@ -338,7 +338,7 @@ fn offer_first(plan: &mut Plan, question: &Question) {
 }
 
 /// Milliseconds since then; none where the clock was set back.
-pub(super) fn waited(since: Timestamp, at: Moment) -> u64 {
+pub(super) fn waited(since: Timestamp, at: InputTime) -> u64 {
     u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
 }
 

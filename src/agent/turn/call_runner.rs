@@ -13,7 +13,7 @@ use super::outputs::Outputs;
 use super::policy::denied;
 use super::preview::{Looked, Viewing, is_quiet};
 use super::rewind::Rewinds;
-use super::{Approver, Call, CallState, Counters, Effect, Moment, Options, Planned};
+use super::{Approver, Call, CallState, Counters, Effect, InputTime, Options, Planned};
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, Edited, Plan, Record};
@@ -47,7 +47,7 @@ impl CallRunner<'_> {
         index: usize,
         planned: Option<Planned>,
         batch: &mut Batch,
-        at: Moment,
+        at: InputTime,
     ) {
         let cancelling = self.cancelling;
         let plan = planned.map(|planned| {
@@ -138,7 +138,7 @@ impl CallRunner<'_> {
         });
     }
 
-    pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+    pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         if Self::is_answered(call, &plan) {
             return self.run_answered(verdict, call, index, plan, batch);
         }
@@ -388,7 +388,7 @@ impl CallRunner<'_> {
     }
 
     /// Why a call that was let through would be refused now.
-    pub(super) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
+    pub(super) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denied(self.policy, &plan.tool_name, &plan.actions, at)
     }
 

@@ -4,7 +4,7 @@ use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT}
 use super::call_runner::CallRunner;
 use super::outputs::Outputs;
 use super::preview::Looked;
-use super::{Call, CallState, Machine, Moment, Options, Phase, Planned};
+use super::{Call, CallState, InputTime, Options, Phase, Planned, TurnMachine};
 use crate::policy::Permit;
 use crate::ports::{Durability, Plan, Record, Tail};
 use crate::protocol::{Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolResult};
@@ -21,7 +21,7 @@ pub(super) struct Batch {
     pub runs: Vec<(usize, Plan, Permit)>,
 }
 
-impl Machine {
+impl TurnMachine {
     /// Lets the calls of the running step be moved on, then does what follows from it.
     pub(super) fn with_calls(&mut self, act: impl FnOnce(&mut CallRunner<'_>, &mut Vec<Call>)) {
         let Some(task) = &mut self.task else { return };
@@ -44,7 +44,7 @@ impl Machine {
         self.perform(outputs);
     }
 
-    pub(super) fn planned(&mut self, plans: Vec<Planned>, at: Moment) {
+    pub(super) fn planned(&mut self, plans: Vec<Planned>, at: InputTime) {
         self.note_policy();
         self.with_calls(|runner, calls| {
             let mut batch = Batch::default();
@@ -65,7 +65,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn tool_finished(&mut self, index: usize, result: ToolResult, latency_ms: u64, at: Moment) {
+    pub(super) fn tool_finished(&mut self, index: usize, result: ToolResult, latency_ms: u64, at: InputTime) {
         self.settle_run(index, result, latency_ms);
         self.advance(at);
     }
@@ -79,7 +79,7 @@ impl Machine {
     }
 
     /// What the person wants done about a call that a crash left without an outcome.
-    pub(super) fn resolved(&mut self, id: &CallId, resolution: Resolution, at: Moment) {
+    pub(super) fn resolved(&mut self, id: &CallId, resolution: Resolution, at: InputTime) {
         let mut known = false;
         self.with_calls(|runner, calls| {
             let waiting = calls
@@ -112,7 +112,7 @@ impl Machine {
     }
 
     /// Plans what waited for an earlier call, and closes the step when all calls are done.
-    pub(super) fn advance(&mut self, at: Moment) {
+    pub(super) fn advance(&mut self, at: InputTime) {
         let mut results = None;
         self.with_calls(|runner, calls| {
             // An answer may have thousands of calls, and this is looked at whenever one of them ends.

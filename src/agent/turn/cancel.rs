@@ -1,12 +1,12 @@
 //! Stopping: first gently, then by force.
 
-use super::{CallState, Effect, Input, Machine, Moment, Phase};
+use super::{CallState, Effect, Input, InputTime, Phase, TurnMachine};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Command, ErrorCode};
 
-impl Machine {
+impl TurnMachine {
     /// The model is stopped and nothing new is started; what runs finishes.
-    pub(super) fn cancel(&mut self, at: Moment) {
+    pub(super) fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) {
             return self.empty_queue();
         }
@@ -35,7 +35,7 @@ impl Machine {
     }
 
     /// Withdraws what waits, for the user or for another call. `first`: the stop was not asked for before.
-    fn stop_calls(&mut self, first: bool, at: Moment) {
+    fn stop_calls(&mut self, first: bool, at: InputTime) {
         let task_id = self.task.as_ref().map(|task| task.id.clone()).filter(|_| first);
         self.with_calls(|runner, calls| {
             for call in calls.iter_mut() {
@@ -66,7 +66,7 @@ impl Machine {
 
     /// Ends the session, its task kept as it stands. What runs and changes things is stopped and its outcome saved,
     /// so that nobody has to guess it later.
-    pub(super) fn quit(&mut self, at: Moment) {
+    pub(super) fn quit(&mut self, at: InputTime) {
         self.quitting = true;
         if let Some(task) = &mut self.task
             && let Phase::Requesting(stream) = &mut task.phase
@@ -180,7 +180,7 @@ impl Machine {
     }
 
     /// The gentle stop. Where a command runs on, it is said what ends that.
-    pub(super) fn stop(&mut self, at: Moment) {
+    pub(super) fn stop(&mut self, at: InputTime) {
         if self.is_own() {
             // As ctrl+c in a shell.
             return self.kill(at);
@@ -198,7 +198,7 @@ impl Machine {
 
     /// As `cancel`, and running commands are killed. What does not end all the same is given up by the host after its grace, so the
     /// task ends whatever a tool does.
-    pub(super) fn kill(&mut self, at: Moment) {
+    pub(super) fn kill(&mut self, at: InputTime) {
         self.out.push(Effect::KillTools);
         self.cancel(at);
     }

@@ -18,7 +18,7 @@ use super::super::limits::{
 use super::super::thread::Cut;
 use super::answer::CompletedRequest;
 use super::ask::waited;
-use super::{Effect, Machine, Moment, Phase};
+use super::{Effect, InputTime, Phase, TurnMachine};
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
     Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, Role, StopReason, TaskStatus,
@@ -76,7 +76,7 @@ enum Then {
     Next,
 }
 
-impl Machine {
+impl TurnMachine {
     /// Whether a summary is being made.
     pub(super) fn is_compacting(&self) -> bool {
         self.room.work.is_some()
@@ -100,7 +100,7 @@ impl Machine {
     }
 
     /// The person wants a summary.
-    pub(super) fn compact(&mut self, focus: Option<String>, at: Moment) {
+    pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         if self.is_compacting() {
             return self.notice("a summary is being made already");
@@ -117,11 +117,11 @@ impl Machine {
     }
 
     /// What the person asked for in the middle of the task that is over now, before the next one. Whether it began.
-    pub(super) fn compact_as_wanted(&mut self, at: Moment) -> bool {
+    pub(super) fn compact_as_wanted(&mut self, at: InputTime) -> bool {
         self.room.wanted.take().is_some_and(|wanted| self.compact_now(wanted.focus, Then::Next, at))
     }
 
-    fn compact_now(&mut self, focus: Option<String>, then: Then, at: Moment) -> bool {
+    fn compact_now(&mut self, focus: Option<String>, then: Then, at: InputTime) -> bool {
         if let Some(failure) = self.preflight(at) {
             self.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
             return false;
@@ -136,7 +136,7 @@ impl Machine {
     }
 
     /// Makes a summary before a request that is about to be sent, where one is due. Whether it did: the request follows it.
-    pub(super) fn make_room(&mut self, attempt: u32, at: Moment) -> bool {
+    pub(super) fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
         let then = Then::Request { attempt };
         if let Some(Wanted { focus }) = self.room.wanted.take() {
             match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
@@ -166,7 +166,7 @@ impl Machine {
         trigger: CompactionTrigger,
         focus: Option<String>,
         then: Then,
-        at: Moment,
+        at: InputTime,
     ) -> Result<(), String> {
         let budget = self.message_budget();
         let recent = budget * RECENT_PERCENT / 100;
@@ -202,7 +202,7 @@ impl Machine {
         Ok(())
     }
 
-    fn ask_for_summary(&mut self, at: Moment) {
+    fn ask_for_summary(&mut self, at: InputTime) {
         let Some(work) = &mut self.room.work else { return };
         (work.since, work.ticket) = (at.now, None);
         let mut messages = self.thread.opening(work.cut.index, work.budget);
@@ -232,7 +232,7 @@ impl Machine {
     }
 
     /// What streams while a summary is made; its words are not shown, they are no answer. They cost as much.
-    pub(super) fn summary_delta(&mut self, delta: Delta, at: Moment) {
+    pub(super) fn summary_delta(&mut self, delta: Delta, at: InputTime) {
         if self.summary_ticket().is_some() {
             return;
         }
@@ -242,7 +242,7 @@ impl Machine {
         }
     }
 
-    fn summed_up(&mut self, completion: Completion, at: Moment) {
+    fn summed_up(&mut self, completion: Completion, at: InputTime) {
         let Some(work) = self.room.work.as_ref().filter(|work| work.ticket.is_none()) else { return };
         let latency_ms = waited(work.since, at);
         let Completion { content, stop_reason, usage, model } = completion;
@@ -271,7 +271,7 @@ impl Machine {
         self.take_summary(text, spent, at);
     }
 
-    fn take_summary(&mut self, text: String, Spent { usage, cost_usd, estimated }: Spent, at: Moment) {
+    fn take_summary(&mut self, text: String, Spent { usage, cost_usd, estimated }: Spent, at: InputTime) {
         let budget = self.message_budget();
         let Some(work) = &self.room.work else { return };
         let older = &self.thread.messages()[..work.cut.index.min(self.thread.messages().len())];
@@ -327,7 +327,7 @@ impl Machine {
         }
     }
 
-    fn after_compaction(&mut self, at: Moment) {
+    fn after_compaction(&mut self, at: InputTime) {
         let Some(work) = self.room.work.take() else { return };
         match work.then {
             Then::Nothing => self.commit(Durability::Process),
@@ -344,7 +344,7 @@ impl Machine {
     }
 
     /// There will be no summary; nothing is changed by that. Where room must be made, the oldest messages fall out.
-    fn give_up_compaction(&mut self, why: &str, at: Moment) {
+    fn give_up_compaction(&mut self, why: &str, at: InputTime) {
         let Some(work) = &self.room.work else { return };
         let (trigger, too_long) = (work.trigger, work.trigger == CompactionTrigger::TooLong);
         let follows = match trigger {
@@ -362,7 +362,7 @@ impl Machine {
     }
 
     /// Even what is to be summed up does not fit: less of it is sent.
-    fn summary_is_too_long(&mut self, at: Moment) {
+    fn summary_is_too_long(&mut self, at: InputTime) {
         let Some(work) = &mut self.room.work else { return };
         work.halvings += 1;
         let sent: u64 = self.thread.opening(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
@@ -377,7 +377,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn summary_failed(&mut self, error: ModelError, at: Moment) {
+    pub(super) fn summary_failed(&mut self, error: ModelError, at: InputTime) {
         let Some(work) = self.room.work.as_mut().filter(|work| work.ticket.is_none()) else { return };
         work.attempt += 1;
         let attempt = work.attempt;
@@ -436,7 +436,7 @@ impl Machine {
     }
 
     /// The wait is over. Whether it was one for a summary.
-    pub(super) fn summary_woken(&mut self, ticket: u64, at: Moment) -> bool {
+    pub(super) fn summary_woken(&mut self, ticket: u64, at: InputTime) -> bool {
         if self.summary_ticket() != Some(ticket) {
             return false;
         }
@@ -449,7 +449,7 @@ impl Machine {
 
     /// The next request for the summary may not be sent. A task that needs it waits, or fails; what waited for it is told the same
     /// once it begins.
-    fn no_summary_now(&mut self, failure: &Failure, at: Moment) {
+    fn no_summary_now(&mut self, failure: &Failure, at: InputTime) {
         if self.room.work.as_ref().is_some_and(|work| matches!(work.then, Then::Request { .. })) {
             self.room.work = None;
             return self.forbidden(failure.clone());
@@ -460,7 +460,7 @@ impl Machine {
     }
 
     /// The person wants no summary: nothing changes. Whether there was one in the making for no task that runs.
-    pub(super) fn stop_compaction(&mut self, at: Moment) -> bool {
+    pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
         if self.summary_asked_at().is_some() {
             self.waste_what_streams(at);
         }

@@ -6,7 +6,7 @@ use super::ask::waited;
 use super::budget::BudgetCheck;
 use super::rewind::RewindEffect;
 use super::usage::TaskUsage;
-use super::{Allowance, Call, CallState, Machine, Moment, Options, Phase, Unfinished};
+use super::{Allowance, Call, CallState, InputTime, Options, Phase, TurnMachine, Unfinished};
 use crate::ports::{FilesRewound, ModelError, Record, TaskEnd};
 use crate::protocol::{
     Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, Part, RewindScope, RewindTarget, StopReason, TaskStatus,
@@ -16,7 +16,7 @@ use crate::session::Spent;
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-impl Machine {
+impl TurnMachine {
     pub(super) fn plan_rewind(&mut self, target: &RewindTarget, scope: RewindScope) {
         match self.rewinds.plan(target, scope, &self.thread) {
             Ok(effect) => self.out.push(effect),
@@ -24,7 +24,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn rewind(&mut self, target: &RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf>, at: Moment) {
+    pub(super) fn rewind(&mut self, target: &RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf>, at: InputTime) {
         if self.rewinds.is_running() {
             return self.notice("files are being put back already");
         }
@@ -50,7 +50,7 @@ impl Machine {
     }
 
     /// Ends a task that only waits for the person. Whether nothing runs now.
-    fn stand_still(&mut self, at: Moment) -> bool {
+    fn stand_still(&mut self, at: InputTime) -> bool {
         if self.opening.is_some() || self.is_compacting() {
             return false;
         }
@@ -76,7 +76,7 @@ impl Machine {
         waits
     }
 
-    pub(super) fn files_rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>, at: Moment) {
+    pub(super) fn files_rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>, at: InputTime) {
         let Some((begins_next, then)) = self.rewound(number, outcome) else { return };
         match then {
             Some(unfinished) => self.take_up_nothing(unfinished, at),
@@ -125,7 +125,7 @@ impl Machine {
     }
 
     /// Counts an answer; what its provider did not count is estimated, and said to be.
-    pub(super) fn spend_on_answer(&mut self, usage: Usage, content: &[Part], at: Moment) -> Spent {
+    pub(super) fn spend_on_answer(&mut self, usage: Usage, content: &[Part], at: InputTime) -> Spent {
         let spent = self.usage.end_with_answer(usage, content, &self.options.model, at);
         self.count(spent.usage, spent.cost_usd);
         spent
@@ -147,14 +147,14 @@ impl Machine {
         model: String,
         stop_reason: StopReason,
         since: Timestamp,
-        at: Moment,
+        at: InputTime,
     ) {
         let Some(spent) = wasted else { return };
         self.tell_of_request(CompletedRequest { spent, stop_reason, latency_ms: waited(since, at), model });
     }
 
     /// Counts the request under way, if there is one, before it is stopped.
-    pub(super) fn waste_what_streams(&mut self, at: Moment) {
+    pub(super) fn waste_what_streams(&mut self, at: InputTime) {
         let of_task = self.task.as_ref().and_then(|task| match &task.phase {
             Phase::Requesting(stream) => Some(stream.since),
             Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => None,
@@ -216,7 +216,7 @@ impl Machine {
     }
 
     /// What the next request may use.
-    pub(super) fn next_request(&self, at: Moment) -> Usage {
+    pub(super) fn next_request(&self, at: InputTime) -> Usage {
         let Options { model, max_output_tokens, .. } = &self.options;
         self.usage.next_request(self.next_input_tokens(), model, *max_output_tokens, at)
     }
@@ -244,7 +244,7 @@ impl Machine {
     }
 
     /// Allows more, or less, from now on. A task that waits for more goes on.
-    pub(super) fn set_budget(&mut self, limit: BudgetLimit, at: Moment) {
+    pub(super) fn set_budget(&mut self, limit: BudgetLimit, at: InputTime) {
         if let Err(why) = self.budget_check().validate(limit) {
             return self.notice(why);
         }
@@ -280,7 +280,7 @@ impl Machine {
     }
 
     /// Why the next request may not be sent: it would pass a limit, as far as that can be foretold.
-    pub(super) fn over_budget(&self, at: Moment) -> Option<Failure> {
+    pub(super) fn over_budget(&self, at: InputTime) -> Option<Failure> {
         self.budget_check().forbids(&self.next_request(at))
     }
 

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 /// When an input arrives; `jitter` is a random number in 0..1.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct InputTime {
     pub now: Timestamp,
     pub jitter: f64,
 }

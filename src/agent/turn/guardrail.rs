@@ -4,11 +4,11 @@
 //! after the last result where the same task goes on: every provider takes text there.
 
 use super::super::limits::BLOCKED_CHARS;
-use super::Machine;
+use super::TurnMachine;
 use crate::ports::TaskEnd;
 use crate::protocol::{FailureKind, Message, Part, Role};
 
-impl Machine {
+impl TurnMachine {
     /// A task ended; whether a guardrail ended it counts until the next request.
     pub(super) fn note_blocked(&mut self, end: &TaskEnd) {
         self.blocked = match end {

@@ -1,6 +1,6 @@
 //! What is known of calls that were under way when the process ended: by the disk, and by what they printed last.
 
-use super::{Call, CallState, Machine};
+use super::{Call, CallState, TurnMachine};
 use crate::ports::{Found, Known};
 use crate::protocol::ToolResult;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Of what an unfinished change left beside its place.
 const NAMED_LEFT: usize = 5;
 
-impl Machine {
+impl TurnMachine {
     /// Call it once, before the session is restored.
     pub fn know(&mut self, known: Known) {
         self.known = known;

@@ -4,7 +4,7 @@
 //! repeats a check after each change, goes in no circle. Times of day and durations tell no outcomes apart.
 
 use super::super::limits::SAME_CALLS;
-use super::Machine;
+use super::TurnMachine;
 use crate::protocol::{Arguments, ErrorCode, Message, Part, ToolCall, ToolResult};
 use regex::Regex;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -91,7 +91,7 @@ impl LoopGuard {
     }
 }
 
-impl Machine {
+impl TurnMachine {
     /// A step is done, with these results.
     pub(super) fn note_outcomes(&mut self, message: &Message) {
         let results = message.content.iter().filter_map(|part| match part {

@@ -1,7 +1,7 @@
 //! Files that a prompt names: read before the task begins, as far as they may be read without a question.
 
 use super::super::mentions::{Mention, mentions};
-use super::{Approver, Effect, Machine, Moment, Resource};
+use super::{Approver, Effect, InputTime, Resource, TurnMachine};
 use crate::policy::{Permit, Verdict};
 use crate::ports::Plan;
 use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
@@ -19,9 +19,9 @@ pub(super) struct Opening {
     offered: Vec<Mention>,
 }
 
-impl Machine {
+impl TurnMachine {
     /// Starts a task with these words, once the files they name are read.
-    pub(super) fn begin(&mut self, text: String, at: Moment) {
+    pub(super) fn begin(&mut self, text: String, at: InputTime) {
         let mentions = mentions(&text, &self.servers);
         if mentions.is_empty() {
             return self.start(text, Vec::new(), at);
@@ -47,7 +47,7 @@ impl Machine {
     }
 
     /// What may be read without a question is read. What would be asked about is left to the model, whose call shows what it is.
-    pub(super) fn mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: Moment) {
+    pub(super) fn mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
         let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
         let mut runs = Vec::new();
         let mut read = Vec::new();
@@ -81,7 +81,7 @@ impl Machine {
     }
 
     /// Judged before anything is sent to the server.
-    fn may_be_handed_over(&self, mention: &Mention, at: Moment) -> Result<Resource, String> {
+    fn may_be_handed_over(&self, mention: &Mention, at: InputTime) -> Result<Resource, String> {
         let path = &mention.path;
         let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` names nothing of a server"))?;
         let judged = self.policy.may_read_of(&server, at.now);
@@ -97,7 +97,7 @@ impl Machine {
         &self,
         mention: &Mention,
         plan: Result<Plan, ToolError>,
-        at: Moment,
+        at: InputTime,
     ) -> Result<(Plan, Permit), Option<String>> {
         let path = &mention.path;
         let plan = match plan {
@@ -116,7 +116,7 @@ impl Machine {
     }
 
     /// The task begins, with what its words name. Whoever took the words back in the meantime wants no task.
-    pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: Moment) {
+    pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
         let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
         let Some((text, outputs)) = self.queue.take(ticket) else {
             return self.start_next(at);

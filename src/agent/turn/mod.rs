@@ -40,7 +40,7 @@ mod usage;
 
 pub use budget::Allowance;
 use budget::Budgets;
-pub use exchange::{Effect, Input, Moment, Planned, Resource};
+pub use exchange::{Effect, Input, InputTime, Planned, Resource};
 use grants::Grants;
 pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
@@ -105,7 +105,7 @@ pub struct Options {
 }
 
 /// One session.
-pub struct Machine {
+pub struct TurnMachine {
     policy: Enforcer,
     options: Options,
     thread: Thread,
@@ -319,7 +319,7 @@ impl Call {
     }
 }
 
-impl Machine {
+impl TurnMachine {
     pub fn new(policy: Enforcer, options: Options) -> Self {
         let mut machine = Self {
             policy,
@@ -352,7 +352,7 @@ impl Machine {
         machine
     }
 
-    pub fn handle(&mut self, input: Input, at: Moment) -> Vec<Effect> {
+    pub fn handle(&mut self, input: Input, at: InputTime) -> Vec<Effect> {
         match input {
             input if self.quitting => self.wind_down(input),
             Input::Command(command) => self.command(command, at),
@@ -386,7 +386,7 @@ impl Machine {
         (self.counters.tasks, self.usage.totals().tokens(), self.session_cost())
     }
 
-    fn command(&mut self, command: Command, at: Moment) {
+    fn command(&mut self, command: Command, at: InputTime) {
         match command {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Steer { text } => self.steer(text, at),
@@ -487,7 +487,7 @@ impl Machine {
         }
     }
 
-    fn message(&mut self, role: Role, content: Vec<Part>, at: Moment) -> Option<Message> {
+    fn message(&mut self, role: Role, content: Vec<Part>, at: InputTime) -> Option<Message> {
         self.counters.messages += 1;
         let task = self.task.as_ref()?;
         Some(Message {

@@ -1,7 +1,7 @@
 //! Another model, or more that is known of the one that is asked. The policy has its say before it takes effect; the request that is
 //! under way is answered by the model it was sent to.
 
-use super::{Effect, Machine, Moment, Options, Phase};
+use super::{Effect, InputTime, Options, Phase, TurnMachine};
 use crate::ports::Record;
 use crate::protocol::{Effort, EventKind, Failure, KeyText, ModelFacts};
 
@@ -24,7 +24,7 @@ impl Choice {
     }
 }
 
-impl Machine {
+impl TurnMachine {
     /// With a key to be kept for its provider first.
     pub(super) fn set_model(&mut self, name: String, key: Option<KeyText>) {
         if let Err(denial) = self.policy.may_call(&name) {
@@ -34,7 +34,7 @@ impl Machine {
         self.out.push(Effect::OpenModel { key, name });
     }
 
-    pub(super) fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: Moment) {
+    pub(super) fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
         let facts = match opened {
             Ok(facts) => facts,
             Err(failure) => {
@@ -67,7 +67,7 @@ impl Machine {
     }
 
     /// The model is asked from the next request on.
-    fn adopt(&mut self, facts: ModelFacts, at: Moment) {
+    fn adopt(&mut self, facts: ModelFacts, at: InputTime) {
         // Another policy may be in force since it was asked for.
         if let Err(denial) = self.policy.may_call(&facts.name) {
             return self.refused(&denial);

@@ -4,7 +4,7 @@
 //! and medium risk; what is worse is asked about as ever. `shared`: what it came to is told to the model with what is said next.
 
 use super::guardrail::after_the_words;
-use super::{Call, CallState, Effect, Machine, Moment, Phase, Task, Unfinished};
+use super::{Call, CallState, Effect, InputTime, Phase, Task, TurnMachine, Unfinished};
 use crate::ports::{Durability, Record};
 use crate::protocol::{
     Arguments, CallId, ErrorCode, EventKind, Message, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, ToolCall,
@@ -24,7 +24,7 @@ pub(super) struct Own {
     pub typed: bool,
 }
 
-impl Machine {
+impl TurnMachine {
     pub(super) fn is_own(&self) -> bool {
         self.task.as_ref().is_some_and(|task| task.own.is_some())
     }
@@ -81,7 +81,7 @@ impl Machine {
     }
 
     /// It has come to something: that is told with what is said next, and what waited goes on waiting, or begins.
-    pub(super) fn own_done(&mut self, at: Moment) {
+    pub(super) fn own_done(&mut self, at: InputTime) {
         let said = self.told_of_it();
         let Some(task_id) = self.task.as_ref().map(|task| task.id.clone()) else { return };
         let tool_call_id = self.calls_mut().first().map(|call| call.call.tool_call_id.clone());
@@ -117,7 +117,7 @@ impl Machine {
     }
 
     /// What a crash left of it. What ran and has no outcome is put before the person; all else ends where it stands.
-    pub(super) fn settle_own(&mut self, unfinished: Unfinished, at: Moment) {
+    pub(super) fn settle_own(&mut self, unfinished: Unfinished, at: InputTime) {
         if !self.is_own() {
             return;
         }

@@ -1,6 +1,6 @@
 //! What changes when the policy or the mode does.
 
-use super::{CallState, Machine, Moment};
+use super::{CallState, InputTime, TurnMachine};
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Verdict};
 use crate::ports::{Durability, Plan, Record};
@@ -41,9 +41,9 @@ pub struct PolicyChange {
     pub message: Option<String>,
 }
 
-impl Machine {
+impl TurnMachine {
     /// Judges by another policy from now on. What the person allowed until they quit stays, and what runs runs on.
-    pub(super) fn policy_changed(&mut self, change: PolicyChange, at: Moment) {
+    pub(super) fn policy_changed(&mut self, change: PolicyChange, at: InputTime) {
         self.policy.replace(change.enforcer);
         self.options.tools = change.tools;
         let tools = change.tool_names;
@@ -58,7 +58,7 @@ impl Machine {
         self.judge_again(at);
     }
 
-    pub(super) fn set_mode(&mut self, mode: Mode, at: Moment) {
+    pub(super) fn set_mode(&mut self, mode: Mode, at: InputTime) {
         if mode > self.options.laxest {
             let message = format!("the mode `{}` is refused here: only a person may allow more", mode.as_str());
             return self.emit(EventKind::Notice { message });
@@ -85,7 +85,7 @@ impl Machine {
     }
 
     /// What waits for the person and is no longer to be asked is denied. What is allowed now was asked, and stays so.
-    fn judge_again(&mut self, at: Moment) {
+    fn judge_again(&mut self, at: InputTime) {
         self.with_calls(|runner, calls| {
             for call in calls {
                 let judged = match &call.state {
@@ -110,13 +110,13 @@ impl Machine {
     }
 
     /// Why a call that was let through would be refused now.
-    pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
+    pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denied(&self.policy, &plan.tool_name, &plan.actions, at)
     }
 }
 
 /// Why the policy refuses a call with these actions.
-pub(super) fn denied(policy: &Enforcer, tool_name: &str, actions: &[Action], at: Moment) -> Option<Denial> {
+pub(super) fn denied(policy: &Enforcer, tool_name: &str, actions: &[Action], at: InputTime) -> Option<Denial> {
     match policy.judge_call(tool_name, actions, at.now) {
         Verdict::Deny(denial) => Some(denial),
         Verdict::Allow(_) | Verdict::Ask(_) => None,

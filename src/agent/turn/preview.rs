@@ -1,7 +1,7 @@
 //! Previews: a command runs in a view of its own, and what it did there is asked about before any of it is kept.
 
 use super::calls::Batch;
-use super::{Call, CallState, Machine, Moment};
+use super::{Call, CallState, InputTime, TurnMachine};
 use crate::policy::PreviewPermit;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{Action, ApprovalId, Decision, Effects, PreviewOffer, ToolError, ToolResult};
@@ -23,14 +23,14 @@ pub(super) struct Looked {
     pub approval_id: Option<ApprovalId>,
 }
 
-impl Machine {
+impl TurnMachine {
     /// The person wants to see what would happen before they answer.
-    pub(super) fn preview(&mut self, approval_id: &ApprovalId, at: Moment) {
+    pub(super) fn preview(&mut self, approval_id: &ApprovalId, at: InputTime) {
         self.decided(approval_id, Decision::Previewed, at);
     }
 
     /// Takes what a command did in its view. What nobody waits for any more is dropped, and its view with it.
-    pub(super) fn previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: Moment) {
+    pub(super) fn previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: InputTime) {
         self.with_calls(|runner, calls| {
             let waits = |call: &Call| matches!(&call.state, CallState::Previewing(viewing) if viewing.ticket == ticket);
             let Some(call) = calls.get_mut(index).filter(|call| waits(call)) else { return };

@@ -3,7 +3,7 @@
 use super::amend::Amended;
 use super::loop_guard::Row;
 use super::opened::Held;
-use super::{Call, CallState, Effect, Machine, Moment, Phase, Task};
+use super::{Call, CallState, Effect, InputTime, Phase, Task, TurnMachine};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
     CallId, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, ToolResult,
@@ -21,10 +21,16 @@ pub enum Unfinished {
     Replace,
 }
 
-impl Machine {
+impl TurnMachine {
     /// Takes up the session the records tell of; call it once, on a new machine. `settled` is what is known by now of
     /// calls that were under way when the process ended.
-    pub fn restore(&mut self, records: Vec<Record>, settled: Vec<ToolResult>, unfinished: Unfinished, at: Moment) -> Vec<Effect> {
+    pub fn restore(
+        &mut self,
+        records: Vec<Record>,
+        settled: Vec<ToolResult>,
+        unfinished: Unfinished,
+        at: InputTime,
+    ) -> Vec<Effect> {
         self.enter_session(SessionStatus::Running);
         let (mut state, mut rows) = (SessionState::default(), Vec::new());
         for record in records {
@@ -54,7 +60,12 @@ impl Machine {
 
     /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open
     /// after it; `rows`: how often each call of that step was repeated.
-    fn restore_change(&mut self, change: Change<'_>, (closed, open, rows): (Vec<Call>, &[OpenCall], &mut Vec<Row>), at: Moment) {
+    fn restore_change(
+        &mut self,
+        change: Change<'_>,
+        (closed, open, rows): (Vec<Call>, &[OpenCall], &mut Vec<Row>),
+        at: InputTime,
+    ) {
         match change {
             Change::StepCompleted { message, step_count } => return self.restore_step(message, step_count, closed, at),
             Change::UserCommandEnded { shared, .. } => return self.fold_own_ended(shared.map(str::to_owned)),
@@ -226,7 +237,7 @@ impl Machine {
     }
 
     /// The end of a step. Where a record is missing, its calls get their results all the same, and only its calls.
-    fn restore_step(&mut self, message: &Message, step_count: u32, mut calls: Vec<Call>, at: Moment) {
+    fn restore_step(&mut self, message: &Message, step_count: u32, mut calls: Vec<Call>, at: InputTime) {
         self.count_message(message);
         if message.role == Role::Tool {
             let most_bytes = self.options.result_bytes(calls.len());
@@ -250,7 +261,7 @@ impl Machine {
     }
 
     /// Closes a step whose end cannot be read: no provider takes a call without its result.
-    fn mend(&mut self, mut calls: Vec<Call>, at: Moment) {
+    fn mend(&mut self, mut calls: Vec<Call>, at: InputTime) {
         if calls.is_empty() || self.drop_own() {
             return;
         }

@@ -1,12 +1,12 @@
 //! A rule is looked at before it is kept: whether the person's own words may be one, and what it would have let through.
 
 use super::call_runner::CallRunner;
-use super::{Call, CallState, Effect, Machine, Moment, Pending};
+use super::{Call, CallState, Effect, InputTime, Pending, TurnMachine};
 use crate::protocol::{Action, ApprovalId, EventKind, RuleAsked, RuleTold};
 
-impl Machine {
+impl TurnMachine {
     /// The policy has its say on a rule; what it takes is one more offer of the question.
-    pub(super) fn rule_asked(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: Moment) {
+    pub(super) fn rule_asked(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: InputTime) {
         let mut told = RuleTold::Refused { message: "the question is answered already".to_owned() };
         let mut look = None;
         self.of_question(&approval_id, |runner, pending| match asked {
@@ -21,7 +21,7 @@ impl Machine {
     }
 
     /// The last commands are there: which of them asked, and would not have with this offer.
-    pub(super) fn reach(&mut self, approval_id: ApprovalId, offer: usize, commands: Result<Vec<String>, String>, at: Moment) {
+    pub(super) fn reach(&mut self, approval_id: ApprovalId, offer: usize, commands: Result<Vec<String>, String>, at: InputTime) {
         let mut told = None;
         self.of_question(&approval_id, |runner, pending| {
             let Some(offered) = pending.always.offers.get(offer) else { return };

@@ -1,7 +1,7 @@
 //! What MCP servers ask the model of the session: held to the same policy and the same budgets, and counted with all else.
 
 use super::answer::CompletedRequest;
-use super::{Machine, Moment};
+use super::{InputTime, TurnMachine};
 use crate::ports::Record;
 use crate::protocol::{Failure, FailureKind, ModelFacts, StopReason, Usage};
 use crate::session::Spent;
@@ -18,14 +18,14 @@ pub struct Sampled {
     pub latency_ms: u64,
 }
 
-impl Machine {
+impl TurnMachine {
     /// Whether the person is asked before a server asks the model, or why it may not.
     pub fn may_sample(&self, server: &str) -> Result<bool, String> {
         self.policy.may_sample(server).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
     }
 
     /// The model that would answer, and how many tokens its answer may have; or what forbids a request of so many.
-    pub fn sampling(&mut self, input_tokens: u64, wanted: u64, at: Moment) -> Result<(ModelFacts, u64), Failure> {
+    pub fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
         if let Some(failure) = self.forbids(at) {
             return Err(failure);
         }

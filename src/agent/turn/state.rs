@@ -1,6 +1,6 @@
 //! Where the session and its task stand: which change may follow which, and the one place where they change.
 
-use super::{Call, CallState, Effect, Machine, Phase};
+use super::{Call, CallState, Effect, Phase, TurnMachine};
 use crate::ports::{Durability, Record};
 use crate::protocol::SessionStatus::{self, Completed, Created, Failed, Paused, Running};
 use crate::protocol::TaskStatus::{
@@ -139,7 +139,7 @@ impl States {
     }
 }
 
-impl Machine {
+impl TurnMachine {
     /// The effects of an input. A change of state stands before the events that announce it: whoever acts on one of them at once finds
     /// the new state.
     pub(super) fn effects(&mut self) -> Vec<Effect> {

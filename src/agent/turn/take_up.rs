@@ -2,13 +2,13 @@
 
 use super::opened::Held;
 use super::restore::Unfinished;
-use super::{Approver, Call, CallState, Effect, Machine, Moment, Phase};
+use super::{Approver, Call, CallState, Effect, InputTime, Phase, TurnMachine};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, Role, SessionStatus, TaskStatus};
 
-impl Machine {
+impl TurnMachine {
     /// Settles what the process left open when it ended.
-    pub(super) fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: Moment) {
+    pub(super) fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: InputTime) {
         if self.finish_rewind(unfinished) {
             return;
         }
@@ -55,7 +55,7 @@ impl Machine {
     }
 
     /// The person stopped it before the process ended: it does not go on by itself, but is taken up again as one that was stopped.
-    fn end_stopped(&mut self, unfinished: Unfinished, at: Moment) {
+    fn end_stopped(&mut self, unfinished: Unfinished, at: InputTime) {
         self.close_calls(at);
         let stopped = self.task.take();
         if let Some(task) = &stopped {
@@ -89,7 +89,7 @@ impl Machine {
     }
 
     /// No task is open: the last one ended, or what waited behind it had not begun.
-    pub(super) fn take_up_nothing(&mut self, unfinished: Unfinished, at: Moment) {
+    pub(super) fn take_up_nothing(&mut self, unfinished: Unfinished, at: InputTime) {
         let nothing = self.ended.is_none() && self.queue.is_empty();
         match unfinished {
             Unfinished::GoOn => {
@@ -110,7 +110,7 @@ impl Machine {
     }
 
     /// Ends the step with what its calls came to, so that no call in the thread is without a result.
-    pub(super) fn close_calls(&mut self, at: Moment) {
+    pub(super) fn close_calls(&mut self, at: InputTime) {
         self.with_calls(|runner, calls| {
             for call in calls.iter_mut().filter(|call| !call.is_done()) {
                 runner.announce(call, &[]);
@@ -140,7 +140,7 @@ impl Machine {
     }
 
     /// A call that ran and could change things is put before the person; all others are planned and judged again.
-    fn take_up_calls(&mut self, at: Moment) {
+    fn take_up_calls(&mut self, at: InputTime) {
         if self.calls_mut().is_empty() {
             return;
         }

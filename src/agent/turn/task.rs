@@ -1,13 +1,13 @@
 //! A task from its prompt to its end, step by step.
 
 use super::super::limits::STEP_WARNING_PERCENT;
-use super::{Approver, CallState, Effect, Machine, Moment, Phase, Stream, Task};
+use super::{Approver, CallState, Effect, InputTime, Phase, Stream, Task, TurnMachine};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
 use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, counted};
 use crate::session::Totals;
 
-impl Machine {
-    pub(super) fn prompt(&mut self, text: String, at: Moment) {
+impl TurnMachine {
+    pub(super) fn prompt(&mut self, text: String, at: InputTime) {
         if text.trim().is_empty() {
             return;
         }
@@ -49,7 +49,7 @@ impl Machine {
 
     /// Sends a message to the model before its next step. Where the task is paused it waits for `Continue`; where none runs, or one
     /// is being stopped, it is a prompt.
-    pub(super) fn steer(&mut self, text: String, at: Moment) {
+    pub(super) fn steer(&mut self, text: String, at: InputTime) {
         match &self.task {
             Some(task) if !task.cancelling => {
                 let paused = matches!(task.phase, Phase::Paused);
@@ -66,7 +66,7 @@ impl Machine {
 
     /// Adds what waits for this step behind the results of the one before. Leaving the queue and becoming a message are one commit,
     /// that of the step.
-    fn take_steers(&mut self, at: Moment) {
+    fn take_steers(&mut self, at: InputTime) {
         let Some((text, outputs)) = self.queue.take_steering() else { return };
         self.perform(outputs);
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Starts what waits. Leaving the queue and becoming a task are one commit.
-    pub(super) fn start_next(&mut self, at: Moment) {
+    pub(super) fn start_next(&mut self, at: InputTime) {
         if let Some((text, outputs)) = self.queue.take_next() {
             self.perform(outputs);
             self.begin(text, at);
@@ -95,7 +95,7 @@ impl Machine {
     }
 
     /// `attached`: what the model is shown with the words.
-    pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: Moment) {
+    pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
         self.counters.tasks += 1;
         self.count_anew();
         self.ended = None;
@@ -130,7 +130,7 @@ impl Machine {
     }
 
     /// Begins a step, or ends the task where it may not go on.
-    pub(super) fn next_step(&mut self, at: Moment) {
+    pub(super) fn next_step(&mut self, at: InputTime) {
         self.enter(TaskStatus::TaskRunning);
         let Some(task) = &self.task else { return };
         if task.cancelling {
@@ -179,12 +179,12 @@ impl Machine {
     }
 
     /// What forbids a request: an expired policy, a model that is not allowed, a limit that no request keeps, a budget that is used up.
-    pub(super) fn preflight(&mut self, at: Moment) -> Option<Failure> {
+    pub(super) fn preflight(&mut self, at: InputTime) -> Option<Failure> {
         self.forbids(at).or_else(|| self.holds_no_request()).or_else(|| self.over_budget(at))
     }
 
     /// The same but for the budgets.
-    pub(super) fn forbids(&self, at: Moment) -> Option<Failure> {
+    pub(super) fn forbids(&self, at: InputTime) -> Option<Failure> {
         if let Some(message) = self.policy.expired(at.now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then continue"));
         }
@@ -199,7 +199,7 @@ impl Machine {
     }
 
     /// Sends the thread, once there is room for it; `attempt` counts repetitions of the same request.
-    pub(super) fn request(&mut self, attempt: u32, at: Moment) {
+    pub(super) fn request(&mut self, attempt: u32, at: InputTime) {
         if self.make_room(attempt, at) {
             return;
         }
@@ -227,7 +227,7 @@ impl Machine {
     }
 
     /// The step is done: its results are in the thread.
-    pub(super) fn step_done(&mut self, at: Moment) {
+    pub(super) fn step_done(&mut self, at: InputTime) {
         let Some(task) = &mut self.task else { return };
         task.step_count += 1;
         let (count, limit) = (task.step_count, task.max_steps);
@@ -239,13 +239,13 @@ impl Machine {
     }
 
     /// The answer is not whole: the model is asked for the rest.
-    pub(super) fn ask_for_the_rest(&mut self, words: &str, at: Moment) {
+    pub(super) fn ask_for_the_rest(&mut self, words: &str, at: InputTime) {
         let Some(message) = self.message(Role::User, vec![Part::Text { text: words.to_owned() }], at) else { return };
         self.complete_step(message, at);
     }
 
     /// Closes a step with the message that follows its answer, then goes on.
-    pub(super) fn complete_step(&mut self, message: crate::protocol::Message, at: Moment) {
+    pub(super) fn complete_step(&mut self, message: crate::protocol::Message, at: InputTime) {
         if let Some(task) = &self.task
             && let Some(step_id) = task.step_id.clone()
         {
@@ -295,7 +295,7 @@ impl Machine {
     }
 
     /// The model is done with the task.
-    pub(super) fn complete(&mut self, at: Moment) {
+    pub(super) fn complete(&mut self, at: InputTime) {
         if let Some(task) = &mut self.task {
             task.step_count += 1;
             let step_count = task.step_count;
@@ -308,7 +308,7 @@ impl Machine {
     }
 
     /// The person says go on: with what is paused, with the task that ended before it was done, or with what waits.
-    pub(super) fn go_on(&mut self, at: Moment) {
+    pub(super) fn go_on(&mut self, at: InputTime) {
         if self.goes_on_after_compaction() {
             return;
         }

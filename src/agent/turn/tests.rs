@@ -40,7 +40,7 @@ mod states;
 use show::{show, tag};
 
 struct Sim {
-    machine: Machine,
+    machine: TurnMachine,
     approver: Approver,
     records: Vec<Record>,
     now: Timestamp,
@@ -56,11 +56,11 @@ struct Sim {
     changes: states::Changes,
 }
 
-fn machine(approver: Approver, max_steps: u32) -> Machine {
+fn machine(approver: Approver, max_steps: u32) -> TurnMachine {
     machine_with(approver, max_steps, Vec::new(), None)
 }
 
-fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, approval_timeout: Option<Duration>) -> Machine {
+fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, approval_timeout: Option<Duration>) -> TurnMachine {
     let price = Price { input: 1.0, output: 0.0, cache_read: 1.0, cache_write: 1.0 };
     let options = Options {
         model: ModelFacts::of_test("test/model", 100_000, Some(price)),
@@ -80,7 +80,7 @@ fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, appr
         approval_timeout,
         compact_at_percent: Some(80),
     };
-    Machine::new(enforcer(POLICY), options)
+    TurnMachine::new(enforcer(POLICY), options)
 }
 
 fn enforcer(policy: &str) -> Enforcer {
@@ -200,8 +200,8 @@ impl Sim {
         }
     }
 
-    fn at(&self) -> Moment {
-        Moment { now: self.now, jitter: 1.0 }
+    fn at(&self) -> InputTime {
+        InputTime { now: self.now, jitter: 1.0 }
     }
 
     fn play(&mut self, line: &str) -> Vec<Effect> {

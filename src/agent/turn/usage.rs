@@ -6,7 +6,7 @@
 
 use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
-use super::Moment;
+use super::InputTime;
 use crate::ports::{Delta, ModelError};
 use crate::protocol::{ModelFacts, Part, Usage};
 use crate::session::{Spent, Totals};
@@ -89,7 +89,7 @@ impl UsageLedger {
     }
 
     /// Ends the request under way with an answer. What its provider did not count is estimated.
-    pub fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: Moment) -> Spent {
+    pub fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Spent {
         let mut counted = usage;
         if usage.input_tokens == 0 {
             counted.input_tokens = self.request.as_ref().map_or(0, |request| request.tokens);
@@ -123,7 +123,7 @@ impl UsageLedger {
     }
 
     /// What the next request may use. `at`: what a provider keeps of the last request it keeps for some minutes.
-    pub fn next_request(&self, input_tokens: u64, model: &ModelFacts, max_output_tokens: u64, at: Moment) -> Usage {
+    pub fn next_request(&self, input_tokens: u64, model: &ModelFacts, max_output_tokens: u64, at: InputTime) -> Usage {
         let input_tokens = input_tokens.min(model.context_window);
         let output_tokens = max_output_tokens.min(OUTPUT_GUESS_TOKENS);
         let mut next = Usage { input_tokens, output_tokens, ..Usage::default() };

@@ -1,9 +1,9 @@
 //! Lost summary: the process ended while it was being made. Nothing comes of it, and the user is told.
 
-use super::super::Machine;
+use super::super::TurnMachine;
 use crate::ports::Record;
 
-impl Machine {
+impl TurnMachine {
     /// Ends the summary that the process before this one began, where it did.
     pub(in crate::agent::turn) fn tell_of_lost_summary(&mut self, is_compacting: bool) {
         if is_compacting {

@@ -4,11 +4,11 @@ use super::super::super::context;
 use super::super::super::limits::{
     COMPACT_GROWTH_PERCENT, COMPACT_LATEST_PERCENT, COMPACT_LEAST_TOKENS, HOPELESS_PERCENT, RECENT_PERCENT, RESERVED_PERCENT,
 };
-use super::super::Machine;
+use super::super::TurnMachine;
 use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Failure, FailureKind, Role, Usage};
 
-impl Machine {
+impl TurnMachine {
     pub(super) fn model_name(&self) -> &str {
         &self.options.model.name
     }

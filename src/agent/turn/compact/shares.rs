@@ -2,7 +2,7 @@
 
 use super::super::super::context::{image_tokens, images, part_bytes, tokens_of, tool_tokens};
 use super::super::super::limits::MESSAGE_OVERHEAD_TOKENS;
-use super::super::Machine;
+use super::super::TurnMachine;
 use crate::protocol::{ContextShare, ContextUse, EventKind, Message, Part, Role};
 
 /// Where instructions begin in the system prompt.
@@ -62,7 +62,7 @@ impl Sums {
     }
 }
 
-impl Machine {
+impl TurnMachine {
     pub(in crate::agent::turn) fn show_context(&mut self) {
         let shown = self.context_use();
         self.emit(EventKind::ContextShown(shown));

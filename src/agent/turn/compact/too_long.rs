@@ -1,12 +1,12 @@
 //! A request that its provider says is too long: made shorter, and sent once more.
 
-use super::super::{Machine, Moment};
+use super::super::{InputTime, TurnMachine};
 use super::Then;
 use crate::protocol::{CompactionTrigger, Failure};
 
-impl Machine {
+impl TurnMachine {
     /// The provider says that the request was too long: it is made shorter and sent once more. Whether it is.
-    pub(in crate::agent::turn) fn shorten(&mut self, at: Moment) -> bool {
+    pub(in crate::agent::turn) fn shorten(&mut self, at: InputTime) -> bool {
         let name = self.room.counting.model.clone();
         let tokens = self.room.counting.real(&name, self.room.counting.asked);
         self.room.counting.too_long(&name, tokens);

@@ -1,10 +1,10 @@
 //! A summary taken back: the messages it stood for are here again.
 
-use super::super::Machine;
+use super::super::TurnMachine;
 use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, counted};
 
-impl Machine {
+impl TurnMachine {
     pub(in crate::agent::turn) fn undo_compaction(&mut self) {
         if self.is_compacting() {
             return self.notice("a summary is being made; stop it first");

@@ -42,7 +42,7 @@ type ToPlan = (usize, ToolCall, Vec<Outside>);
 
 /// What is outside the machine: what it started and what it has on disk.
 struct World {
-    machine: Machine,
+    machine: TurnMachine,
     person: bool,
     now: Timestamp,
     journal: Vec<Record>,
@@ -82,7 +82,7 @@ struct World {
 }
 
 /// A machine whose window is soon full.
-fn small(approver: Approver) -> Machine {
+fn small(approver: Approver) -> TurnMachine {
     let mut machine = machine(approver, 6);
     machine.options.model.context_window = 8_000;
     machine
@@ -121,7 +121,7 @@ fn world(person: bool) -> World {
 }
 
 /// A machine at the start of a process.
-fn begun(person: bool) -> Machine {
+fn begun(person: bool) -> TurnMachine {
     let approver = if person { Approver::Person } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
     machine.options.model.context_window = 8_000;
@@ -130,9 +130,9 @@ fn begun(person: bool) -> Machine {
 }
 
 impl World {
-    fn at(&mut self) -> Moment {
+    fn at(&mut self) -> InputTime {
         self.now += jiff::SignedDuration::from_millis(400);
-        Moment { now: self.now, jitter: 0.5 }
+        InputTime { now: self.now, jitter: 0.5 }
     }
 
     /// Gives it an input and performs at most `survived` of the effects; then the process dies.
@@ -387,7 +387,7 @@ impl World {
     fn run(&mut self, index: usize, plan: Plan) {
         let id = plan.call.tool_call_id.clone();
         let key = (self.step(), id.clone());
-        let at = Moment { now: self.now, jitter: 0.5 };
+        let at = InputTime { now: self.now, jitter: 0.5 };
         self.earlier_calls_are_done(index);
         assert!(self.machine.denied_by_now(&plan, at).is_none(), "{key:?} runs and is denied by now");
         let finished = |record: &Record| matches!(record, Record::Finished { result, .. } if result.tool_call_id == id);

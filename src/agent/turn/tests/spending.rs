@@ -118,7 +118,7 @@ fn what_the_provider_keeps_of_a_request_is_cheap_only_as_long_as_it_keeps_it() {
     sim.machine.handle(Input::Delta(Delta::Completed(completion)), at);
     let warm = sim.machine.next_request(at);
     assert_eq!(warm.cache_read_tokens, 60);
-    let cold = sim.machine.next_request(Moment { now: at.now + jiff::SignedDuration::from_secs(301), ..at });
+    let cold = sim.machine.next_request(InputTime { now: at.now + jiff::SignedDuration::from_secs(301), ..at });
     assert_eq!((cold.cache_read_tokens, cold.cache_write_tokens), (0, cold.input_tokens));
 }
 
