@@ -79,7 +79,7 @@ pub struct Running {
 struct Links {
     router: watch::Sender<Arc<dyn ToolRouter>>,
     servers: Option<Servers>,
-    wire: servers::Wire,
+    wire: servers::ServerEvents,
     teller: Teller,
 }
 
@@ -220,9 +220,9 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         };
         let input = match input {
             // What a command sees follows the files, and the next command is to see it.
-            Input::Kept(kept) if kept.changes_what_is_seen() => {
+            Input::RuleFiles(kept) if kept.changes_what_is_seen() => {
                 host.reload_policy(&mut updates).await;
-                Input::Kept(kept)
+                Input::RuleFiles(kept)
             }
             Input::Command(Command::Resume) => {
                 host.reload_policy(&mut updates).await;
@@ -333,7 +333,7 @@ impl Host {
             | Input::PolicyChanged(_)
             | Input::ToolOutput { .. }
             | Input::ToolFinished { .. }
-            | Input::Kept(_)
+            | Input::RuleFiles(_)
             | Input::ModelOpened(_)
             | Input::MentionsPlanned { .. }
             | Input::MentionsRead { .. }

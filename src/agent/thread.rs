@@ -21,7 +21,7 @@ pub struct Thread {
     /// Their tokens, as estimated.
     tokens: u64,
     /// What was taken out at the front, the latest last.
-    folds: Vec<Fold>,
+    folds: Vec<RemovedRange>,
     /// How many messages fell out with nothing in their place.
     dropped: u64,
     /// The first message as it is sent, where it says that others fell out.
@@ -30,7 +30,7 @@ pub struct Thread {
 
 /// Messages that were taken out at the front.
 #[derive(Debug, Clone)]
-struct Fold {
+struct RemovedRange {
     removed: Packed,
     /// How many messages stood in their place then.
     standing: usize,
@@ -41,7 +41,7 @@ struct Fold {
 
 /// What a summary would stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct CompactionPoint {
     /// The messages before this one.
     pub index: usize,
     /// Of them, what the person said for the task that runs: it stays as it is.
@@ -50,7 +50,7 @@ pub struct Cut {
     pub freed: u64,
 }
 
-impl Cut {
+impl CompactionPoint {
     /// How many messages the summary stands for.
     pub fn summarised(&self) -> usize {
         self.index - self.verbatim.len()
@@ -185,7 +185,7 @@ impl Thread {
 
     /// What a summary would stand for so that about `keep` tokens of the newest messages stay as they are; what the person said
     /// for `task` stays too. `None` where nothing is left for it.
-    pub fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<Cut> {
+    pub fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
         let (mut index, mut tail) = (latest, 0);
         for (at, message) in self.messages.iter().enumerate().rev() {
@@ -214,7 +214,7 @@ impl Thread {
         let verbatim: Vec<MessageId> = said.iter().map(|message| message.message_id.clone()).collect();
         let kept: u64 = said.iter().map(|message| message.token_count).sum();
         let of_older: u64 = older.iter().map(|message| message.token_count).sum();
-        let cut = Cut { index, verbatim, freed: of_older - kept };
+        let cut = CompactionPoint { index, verbatim, freed: of_older - kept };
         (cut.summarised() > summary).then_some(cut)
     }
 
@@ -298,7 +298,7 @@ impl Thread {
         let standing = heads.len();
         let removed: Vec<_> = self.messages.splice(..end, heads).collect();
         self.messages.shrink_to(self.messages.len() * 2);
-        self.folds.push(Fold { removed: Packed::new(removed), standing, dropped: self.dropped, summary });
+        self.folds.push(RemovedRange { removed: Packed::new(removed), standing, dropped: self.dropped, summary });
         self.tokens = self.messages.iter().map(|message| message.token_count).sum();
     }
 

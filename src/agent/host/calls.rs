@@ -1,7 +1,7 @@
 //! The calls of the host: planned and run beside it, their outcomes brought back as inputs.
 
 use super::Host;
-use super::patience::{Patience, in_time, outcome};
+use super::patience::{CallTimeout, in_time, outcome};
 use super::room::Room;
 use super::tails::Printed;
 use crate::agent::limits::CHANNEL_DEPTH;
@@ -48,7 +48,7 @@ impl Host {
                     Vec::new()
                 } else {
                     let scope = tokio::spawn(async move { names.scope(same).await });
-                    let scope = in_time(scope, Patience::Short, &killed, &nobody).await;
+                    let scope = in_time(scope, CallTimeout::Short, &killed, &nobody).await;
                     scope.ok().and_then(Result::ok).unwrap_or_default()
                 };
                 Planned { index, scope, plan }
@@ -92,7 +92,7 @@ impl Host {
     {
         let (killed, work) = (self.kill.clone(), tokio::spawn(work));
         async move {
-            let planned = in_time(work, Patience::Short, &killed, &CancellationToken::new()).await;
+            let planned = in_time(work, CallTimeout::Short, &killed, &CancellationToken::new()).await;
             planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned))
         }
     }
@@ -110,7 +110,7 @@ impl Host {
         let (router, inputs, killed) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         let (redactor, guides, room) = (self.redactor.clone(), self.guides.clone(), self.room.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-        let patience = Patience::with(&plan);
+        let patience = CallTimeout::with(&plan);
         let kill = killed.child_token();
         let stop = kill.clone();
         let background = CancellationToken::new();

@@ -1,7 +1,7 @@
 //! Files that a prompt names, planned and read beside the host.
 
 use super::Host;
-use super::patience::{Patience, in_time, outcome};
+use super::patience::{CallTimeout, in_time, outcome};
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::{Input, Resource};
 use crate::policy::Permit;
@@ -40,7 +40,7 @@ impl Host {
                 let background = CancellationToken::new();
                 let context = RunContext { tool_call_id: None, output, kill, background, most_bytes };
                 let work = tokio::spawn(async move { router.run(plan, permit, context).await });
-                let patience = Patience::Short;
+                let patience = CallTimeout::Short;
                 async move { outcome(in_time(work, patience, &killed, &stop).await, (id, name), patience, false) }
             });
             let (mut results, handed_over) = tokio::join!(join_all(results), handed_over);

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a call is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum CallTimeout {
     /// It only reads, and is given up.
     Short,
     /// It changes files: it is told to stop, and its end is waited for a little longer.
@@ -24,7 +24,7 @@ pub enum Patience {
 
 /// Why a call is not waited for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivenUp {
+pub enum Abandoned {
     /// It only reads, and took too long.
     Late,
     /// It changes files, took too long, and did not end once it was told to.
@@ -35,7 +35,7 @@ pub enum GivenUp {
     Hangs,
 }
 
-impl Patience {
+impl CallTimeout {
     /// With what is planned.
     pub fn with(plan: &Plan) -> Self {
         match (plan.changes, plan.timeout_seconds) {
@@ -63,7 +63,7 @@ fn is_of_tree(action: &Action) -> bool {
     }
 }
 
-impl GivenUp {
+impl Abandoned {
     pub fn error(self) -> ToolError {
         match self {
             Self::Late => {
@@ -91,29 +91,29 @@ impl GivenUp {
 /// `stop` where it takes too long, and then, as once it was killed, waited for only for a grace.
 pub async fn in_time<T>(
     work: impl Future<Output = T>,
-    patience: Patience,
+    patience: CallTimeout,
     killed: &CancellationToken,
     stop: &CancellationToken,
-) -> Result<T, GivenUp> {
-    let reads = patience == Patience::Short;
+) -> Result<T, Abandoned> {
+    let reads = patience == CallTimeout::Short;
     let grace = || tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS));
     let late = async {
         let Some(seconds) = patience.seconds() else { return std::future::pending().await };
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         stop.cancel();
         if reads {
-            return GivenUp::Late;
+            return Abandoned::Late;
         }
         grace().await;
-        GivenUp::LateChange { seconds }
+        Abandoned::LateChange { seconds }
     };
     let stopped = async {
         killed.cancelled().await;
         if reads {
-            return GivenUp::Stopped;
+            return Abandoned::Stopped;
         }
         grace().await;
-        GivenUp::Hangs
+        Abandoned::Hangs
     };
     tokio::select! {
         biased;
@@ -126,16 +126,16 @@ pub async fn in_time<T>(
 /// The result of a call, or what is known of one that crashed or is not waited for any more. `late`: it was told to stop because
 /// it took too long.
 pub fn outcome(
-    done: Result<Result<ToolResult, JoinError>, GivenUp>,
+    done: Result<Result<ToolResult, JoinError>, Abandoned>,
     (id, name): (CallId, String),
-    patience: Patience,
+    patience: CallTimeout,
     late: bool,
 ) -> ToolResult {
     let error = match done {
         Ok(Ok(result)) => return if late { timed_out(result, patience) } else { result },
         Ok(Err(error)) => {
             tracing::error!(task = %error.id(), tool = name, "tool panicked");
-            if patience == Patience::Short {
+            if patience == CallTimeout::Short {
                 ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; it changed nothing, do it in another way")
             } else {
                 let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
@@ -151,7 +151,7 @@ pub fn outcome(
 }
 
 /// What stopped because it took too long was not stopped by the user.
-fn timed_out(mut result: ToolResult, patience: Patience) -> ToolResult {
+fn timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     if let (Some(error), Some(seconds)) = (&mut result.error, patience.seconds())
         && error.code == ErrorCode::Cancelled
     {
@@ -167,8 +167,8 @@ fn timed_out(mut result: ToolResult, patience: Patience) -> ToolResult {
 /// The call cannot be planned, or not in time.
 pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
     let work = tokio::spawn(async move { router.plan(call).await });
-    let done = in_time(work, Patience::Short, &CancellationToken::new(), &CancellationToken::new()).await;
-    done.map_err(GivenUp::error)?.unwrap_or_else(|error| {
+    let done = in_time(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;
+    done.map_err(Abandoned::error)?.unwrap_or_else(|error| {
         tracing::error!(task = %error.id(), "a tool panicked while it planned");
         Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
     })
@@ -176,7 +176,7 @@ pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan
 
 /// Runs one call without a session, within the time that a session gives it. `context.kill` ends it.
 pub async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
-    let (patience, killed) = (Patience::with(&plan), context.kill.clone());
+    let (patience, killed) = (CallTimeout::with(&plan), context.kill.clone());
     let named = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
     let stop = killed.child_token();
     let context = RunContext { kill: stop.clone(), ..context };
@@ -193,19 +193,19 @@ mod tests {
     async fn what_only_reads_is_given_up_and_what_changes_is_told_to_stop_and_waited_for() {
         let (nobody, stop) = (CancellationToken::new(), CancellationToken::new());
         let slow = || tokio::time::sleep(Duration::from_secs(10 * TREE_SECONDS));
-        assert_eq!(in_time(slow(), Patience::Own, &nobody, &stop).await, Ok(()));
+        assert_eq!(in_time(slow(), CallTimeout::Own, &nobody, &stop).await, Ok(()));
         assert!(!stop.is_cancelled());
         let stopped = async {
             stop.cancelled().await;
             2
         };
-        assert_eq!(in_time(stopped, Patience::Change, &nobody, &stop).await, Ok(2));
+        assert_eq!(in_time(stopped, CallTimeout::Change, &nobody, &stop).await, Ok(2));
         let hangs = std::future::pending::<()>;
-        let late = |seconds| Err(GivenUp::LateChange { seconds });
-        assert_eq!(in_time(hangs(), Patience::Change, &nobody, &stop).await, late(CHANGE_SECONDS));
-        assert_eq!(in_time(hangs(), Patience::Tree, &nobody, &stop).await, late(TREE_SECONDS));
-        assert_eq!(in_time(slow(), Patience::Short, &nobody, &stop).await, Err(GivenUp::Late));
-        assert_eq!(in_time(async { 1 }, Patience::Short, &nobody, &stop).await, Ok(1));
+        let late = |seconds| Err(Abandoned::LateChange { seconds });
+        assert_eq!(in_time(hangs(), CallTimeout::Change, &nobody, &stop).await, late(CHANGE_SECONDS));
+        assert_eq!(in_time(hangs(), CallTimeout::Tree, &nobody, &stop).await, late(TREE_SECONDS));
+        assert_eq!(in_time(slow(), CallTimeout::Short, &nobody, &stop).await, Err(Abandoned::Late));
+        assert_eq!(in_time(async { 1 }, CallTimeout::Short, &nobody, &stop).await, Ok(1));
     }
 
     #[tokio::test(start_paused = true)]
@@ -214,13 +214,13 @@ mod tests {
         killed.cancel();
         let hangs = std::future::pending::<()>;
         let ends = || tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS - 1));
-        for patience in [Patience::Change, Patience::Tree, Patience::Own] {
+        for patience in [CallTimeout::Change, CallTimeout::Tree, CallTimeout::Own] {
             assert_eq!(in_time(ends(), patience, &killed, &stop).await, Ok(()));
-            assert_eq!(in_time(hangs(), patience, &killed, &stop).await, Err(GivenUp::Hangs));
+            assert_eq!(in_time(hangs(), patience, &killed, &stop).await, Err(Abandoned::Hangs));
         }
-        assert_eq!(in_time(hangs(), Patience::Short, &killed, &stop).await, Err(GivenUp::Stopped));
-        assert_eq!(in_time(async { 1 }, Patience::Short, &killed, &stop).await, Ok(1));
-        assert_eq!(GivenUp::Hangs.error().code, ErrorCode::OutcomeUnknown);
+        assert_eq!(in_time(hangs(), CallTimeout::Short, &killed, &stop).await, Err(Abandoned::Stopped));
+        assert_eq!(in_time(async { 1 }, CallTimeout::Short, &killed, &stop).await, Ok(1));
+        assert_eq!(Abandoned::Hangs.error().code, ErrorCode::OutcomeUnknown);
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         };
         let code = |late| {
             let named = (CallId::new("c"), "WriteFile".to_owned());
-            outcome(cancelled(), named, Patience::Change, late).error.unwrap()
+            outcome(cancelled(), named, CallTimeout::Change, late).error.unwrap()
         };
         assert_eq!(code(false).code, ErrorCode::Cancelled);
         assert_eq!(code(true).code, ErrorCode::ToolExecutionTimeout);

@@ -1,6 +1,6 @@
 //! Rule files of the user: where a rule would be stored, and saving or removing it. Only their port touches them.
 
-use crate::agent::turn::{Effect, Input, Kept};
+use crate::agent::turn::{Effect, Input, RuleFileResult};
 use crate::ports::Rules;
 use crate::protocol::{EventKind, RuleTold};
 use std::sync::Arc;
@@ -58,18 +58,18 @@ impl RuleFiles {
             let kept = match effect {
                 Effect::Remember { grant, until } => {
                     let saved = rules.save(grant.rules.clone(), grant.scope, until).await;
-                    Kept::Saved(grant, saved)
+                    RuleFileResult::Saved(grant, saved)
                 }
                 Effect::Forget(grant) => {
                     let removed = rules.remove(grant.rules.clone(), grant.scope).await;
-                    Kept::Removed(grant, removed)
+                    RuleFileResult::Removed(grant, removed)
                 }
                 Effect::Recent { approval_id, offer } => {
-                    Kept::Recent { approval_id, offer, commands: rules.recent_commands(RECENT).await }
+                    RuleFileResult::Recent { approval_id, offer, commands: rules.recent_commands(RECENT).await }
                 }
-                _ => Kept::Listed(rules.list().await),
+                _ => RuleFileResult::Listed(rules.list().await),
             };
-            let _ = inputs.send(Input::Kept(kept)).await;
+            let _ = inputs.send(Input::RuleFiles(kept)).await;
             drop(saved);
         });
     }

@@ -29,14 +29,14 @@ pub struct Sampling {
 }
 
 /// How far one is.
-pub(super) enum Step {
+pub(super) enum SamplingPhase {
     /// Nothing stands in its way but those before it.
-    Allowed(Allowed),
+    ApprovedSampling(ApprovedSampling),
     /// It is over; nothing where nothing was used up.
     Over(Option<Sampled>),
 }
 
-pub(super) struct Allowed {
+pub(super) struct ApprovedSampling {
     server: String,
     conversation: Conversation,
     answer: oneshot::Sender<Result<Value, String>>,
@@ -44,8 +44,8 @@ pub(super) struct Allowed {
 
 /// Those that wait for the one before them.
 #[derive(Default)]
-pub(super) struct Line {
-    waiting: VecDeque<Allowed>,
+pub(super) struct SamplingQueue {
+    waiting: VecDeque<ApprovedSampling>,
     busy: bool,
 }
 
@@ -67,7 +67,7 @@ impl Host {
         };
         let Some(steps) = self.servers.as_ref().map(|servers| servers.steps.clone()) else { return };
         let shown = asks.then(|| conversation.shown(&server, &facts.name));
-        let allowed = Allowed { server: server.clone(), conversation, answer };
+        let allowed = ApprovedSampling { server: server.clone(), conversation, answer };
         let message = match shown {
             None => return self.line_up(allowed),
             Some(Err(why)) => return refuse(allowed.answer, why),
@@ -79,10 +79,10 @@ impl Host {
         tokio::spawn(wait(allowed, answered, steps));
     }
 
-    pub(super) async fn sampling_goes_on(&mut self, step: Step) {
+    pub(super) async fn sampling_goes_on(&mut self, step: SamplingPhase) {
         match step {
-            Step::Allowed(allowed) => self.line_up(allowed),
-            Step::Over(sampled) => {
+            SamplingPhase::ApprovedSampling(allowed) => self.line_up(allowed),
+            SamplingPhase::Over(sampled) => {
                 if let Some(servers) = &mut self.servers {
                     servers.line.busy = false;
                 }
@@ -94,7 +94,7 @@ impl Host {
         }
     }
 
-    fn line_up(&mut self, allowed: Allowed) {
+    fn line_up(&mut self, allowed: ApprovedSampling) {
         let Some(servers) = &mut self.servers else { return };
         if servers.line.waiting.len() >= MAX_ELICITATIONS {
             return refuse(allowed.answer, "too much waits for the model already".to_owned());
@@ -108,7 +108,7 @@ impl Host {
         loop {
             let Some(servers) = self.servers.as_mut().filter(|servers| !servers.line.busy) else { return };
             let steps = servers.steps.clone();
-            let Some(Allowed { server, conversation, answer }) = servers.line.waiting.pop_front() else { return };
+            let Some(ApprovedSampling { server, conversation, answer }) = servers.line.waiting.pop_front() else { return };
             let (input_tokens, wanted) = (conversation.tokens(), conversation.most_tokens);
             let (model, most) = match self.machine.sampling(input_tokens, wanted, moment()) {
                 Ok(allowed) => allowed,
@@ -141,7 +141,7 @@ impl Host {
                     sampled = asked.hear(stream, answer) => sampled,
                     () = kill.cancelled() => None,
                 };
-                let _ = steps.send(Step::Over(sampled)).await;
+                let _ = steps.send(SamplingPhase::Over(sampled)).await;
             });
             return;
         }
@@ -153,13 +153,13 @@ fn refuse(answer: oneshot::Sender<Result<Value, String>>, why: String) {
 }
 
 /// Until the person said yes or no, or the server waits no more.
-async fn wait(mut allowed: Allowed, answered: oneshot::Receiver<ElicitationAnswer>, steps: mpsc::Sender<Step>) {
+async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<ElicitationAnswer>, steps: mpsc::Sender<SamplingPhase>) {
     let said = tokio::select! {
         said = answered => said.unwrap_or(ElicitationAnswer::Cancel),
         () = allowed.answer.closed() => return,
     };
     match said {
-        ElicitationAnswer::Accept { .. } => drop(steps.send(Step::Allowed(allowed)).await),
+        ElicitationAnswer::Accept { .. } => drop(steps.send(SamplingPhase::ApprovedSampling(allowed)).await),
         ElicitationAnswer::Decline => refuse(allowed.answer, "the person declined".to_owned()),
         ElicitationAnswer::Cancel => refuse(allowed.answer, "the person did not answer".to_owned()),
     }

@@ -2,7 +2,7 @@
 
 use super::Host;
 use super::queries::{Offers, ServerQueries};
-use super::sampling::{Line, Sampling, Step};
+use super::sampling::{Sampling, SamplingPhase, SamplingQueue};
 use super::teller::Teller;
 use crate::agent::limits::{
     CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, RESOURCE_BYTES, SERVER_SECONDS,
@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 const RESOURCE: &str = "ReadResource";
 
 /// A question of a server, and who waits for its answer.
-pub enum Asked {
+pub enum ElicitationRequest {
     Person(Elicitation, oneshot::Sender<ElicitationAnswer>),
     Model(Sampling),
 }
@@ -35,18 +35,22 @@ pub type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// The servers of a session, and what they ask.
 pub struct Remote {
     pub servers: Arc<dyn RemoteServers>,
-    pub asked: mpsc::Receiver<Asked>,
+    pub asked: mpsc::Receiver<ElicitationRequest>,
 }
 
 /// What a server may ask while it is used, for the servers, and where it arrives, for the session. Where no person sits all that is
 /// asked of one is declined. `roots`: directories, as `file:` URIs with a name each.
-pub fn asks(person: bool, roots: Vec<(String, String)>, samples: Samples) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<Asked>) {
+pub fn asks(
+    person: bool,
+    roots: Vec<(String, String)>,
+    samples: Samples,
+) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<ElicitationRequest>) {
     let (session, asked) = mpsc::channel(CHANNEL_DEPTH);
     (Arc::new(Asks { session, person, roots, samples }), asked)
 }
 
 struct Asks {
-    session: mpsc::Sender<Asked>,
+    session: mpsc::Sender<ElicitationRequest>,
     person: bool,
     roots: Vec<(String, String)>,
     samples: Samples,
@@ -60,7 +64,7 @@ impl RemoteAsks for Asks {
             }
             let (send, answer) = oneshot::channel();
             // A session that does not get to them has too many.
-            if self.session.try_send(Asked::Person(elicitation, send)).is_err() {
+            if self.session.try_send(ElicitationRequest::Person(elicitation, send)).is_err() {
                 return ElicitationAnswer::Cancel;
             }
             answer.await.unwrap_or(ElicitationAnswer::Cancel)
@@ -80,7 +84,7 @@ impl RemoteAsks for Asks {
         let (answer, answered) = oneshot::channel();
         let asked = Sampling { server: server.to_owned(), request, person: self.person, answer };
         Box::pin(async move {
-            if self.session.try_send(Asked::Model(asked)).is_err() {
+            if self.session.try_send(ElicitationRequest::Model(asked)).is_err() {
                 return Err("there is no session here whose model could be asked".to_owned());
             }
             answered.await.unwrap_or_else(|_| Err("the session ended".to_owned()))
@@ -96,8 +100,8 @@ pub(super) struct Servers {
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
     asked: u64,
     /// What waits for the model, and where it is heard of again.
-    pub(super) line: Line,
-    pub(super) steps: mpsc::Sender<Step>,
+    pub(super) line: SamplingQueue,
+    pub(super) steps: mpsc::Sender<SamplingPhase>,
     offers: Offers,
 }
 
@@ -113,24 +117,24 @@ impl Servers {
 
 /// Where they are heard from.
 #[derive(Default)]
-pub(super) struct Wire {
+pub(super) struct ServerEvents {
     changed: Option<watch::Receiver<u64>>,
-    asked: Option<mpsc::Receiver<Asked>>,
-    steps: Option<mpsc::Receiver<Step>>,
+    asked: Option<mpsc::Receiver<ElicitationRequest>>,
+    steps: Option<mpsc::Receiver<SamplingPhase>>,
 }
 
-pub(super) enum Happened {
+pub(super) enum ServerEvent {
     Changed,
-    Asked(Asked),
-    Sampling(Step),
+    ElicitationRequest(ElicitationRequest),
+    Sampling(SamplingPhase),
 }
 
-pub(super) fn begin(remote: Option<Remote>) -> (Option<Servers>, Wire) {
-    let Some(Remote { servers, asked }) = remote else { return (None, Wire::default()) };
+pub(super) fn begin(remote: Option<Remote>) -> (Option<Servers>, ServerEvents) {
+    let Some(Remote { servers, asked }) = remote else { return (None, ServerEvents::default()) };
     let (steps, receive) = mpsc::channel(CHANNEL_DEPTH);
-    let wire = Wire { changed: Some(servers.changed()), asked: Some(asked), steps: Some(receive) };
+    let wire = ServerEvents { changed: Some(servers.changed()), asked: Some(asked), steps: Some(receive) };
     let (told, open, offers) = (Vec::new(), HashMap::new(), Offers::default());
-    (Some(Servers { remote: servers, told, open, asked: 0, line: Line::default(), steps, offers }), wire)
+    (Some(Servers { remote: servers, told, open, asked: 0, line: SamplingQueue::default(), steps, offers }), wire)
 }
 
 /// Ends them: their processes, and what waits for the person.
@@ -142,13 +146,13 @@ pub(super) async fn end(servers: Option<Servers>) {
     }
 }
 
-impl Wire {
+impl ServerEvents {
     /// Never ready where there are no servers.
-    pub(super) async fn next(&mut self) -> Happened {
+    pub(super) async fn next(&mut self) -> ServerEvent {
         tokio::select! {
-            () = next_change(&mut self.changed) => Happened::Changed,
-            asked = next_of(&mut self.asked) => Happened::Asked(asked),
-            step = next_of(&mut self.steps) => Happened::Sampling(step),
+            () = next_change(&mut self.changed) => ServerEvent::Changed,
+            asked = next_of(&mut self.asked) => ServerEvent::ElicitationRequest(asked),
+            step = next_of(&mut self.steps) => ServerEvent::Sampling(step),
         }
     }
 }
@@ -179,12 +183,14 @@ pub(super) fn is_for(command: &Command) -> bool {
 }
 
 impl Host {
-    pub(super) async fn of_servers(&mut self, happened: Happened) {
+    pub(super) async fn of_servers(&mut self, happened: ServerEvent) {
         match happened {
-            Happened::Changed => self.tell_servers(),
-            Happened::Asked(Asked::Person(elicitation, answer)) => self.ask_for_server(elicitation, answer),
-            Happened::Asked(Asked::Model(sampling)) => self.sample_for_server(sampling),
-            Happened::Sampling(step) => self.sampling_goes_on(step).await,
+            ServerEvent::Changed => self.tell_servers(),
+            ServerEvent::ElicitationRequest(ElicitationRequest::Person(elicitation, answer)) => {
+                self.ask_for_server(elicitation, answer)
+            }
+            ServerEvent::ElicitationRequest(ElicitationRequest::Model(sampling)) => self.sample_for_server(sampling),
+            ServerEvent::Sampling(step) => self.sampling_goes_on(step).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What waits behind a commit that failed: kept in order, tried again, called off where it is no longer wanted.
 
 use super::{Host, moment};
-use crate::agent::turn::{Effect, Input, Kept, TurnMachine};
+use crate::agent::turn::{Effect, Input, RuleFileResult, TurnMachine};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{ErrorCode, EventKind, ToolError, ToolResult};
 use std::collections::VecDeque;
@@ -118,11 +118,11 @@ impl Host {
         let why = || Err("aye ended before this session could be saved".to_owned());
         for effect in rules {
             let kept = match effect {
-                Effect::Remember { grant, .. } => Kept::Saved(grant, why()),
-                Effect::Forget(grant) => Kept::Removed(grant, why()),
+                Effect::Remember { grant, .. } => RuleFileResult::Saved(grant, why()),
+                Effect::Forget(grant) => RuleFileResult::Removed(grant, why()),
                 _ => continue,
             };
-            let effects = self.machine.handle(Input::Kept(kept), moment());
+            let effects = self.machine.handle(Input::RuleFiles(kept), moment());
             self.keep(effects);
         }
     }

@@ -147,7 +147,7 @@ fn what_no_longer_is_sent_takes_little_memory() {
     }
     let bytes: usize = thread.messages().iter().map(|message| message.text().len()).sum();
     thread.fit(10_000);
-    let Some(Fold { removed: Packed::Small { bytes: packed, .. }, .. }) = thread.folds.last() else {
+    let Some(RemovedRange { removed: Packed::Small { bytes: packed, .. }, .. }) = thread.folds.last() else {
         panic!("nothing was packed")
     };
     assert!(bytes > 3_000_000 && packed.len() * 10 < bytes, "{} of {bytes}", packed.len());

@@ -4,7 +4,7 @@ use super::amend::no_amendment;
 use super::call_runner::CallRunner;
 use super::calls::Batch;
 use super::opened::names;
-use super::preview::{Looked, no_preview};
+use super::preview::{PreviewRequest, no_preview};
 use super::{Approver, Call, CallState, Effect, InputTime, Pending, TurnMachine};
 use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, Plan, Record};
@@ -218,7 +218,7 @@ impl CallRunner<'_> {
             Decision::Renewed => self.make_anew(call, index),
             Decision::Previewed => {
                 let permit = question.preview();
-                self.begin_preview(call, Looked { index, plan, permit, approval_id: Some(approval_id) }, &mut batch);
+                self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: Some(approval_id) }, &mut batch);
             }
         }
         self.carry_out(calls, batch);

@@ -6,12 +6,12 @@ use super::super::limits::SAME_POLLS;
 use super::amend::Amended;
 use super::calls::{Batch, leftovers, outcome_unknown};
 use super::grants::Grants;
-use super::loop_guard::{LoopGuard, Row, ordinal};
-use super::opened::Held;
+use super::loop_guard::{LoopGuard, RepeatCount, ordinal};
+use super::opened::BlockedRun;
 use super::order::{Order, writes};
 use super::outputs::Outputs;
 use super::policy::denied;
-use super::preview::{Looked, Viewing, is_quiet};
+use super::preview::{ActivePreview, PreviewRequest, is_quiet};
 use super::rewind::Rewinds;
 use super::{Approver, Call, CallState, Counters, Effect, InputTime, Options, Planned};
 use crate::policy::permit::Denial;
@@ -143,7 +143,7 @@ impl CallRunner<'_> {
             return self.run_answered(verdict, call, index, plan, batch);
         }
         if let Some(permit) = self.first_look(&verdict, &plan) {
-            return self.begin_preview(call, Looked { index, plan, permit, approval_id: None }, batch);
+            return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None }, batch);
         }
         match verdict {
             Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
@@ -266,17 +266,17 @@ impl CallRunner<'_> {
         batch.runs.push((index, plan, permit));
     }
 
-    pub(super) fn let_pass(&mut self, row: Row) {
+    pub(super) fn let_pass(&mut self, row: RepeatCount) {
         self.guard.allow(row);
     }
 
-    pub(super) fn begin_preview(&mut self, call: &mut Call, looked: Looked, batch: &mut Batch) {
+    pub(super) fn begin_preview(&mut self, call: &mut Call, looked: PreviewRequest, batch: &mut Batch) {
         self.counters.tickets += 1;
         let ticket = self.counters.tickets;
         call.previewed = true;
         self.out.record(Record::PreviewStarted { tool_call_id: call.call.tool_call_id.clone() });
         let (tool_name, actions) = (looked.plan.tool_name.clone(), looked.plan.actions.clone());
-        call.state = CallState::Previewing(Box::new(Viewing { ticket, tool_name, actions }));
+        call.state = CallState::Previewing(Box::new(ActivePreview { ticket, tool_name, actions }));
         batch.previews.push((ticket, looked));
     }
 
@@ -308,7 +308,7 @@ impl CallRunner<'_> {
                 self.out.effect(wait);
             }
         }
-        for (ticket, Looked { index, plan, permit, approval_id }) in batch.previews {
+        for (ticket, PreviewRequest { index, plan, permit, approval_id }) in batch.previews {
             let tool_call_id = calls[index].call.tool_call_id.clone();
             self.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
             self.out.effect(Effect::Preview { index, plan, permit, ticket });
@@ -349,7 +349,7 @@ impl CallRunner<'_> {
         let result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
         self.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
         self.out.commit(Durability::Process);
-        call.held = Some(Held::new(result, latency_ms));
+        call.held = Some(BlockedRun::new(result, latency_ms));
         // Whatever was previewed has been kept.
         call.previewed = false;
         call.no_preview = None;
@@ -418,7 +418,7 @@ impl CallRunner<'_> {
     /// Records and tells the result of a call that is done.
     pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
         let CallState::Done(result) = &call.state else { return };
-        let latency_ms = call.held.as_ref().and_then(Held::latency_ms).unwrap_or(latency_ms);
+        let latency_ms = call.held.as_ref().and_then(BlockedRun::latency_ms).unwrap_or(latency_ms);
         self.out.record(Record::Finished { result: result.clone(), latency_ms });
         let applied = result.error.is_none() && call.changes;
         self.out.event(EventKind::ToolCompleted {

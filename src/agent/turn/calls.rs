@@ -3,7 +3,7 @@
 use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
 use super::call_runner::CallRunner;
 use super::outputs::Outputs;
-use super::preview::Looked;
+use super::preview::PreviewRequest;
 use super::{Call, CallState, InputTime, Options, Phase, Planned, TurnMachine};
 use crate::policy::Permit;
 use crate::ports::{Durability, Plan, Record, Tail};
@@ -17,7 +17,7 @@ const NAMED_PATHS: usize = 10;
 #[derive(Default)]
 pub(super) struct Batch {
     pub asks: Vec<Approval>,
-    pub previews: Vec<(u64, Looked)>,
+    pub previews: Vec<(u64, PreviewRequest)>,
     pub runs: Vec<(usize, Plan, Permit)>,
 }
 

@@ -116,7 +116,7 @@ impl TurnMachine {
                 self.perform(outputs);
             }
             Input::Command(Command::Quit) => self.out.push(Effect::End),
-            Input::Kept(kept) => {
+            Input::RuleFiles(kept) => {
                 self.rules_changed(kept);
                 self.end_if_nothing_runs();
             }

@@ -1,4 +1,4 @@
-//! Room in the window: a summary in the place of older messages, or none in the place of the oldest.
+//! ContextWindow in the window: a summary in the place of older messages, or none in the place of the oldest.
 //!
 //! The model is asked for the summary with the same system prompt, the same tools and the same messages as before, so that what its
 //! provider has cached of them counts, and because some providers refuse a thread with calls where no tools are offered. What it
@@ -15,7 +15,7 @@ use super::super::context::Counting;
 use super::super::limits::{
     COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
 };
-use super::super::thread::Cut;
+use super::super::thread::CompactionPoint;
 use super::answer::CompletedRequest;
 use super::ask::waited;
 use super::{Effect, InputTime, Phase, TurnMachine};
@@ -29,11 +29,11 @@ use std::sync::Arc;
 
 /// What the machine knows of the window, and the summary that is being made.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct ContextWindow {
     pub counting: Counting,
     /// The person asked for one in the middle of a step; it is made before the next request.
-    wanted: Option<Wanted>,
-    work: Option<Work>,
+    wanted: Option<SummaryRequest>,
+    work: Option<RunningSummary>,
     /// None begins by itself before a request has so many tokens.
     quiet_until: u64,
     /// The request of this step was too long once already.
@@ -42,16 +42,16 @@ pub(super) struct Room {
 
 /// A summary that was asked for.
 #[derive(Debug)]
-struct Wanted {
+struct SummaryRequest {
     focus: Option<String>,
 }
 
 /// A summary that is being made.
 #[derive(Debug)]
-struct Work {
+struct RunningSummary {
     trigger: CompactionTrigger,
     focus: Option<String>,
-    cut: Cut,
+    cut: CompactionPoint,
     /// Estimated tokens that the messages to be summed up may have.
     budget: u64,
     halvings: u32,
@@ -59,12 +59,12 @@ struct Work {
     since: Timestamp,
     /// Set while the request waits to be sent again.
     ticket: Option<u64>,
-    then: Then,
+    then: AfterSummary,
 }
 
 /// What follows once there is a summary, or is to be none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum AfterSummary {
     Nothing,
     /// The request that needed the room.
     Request {
@@ -84,16 +84,16 @@ impl TurnMachine {
 
     /// Something is to begin, but a summary is being made: it begins after that.
     pub(super) fn next_after_compaction(&mut self) {
-        if let Some(work) = self.room.work.as_mut().filter(|work| work.then == Then::Nothing) {
-            work.then = Then::Next;
+        if let Some(work) = self.room.work.as_mut().filter(|work| work.then == AfterSummary::Nothing) {
+            work.then = AfterSummary::Next;
         }
     }
 
     /// `/continue` while a summary is being made for a task that stands still. Whether that is so.
     pub(super) fn goes_on_after_compaction(&mut self) -> bool {
         let Some(work) = &mut self.room.work else { return false };
-        if !matches!(work.then, Then::Request { .. }) {
-            work.then = Then::GoOn;
+        if !matches!(work.then, AfterSummary::Request { .. }) {
+            work.then = AfterSummary::GoOn;
             self.notice("goes on as soon as the summary is there");
         }
         true
@@ -110,18 +110,18 @@ impl TurnMachine {
         }
         let runs = self.task.as_ref().is_some_and(|task| !matches!(task.phase, Phase::Paused)) || self.is_busy_opening();
         if runs {
-            self.room.wanted = Some(Wanted { focus });
+            self.room.wanted = Some(SummaryRequest { focus });
             return self.notice("the conversation is summed up before the next step");
         }
-        self.compact_now(focus, Then::Nothing, at);
+        self.compact_now(focus, AfterSummary::Nothing, at);
     }
 
     /// What the person asked for in the middle of the task that is over now, before the next one. Whether it began.
     pub(super) fn compact_as_wanted(&mut self, at: InputTime) -> bool {
-        self.room.wanted.take().is_some_and(|wanted| self.compact_now(wanted.focus, Then::Next, at))
+        self.room.wanted.take().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::Next, at))
     }
 
-    fn compact_now(&mut self, focus: Option<String>, then: Then, at: InputTime) -> bool {
+    fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
         if let Some(failure) = self.preflight(at) {
             self.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
             return false;
@@ -137,8 +137,8 @@ impl TurnMachine {
 
     /// Makes a summary before a request that is about to be sent, where one is due. Whether it did: the request follows it.
     pub(super) fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
-        let then = Then::Request { attempt };
-        if let Some(Wanted { focus }) = self.room.wanted.take() {
+        let then = AfterSummary::Request { attempt };
+        if let Some(SummaryRequest { focus }) = self.room.wanted.take() {
             match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
                 Ok(()) => return true,
                 Err(why) => self.notice(why),
@@ -165,7 +165,7 @@ impl TurnMachine {
         &mut self,
         trigger: CompactionTrigger,
         focus: Option<String>,
-        then: Then,
+        then: AfterSummary,
         at: InputTime,
     ) -> Result<(), String> {
         let budget = self.message_budget();
@@ -193,9 +193,9 @@ impl TurnMachine {
         self.note(Record::CompactionStarted { trigger });
         self.commit(Durability::Process);
         self.emit(EventKind::CompactionStarted { trigger, messages, tokens });
-        let work = Work { trigger, focus, cut, budget, halvings: 0, attempt: 0, since: at.now, ticket: None, then };
+        let work = RunningSummary { trigger, focus, cut, budget, halvings: 0, attempt: 0, since: at.now, ticket: None, then };
         self.room.work = Some(work);
-        if let (Then::Request { .. }, Some(task)) = (then, &mut self.task) {
+        if let (AfterSummary::Request { .. }, Some(task)) = (then, &mut self.task) {
             task.phase = Phase::Compacting;
         }
         self.ask_for_summary(at);
@@ -330,13 +330,13 @@ impl TurnMachine {
     fn after_compaction(&mut self, at: InputTime) {
         let Some(work) = self.room.work.take() else { return };
         match work.then {
-            Then::Nothing => self.commit(Durability::Process),
-            Then::Request { attempt } => match self.preflight(at) {
+            AfterSummary::Nothing => self.commit(Durability::Process),
+            AfterSummary::Request { attempt } => match self.preflight(at) {
                 None => self.request(attempt, at),
                 Some(failure) => self.forbidden(failure),
             },
-            Then::GoOn => self.go_on(at),
-            Then::Next => {
+            AfterSummary::GoOn => self.go_on(at),
+            AfterSummary::Next => {
                 self.commit(Durability::Process);
                 self.start_next(at);
             }
@@ -397,7 +397,7 @@ impl TurnMachine {
             return self.give_up_compaction(&failure.message, at);
         }
         let Some(delay_ms) = delay_ms else {
-            if !matches!(then, Then::Request { .. }) {
+            if !matches!(then, AfterSummary::Request { .. }) {
                 return self.give_up_compaction(&failure.message, at);
             }
             // The task's own request would fare no better: it waits for the person, as it is.
@@ -450,7 +450,7 @@ impl TurnMachine {
     /// The next request for the summary may not be sent. A task that needs it waits, or fails; what waited for it is told the same
     /// once it begins.
     fn no_summary_now(&mut self, failure: &Failure, at: InputTime) {
-        if self.room.work.as_ref().is_some_and(|work| matches!(work.then, Then::Request { .. })) {
+        if self.room.work.as_ref().is_some_and(|work| matches!(work.then, AfterSummary::Request { .. })) {
             self.room.work = None;
             return self.forbidden(failure.clone());
         }
@@ -472,6 +472,6 @@ impl TurnMachine {
         self.commit(Durability::Process);
         self.be_quiet();
         self.notice("not compacted: stopped by you; everything is as it was");
-        !matches!(work.then, Then::Request { .. })
+        !matches!(work.then, AfterSummary::Request { .. })
     }
 }

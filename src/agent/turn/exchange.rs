@@ -1,6 +1,6 @@
 //! What goes into the machine and what comes out of it.
 
-use super::{Grant, Kept, PolicyChange, Sampled};
+use super::{Grant, PolicyChange, RuleFileResult, Sampled};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, Since};
 use crate::protocol::{
@@ -64,7 +64,7 @@ pub enum Input {
     /// The policy's files changed.
     PolicyChanged(Box<PolicyChange>),
     /// The person's files were changed or read.
-    Kept(Kept),
+    RuleFiles(RuleFileResult),
     /// A wait asked for by `Effect::Wake` is over.
     Woken {
         ticket: u64,
@@ -168,7 +168,7 @@ pub enum Effect {
     },
     /// Ask this model from now on; answered by `Input::ModelOpened`.
     OpenModel {
-        /// Kept first.
+        /// RuleFileResult first.
         key: Option<KeyText>,
         name: String,
     },

@@ -20,7 +20,7 @@ pub struct Grant {
 
 /// How a change of the person's files came out.
 #[derive(Debug)]
-pub enum Kept {
+pub enum RuleFileResult {
     Saved(Grant, Result<Saved, String>),
     Removed(Grant, Result<Saved, String>),
     Listed(Result<Vec<String>, String>),
@@ -32,7 +32,7 @@ pub enum Kept {
     },
 }
 
-impl Kept {
+impl RuleFileResult {
     /// Whether commands see other directories from now on.
     pub fn changes_what_is_seen(&self) -> bool {
         match self {
@@ -112,12 +112,12 @@ impl Grants {
     }
 
     /// Takes the outcome of a change of the user's files.
-    pub fn on_outcome(&mut self, outcome: Kept, policy: &mut Enforcer, out: &mut Outputs) {
-        if matches!(outcome, Kept::Saved(..) | Kept::Removed(..)) {
+    pub fn on_outcome(&mut self, outcome: RuleFileResult, policy: &mut Enforcer, out: &mut Outputs) {
+        if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
             self.changes = self.changes.saturating_sub(1);
         }
         match outcome {
-            Kept::Saved(grant, Ok(saved)) => {
+            RuleFileResult::Saved(grant, Ok(saved)) => {
                 let names = saved.names.join(", ");
                 let grant = Grant { names: saved.names, ..grant };
                 policy.put(saved.layer, grant.scope);
@@ -126,22 +126,24 @@ impl Grants {
                 self.saved.push(grant);
                 out.notice(format!("rule saved: {names}"));
             }
-            Kept::Saved(_, Err(why)) => out.notice(format!("the rule was not saved, so it asks again next time: {why}")),
-            Kept::Removed(grant, Ok(saved)) => {
+            RuleFileResult::Saved(_, Err(why)) => {
+                out.notice(format!("the rule was not saved, so it asks again next time: {why}"))
+            }
+            RuleFileResult::Removed(grant, Ok(saved)) => {
                 policy.put(saved.layer, grant.scope);
                 out.record(Record::RuleRemoved { rules: grant.rules.clone(), scope: grant.scope });
                 out.commit(Durability::Process);
                 out.notice(format!("rule removed: {}", grant.names.join(", ")));
             }
-            Kept::Removed(grant, Err(why)) => {
+            RuleFileResult::Removed(grant, Err(why)) => {
                 let names = grant.names.join(", ");
                 self.saved.push(grant);
                 out.notice(format!("{names} is still there: {why}"));
             }
             // Answered where the time is known.
-            Kept::Recent { .. } => {}
-            Kept::Listed(Err(why)) => out.notice(format!("the saved rules cannot be read: {why}")),
-            Kept::Listed(Ok(lines)) => {
+            RuleFileResult::Recent { .. } => {}
+            RuleFileResult::Listed(Err(why)) => out.notice(format!("the saved rules cannot be read: {why}")),
+            RuleFileResult::Listed(Ok(lines)) => {
                 let session = self.saved.iter().filter(|grant| grant.scope == GrantScope::Session);
                 let mut all: Vec<String> = session.map(|grant| format!("until aye quits  {}", said(&grant.rules))).collect();
                 all.extend(lines);

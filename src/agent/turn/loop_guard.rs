@@ -21,12 +21,12 @@ pub(super) struct LoopGuard {
     last: Option<(String, Arguments)>,
     /// What the last one came to.
     outcome: Option<u64>,
-    row: Row,
+    row: RepeatCount,
 }
 
 /// A call among those before it that were the same.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct RepeatCount {
     /// Which row; another call begins the next.
     number: u64,
     /// How many there are in it until now.
@@ -37,7 +37,7 @@ pub(super) struct Row {
 
 impl LoopGuard {
     /// For each call of an answer, the row it stands in. Arguments are the same where their JSON is, in whatever order.
-    pub(super) fn count(&mut self, calls: &[ToolCall]) -> Vec<Row> {
+    pub(super) fn count(&mut self, calls: &[ToolCall]) -> Vec<RepeatCount> {
         let mut rows = Vec::with_capacity(calls.len());
         for (index, call) in calls.iter().enumerate() {
             let before = match index.checked_sub(1) {
@@ -47,7 +47,7 @@ impl LoopGuard {
             if before == Some((call.tool_name.as_str(), &call.arguments)) {
                 self.row.times = self.row.times.saturating_add(1);
             } else {
-                self.row = Row { number: self.row.number + 1, times: 1, free: SAME_CALLS - 1 };
+                self.row = RepeatCount { number: self.row.number + 1, times: 1, free: SAME_CALLS - 1 };
             }
             rows.push(self.row);
         }
@@ -71,20 +71,20 @@ impl LoopGuard {
             let Some(outcome) = outcome else { continue };
             if self.outcome.is_some_and(|before| before != *outcome) {
                 let times = u32::try_from(of_row.len() - place).unwrap_or(u32::MAX);
-                self.row = Row { number: self.row.number + 1, times, free: SAME_CALLS - 1 };
+                self.row = RepeatCount { number: self.row.number + 1, times, free: SAME_CALLS - 1 };
             }
             self.outcome = Some(*outcome);
         }
     }
 
     /// How many times in a row, where that is too often.
-    pub(super) fn too_often(&self, row: Row) -> Option<u32> {
+    pub(super) fn too_often(&self, row: RepeatCount) -> Option<u32> {
         let free = if row.number == self.row.number { self.row.free } else { row.free };
         (row.times > free).then_some(row.times)
     }
 
     /// It runs. Where it was too often, that was a yes, which lets as many through as there were without a question.
-    pub(super) fn allow(&mut self, row: Row) {
+    pub(super) fn allow(&mut self, row: RepeatCount) {
         if row.number == self.row.number && row.times > self.row.free {
             self.row.free = row.times.saturating_add(SAME_CALLS - 1);
         }
@@ -178,8 +178,8 @@ mod tests {
         assert_eq!(asked, [8, 16, 24]);
         let late = guard.count(&[call("ReadFile", "{}"), call("Stat", "{}"), call("ReadFile", "{}")]);
         assert!(late.iter().all(|row| guard.too_often(*row).is_none()));
-        guard.allow(Row { times: 40, ..late[0] });
-        assert_eq!(guard.row, Row { number: 3, times: 1, free: 7 });
+        guard.allow(RepeatCount { times: 40, ..late[0] });
+        assert_eq!(guard.row, RepeatCount { number: 3, times: 1, free: 7 });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
 
 /// A prompt whose files are looked at. It waits in the queue until it is a task, so that a crash does not lose it.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct PendingPrompt {
     /// Of the message that waits.
     id: u64,
     /// All that its words named when it was begun.
@@ -33,7 +33,7 @@ impl TurnMachine {
         let (offered, files): (Vec<Mention>, Vec<Mention>) = mentions.into_iter().partition(|mention| mention.server.is_some());
         let calls: Vec<ToolCall> = files.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
         let is_planned = !calls.is_empty();
-        self.opening = Some(Opening { id, named, mentions: files, offered });
+        self.opening = Some(PendingPrompt { id, named, mentions: files, offered });
         if is_planned {
             self.out.push(Effect::PlanMentions { ticket: id, calls });
         } else {
@@ -72,7 +72,7 @@ impl TurnMachine {
                 Err(message) => self.notice(message),
             }
         }
-        self.opening = Some(Opening { mentions: read, offered, ..opening });
+        self.opening = Some(PendingPrompt { mentions: read, offered, ..opening });
         if runs.is_empty() && resources.is_empty() {
             self.mentions_read(ticket, Vec::new(), at);
         } else {

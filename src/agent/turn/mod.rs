@@ -42,7 +42,7 @@ pub use budget::Allowance;
 use budget::Budgets;
 pub use exchange::{Effect, Input, InputTime, Planned, Resource};
 use grants::Grants;
-pub use grants::{Grant, Kept};
+pub use grants::{Grant, RuleFileResult};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 pub use sampling::Sampled;
@@ -110,7 +110,7 @@ pub struct TurnMachine {
     options: Options,
     thread: Thread,
     /// What is known of the window that the thread has to fit.
-    room: compact::Room,
+    room: compact::ContextWindow,
     queue: PromptQueue,
     counters: Counters,
     usage: UsageLedger,
@@ -122,7 +122,7 @@ pub struct TurnMachine {
     rewinds: rewind::Rewinds,
     task: Option<Task>,
     /// A prompt that becomes a task once the files it names are read.
-    opening: Option<mentions::Opening>,
+    opening: Option<mentions::PendingPrompt>,
     /// Whose resources a prompt may name.
     servers: Vec<String>,
     /// The last task that ended before it was done; `Continue` takes it up again.
@@ -168,7 +168,7 @@ struct Task {
     /// How often it made the same call in a row.
     guard: loop_guard::LoopGuard,
     /// It is a command of the person's own, and no task.
-    own: Option<own::Own>,
+    own: Option<own::UserCommand>,
 }
 
 #[derive(Debug)]
@@ -181,7 +181,7 @@ enum Phase {
     Compacting,
     /// The answer's calls are planned, asked for, run.
     Working(Vec<Call>),
-    /// Kept until the person says go on.
+    /// RuleFileResult until the person says go on.
     Paused,
 }
 
@@ -209,7 +209,7 @@ struct Call {
     /// How it compares with the calls before it.
     order: order::Order,
     /// Where it is a command, or does something elsewhere.
-    ran: ran::Ran,
+    ran: ran::SideEffects,
     /// What it would change, for the card that shows what was done.
     proposal: Option<Proposal>,
     /// As the model proposed it, once the front end and the journal know of it.
@@ -221,8 +221,8 @@ struct Call {
     /// Why it cannot be previewed, once that was tried.
     no_preview: Option<String>,
     /// What it came to when it ran and was kept from something.
-    held: Option<opened::Held>,
-    row: loop_guard::Row,
+    held: Option<opened::BlockedRun>,
+    row: loop_guard::RepeatCount,
     /// Of a call that a crash left in the middle: which of its places is new and which old, and what it printed last.
     partly: Option<String>,
     tail: Option<Tail>,
@@ -242,7 +242,7 @@ enum CallState {
     /// Waits for the person.
     Asking(Box<Pending>),
     /// Runs in a view of its own; nothing of it happens.
-    Previewing(Box<preview::Viewing>),
+    Previewing(Box<preview::ActivePreview>),
     Running,
     /// A crash left no outcome; waits for the person.
     Unknown,
@@ -271,14 +271,14 @@ impl Call {
             changes: false,
             scope: Vec::new(),
             order: order::Order::default(),
-            ran: ran::Ran::default(),
+            ran: ran::SideEffects::default(),
             proposal: None,
             announced: None,
             asked: false,
             previewed: false,
             no_preview: None,
             held: None,
-            row: loop_guard::Row::default(),
+            row: loop_guard::RepeatCount::default(),
             partly: None,
             tail: None,
             left: Vec::new(),
@@ -327,7 +327,7 @@ impl TurnMachine {
             blocked: None,
             options,
             thread: Thread::default(),
-            room: compact::Room::default(),
+            room: compact::ContextWindow::default(),
             queue: PromptQueue::default(),
             counters: Counters::default(),
             usage: UsageLedger::default(),
@@ -366,8 +366,10 @@ impl TurnMachine {
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
             Input::Outdated { approval_id, outdated } => self.outdated(approval_id, outdated),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
-            Input::Kept(Kept::Recent { approval_id, offer, commands }) => self.reach(approval_id, offer, commands, at),
-            Input::Kept(kept) => self.rules_changed(kept),
+            Input::RuleFiles(RuleFileResult::Recent { approval_id, offer, commands }) => {
+                self.reach(approval_id, offer, commands, at)
+            }
+            Input::RuleFiles(kept) => self.rules_changed(kept),
             Input::Woken { ticket } => {
                 self.woken(ticket, at);
                 self.unanswered(ticket, at);
@@ -429,7 +431,7 @@ impl TurnMachine {
         }
     }
 
-    fn rules_changed(&mut self, outcome: Kept) {
+    fn rules_changed(&mut self, outcome: RuleFileResult) {
         self.with_outputs(|machine, out| machine.grants.on_outcome(outcome, &mut machine.policy, out));
     }
 

@@ -4,14 +4,14 @@ use crate::protocol::{ErrorCode, Outside, ToolResult};
 
 /// What a call came to when it ran and was kept from something.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct BlockedRun {
     first: ToolResult,
     latency_ms: u64,
     /// It runs, or ran, once more.
     again: bool,
 }
 
-impl Held {
+impl BlockedRun {
     pub(super) fn new(first: ToolResult, latency_ms: u64) -> Self {
         Self { first, latency_ms, again: false }
     }

@@ -17,7 +17,7 @@ const TOOL: &str = "RunCommand";
 
 /// What makes a task one of these.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct UserCommand {
     line: String,
     shared: bool,
     /// It was typed in this process, so its Enter counts.
@@ -46,7 +46,7 @@ impl TurnMachine {
             tool_name: TOOL.to_owned(),
             arguments: Arguments::parse(&serde_json::json!({ "command": line }).to_string()),
         };
-        let own = Own { line: line.to_owned(), shared, typed: true };
+        let own = UserCommand { line: line.to_owned(), shared, typed: true };
         let (task_id, step_id) =
             (TaskId::new(format!("task_{number:03}")), StepId::new(format!("step_{:04}", self.counters.steps + 1)));
         self.put_own(task_id.clone(), step_id.clone(), call.clone(), own);
@@ -62,7 +62,7 @@ impl TurnMachine {
     }
 
     /// Puts it in the place of a task; one that stands there waits.
-    fn put_own(&mut self, id: TaskId, step_id: StepId, call: ToolCall, own: Own) {
+    fn put_own(&mut self, id: TaskId, step_id: StepId, call: ToolCall, own: UserCommand) {
         self.counters.tasks += 1;
         self.counters.steps += 1;
         let aside = self.task.replace(Task {
@@ -141,7 +141,7 @@ impl TurnMachine {
     }
 
     pub(super) fn fold_own(&mut self, (task_id, step_id): (TaskId, StepId), call: ToolCall, line: &str, shared: bool) {
-        self.put_own(task_id, step_id, call, Own { line: line.to_owned(), shared, typed: false });
+        self.put_own(task_id, step_id, call, UserCommand { line: line.to_owned(), shared, typed: false });
     }
 
     pub(super) fn fold_own_ended(&mut self, said: Option<String>) {

@@ -8,14 +8,14 @@ use crate::protocol::{Action, ApprovalId, Decision, Effects, PreviewOffer, ToolE
 
 /// A call that runs in its view. The plan is with the router; this is what can still be judged.
 #[derive(Debug)]
-pub(super) struct Viewing {
+pub(super) struct ActivePreview {
     pub ticket: u64,
     pub tool_name: String,
     pub actions: Vec<Action>,
 }
 
 /// What a preview is begun with.
-pub(super) struct Looked {
+pub(super) struct PreviewRequest {
     pub index: usize,
     pub plan: Plan,
     pub permit: PreviewPermit,

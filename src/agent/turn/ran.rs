@@ -7,13 +7,13 @@ const COMMAND_CHARS: usize = 120;
 
 /// What a call is for the list of points: a command in a line, and what of it lasts.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Ran {
+pub(super) struct SideEffects {
     pub command: Option<String>,
     pub lasting: Option<String>,
 }
 
-pub(super) fn ran(actions: &[Action], summary: &str, changes: bool) -> Ran {
-    let mut ran = Ran::default();
+pub(super) fn ran(actions: &[Action], summary: &str, changes: bool) -> SideEffects {
+    let mut ran = SideEffects::default();
     let short = || summary.chars().take(COMMAND_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     for action in actions.iter().filter(|_| changes) {
         let lasting = match action {

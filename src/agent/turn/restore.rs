@@ -1,8 +1,8 @@
 //! Restoring a session from its journal: a view over the changes that its records make.
 
 use super::amend::Amended;
-use super::loop_guard::Row;
-use super::opened::Held;
+use super::loop_guard::RepeatCount;
+use super::opened::BlockedRun;
 use super::{Call, CallState, Effect, InputTime, Phase, Task, TurnMachine};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
@@ -63,7 +63,7 @@ impl TurnMachine {
     fn restore_change(
         &mut self,
         change: Change<'_>,
-        (closed, open, rows): (Vec<Call>, &[OpenCall], &mut Vec<Row>),
+        (closed, open, rows): (Vec<Call>, &[OpenCall], &mut Vec<RepeatCount>),
         at: InputTime,
     ) {
         match change {
@@ -90,7 +90,7 @@ impl TurnMachine {
                 self.thread.push(message.clone());
             }
             Change::UserCommandStarted { task_id, step_id, call, line, shared } => {
-                *rows = vec![Row::default()];
+                *rows = vec![RepeatCount::default()];
                 self.fold_own((task_id.clone(), step_id.clone()), call.clone(), line, shared);
             }
             Change::TaskEnded { .. } | Change::Stopping | Change::Continued | Change::Imported { .. } => {
@@ -163,7 +163,7 @@ impl TurnMachine {
     }
 
     /// A call started: what the list of rewind points, and the count of repetitions, know of it.
-    fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[Row]) {
+    fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[RepeatCount]) {
         let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
         let Some(place) = open.iter().position(started) else { return };
         let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
@@ -217,7 +217,7 @@ impl TurnMachine {
     }
 
     /// Restores an answer. Returns how often each of its calls was repeated.
-    fn fold_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Spent) -> Vec<Row> {
+    fn fold_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Spent) -> Vec<RepeatCount> {
         if self.task.is_none() {
             self.fold_lost_prompt(message);
         }
@@ -307,13 +307,13 @@ fn results_of(calls: &mut [Call], most_bytes: usize) -> Vec<Part> {
 }
 
 /// The calls of a step, as the machine has them. A call that no answer asked for is none of its calls.
-fn restored(calls: Vec<OpenCall>, rows: &[Row]) -> Vec<Call> {
-    let rows = rows.iter().copied().chain(std::iter::repeat(Row::default()));
+fn restored(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
+    let rows = rows.iter().copied().chain(std::iter::repeat(RepeatCount::default()));
     calls.into_iter().zip(rows).filter_map(|(call, row)| Call::restored(call, row)).collect()
 }
 
 impl Call {
-    fn restored(open: OpenCall, row: Row) -> Option<Self> {
+    fn restored(open: OpenCall, row: RepeatCount) -> Option<Self> {
         let mut call = Self { row, ..Self::new(open.call?, CallState::Planning) };
         call.changes = open.changes;
         if let Some(planned) = open.planned {
@@ -334,7 +334,7 @@ impl Call {
             ..Amended::default()
         };
         call.held = open.first_run.map(|first| {
-            let mut held = Held::new(first.result, first.latency_ms);
+            let mut held = BlockedRun::new(first.result, first.latency_ms);
             if first.runs_again {
                 held.runs_again();
             }

@@ -7,7 +7,7 @@
 use super::super::thread::Thread;
 use super::Effect;
 use super::outputs::Outputs;
-use super::ran::Ran;
+use super::ran::SideEffects;
 use super::restore::Unfinished;
 use crate::ports::{Durability, FileRewind, FilesRewound, Record, Since};
 use crate::protocol::{
@@ -26,9 +26,9 @@ pub(super) struct Rewinds {
     /// The prompts of the conversation, the oldest first.
     points: Vec<Point>,
     /// Rewinds that can be taken back, the latest last.
-    done: Vec<Done>,
+    done: Vec<FinishedRewind>,
     count: u32,
-    under_way: Option<UnderWay>,
+    under_way: Option<RunningRewind>,
     /// What the model is told with the next prompt.
     note: Option<String>,
 }
@@ -51,7 +51,7 @@ struct Point {
 }
 
 #[derive(Debug)]
-struct Done {
+struct FinishedRewind {
     number: u32,
     scope: RewindScope,
     thread: Thread,
@@ -61,9 +61,9 @@ struct Done {
 }
 
 #[derive(Debug)]
-struct UnderWay {
+struct RunningRewind {
     number: u32,
-    aim: Aim,
+    aim: ResolvedTarget,
     overwrite: Vec<PathBuf>,
     /// Nothing waited when it began: what is said meanwhile is begun after it.
     begins_next: bool,
@@ -73,7 +73,7 @@ struct UnderWay {
 
 /// Where a rewind leads, all of it looked up.
 #[derive(Debug)]
-pub(super) struct Aim {
+pub(super) struct ResolvedTarget {
     target: RewindTarget,
     scope: RewindScope,
     since: Since,
@@ -134,7 +134,7 @@ impl Rewinds {
     }
 
     /// A call of the last prompt ran.
-    pub fn add_side_effects(&mut self, Ran { command, lasting }: Ran) {
+    pub fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
         let Some(point) = self.points.last_mut() else { return };
         for (one, list) in [(command, &mut point.commands), (lasting, &mut point.lasting)] {
             if let Some(one) = one.filter(|one| list.len() < COMMANDS && !list.contains(one)) {
@@ -167,7 +167,7 @@ impl Rewinds {
     /// Begins a rewind, saved before anything is undone. Returns its number if there are no files to wait for.
     pub fn begin(
         &mut self,
-        aim: Aim,
+        aim: ResolvedTarget,
         overwrite: Vec<PathBuf>,
         (begins_next, step): (bool, u64),
         out: &mut Outputs,
@@ -182,7 +182,7 @@ impl Rewinds {
         out.commit(Durability::Power);
         self.count = number;
         let (files, since) = (aim.scope.files(), aim.since);
-        self.under_way = Some(UnderWay { number, aim, overwrite: overwrite.clone(), begins_next, then: None });
+        self.under_way = Some(RunningRewind { number, aim, overwrite: overwrite.clone(), begins_next, then: None });
         if !files {
             return Some(number);
         }
@@ -249,7 +249,7 @@ impl Rewinds {
         }
         let mut effect = RewindEffect { changes_thread: false, forgets_task: rewound.scope.conversation() };
         let note = self.note.take();
-        self.done.push(Done {
+        self.done.push(FinishedRewind {
             number,
             scope: rewound.scope,
             thread: thread.clone(),
@@ -317,7 +317,7 @@ impl Rewinds {
         let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.count + 1);
         self.count = self.count.max(number);
         let aim = self.resolve(target, scope, thread).ok();
-        self.under_way = aim.map(|aim| UnderWay { number, aim, overwrite, begins_next: true, then: None });
+        self.under_way = aim.map(|aim| RunningRewind { number, aim, overwrite, begins_next: true, then: None });
     }
 
     /// Restores the end of a rewind from the journal.
@@ -339,14 +339,14 @@ impl Rewinds {
     }
 
     /// Looks up where this leads.
-    pub fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Aim, String> {
+    pub fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<ResolvedTarget, String> {
         let points = &self.points;
         let nothing = || "nothing to go back to: nothing was said here yet".to_owned();
         let (task_id, step_id) = match target {
             RewindTarget::Redo => {
                 let done = self.done.last();
                 let done = done.ok_or("nothing to redo: a rewind can be taken back until the next prompt")?;
-                return Ok(Aim {
+                return Ok(ResolvedTarget {
                     target: RewindTarget::Redo,
                     scope: done.scope,
                     since: Since::Rewind(done.number),
@@ -384,7 +384,7 @@ impl Rewinds {
         if scope.files() && later.iter().any(|point| !point.commands.is_empty()) {
             cannot.push("what commands changed outside the workspace, or where git ignores it, stays".to_owned());
         }
-        Ok(Aim {
+        Ok(ResolvedTarget {
             prompt: step_id.is_none().then(|| point.prompt.clone()),
             target: RewindTarget::Before { task_id, step_id },
             scope,
@@ -414,7 +414,7 @@ impl Point {
 }
 
 /// In a sentence, for the person.
-fn told(aim: &Aim, files: &FilesRewound, redo: bool) -> String {
+fn told(aim: &ResolvedTarget, files: &FilesRewound, redo: bool) -> String {
     let mut parts = Vec::new();
     if aim.scope.files() {
         let done = counted(files.restored, "file", "files");

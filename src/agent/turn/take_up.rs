@@ -1,6 +1,6 @@
 //! What a crash left open: ended, gone on with, or put before the person.
 
-use super::opened::Held;
+use super::opened::BlockedRun;
 use super::restore::Unfinished;
 use super::{Approver, Call, CallState, Effect, InputTime, Phase, TurnMachine};
 use crate::ports::{Durability, Record, TaskEnd};
@@ -170,7 +170,7 @@ impl TurnMachine {
                             && runner.options.approver == Approver::Person
                         {
                             reopened.push(index);
-                        } else if call.held.as_ref().is_some_and(Held::waits) {
+                        } else if call.held.as_ref().is_some_and(BlockedRun::waits) {
                             call.refuse(ErrorCode::NoApprover, "no one to ask");
                             runner.report(call, 0);
                         } else {

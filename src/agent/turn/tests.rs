@@ -388,7 +388,7 @@ impl Sim {
             // What became of the rule that was to be saved last.
             "kept" => {
                 let grant = Grant { rules: Vec::new(), scope: GrantScope::Project, names: Vec::new(), directory: None };
-                Input::Kept(Kept::Saved(grant, Err(rest.to_owned())))
+                Input::RuleFiles(RuleFileResult::Saved(grant, Err(rest.to_owned())))
             }
             "woken" => Input::Woken { ticket: rest.parse().unwrap() },
             "wait" => {

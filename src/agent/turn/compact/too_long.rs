@@ -1,7 +1,7 @@
 //! A request that its provider says is too long: made shorter, and sent once more.
 
 use super::super::{InputTime, TurnMachine};
-use super::Then;
+use super::AfterSummary;
 use crate::protocol::{CompactionTrigger, Failure};
 
 impl TurnMachine {
@@ -23,7 +23,7 @@ impl TurnMachine {
             self.request(0, at);
             return true;
         }
-        let then = Then::Request { attempt: 0 };
+        let then = AfterSummary::Request { attempt: 0 };
         if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
             return true;
         }

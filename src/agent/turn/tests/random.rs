@@ -190,21 +190,21 @@ impl World {
     }
 
     /// Does to the person's file what was to be done, or fails to.
-    fn keep(&mut self, effect: Effect, works: bool) -> Kept {
+    fn keep(&mut self, effect: Effect, works: bool) -> RuleFileResult {
         let full = || Err("the disk is full".to_owned());
         let saved = |world: &Self| Ok(Saved { names: vec!["mine-here:3".to_owned()], layer: world.layer() });
         match effect {
             Effect::Remember { grant, .. } if works => {
                 self.rules.extend(grant.rules.clone());
-                Kept::Saved(grant, saved(self))
+                RuleFileResult::Saved(grant, saved(self))
             }
-            Effect::Remember { grant, .. } => Kept::Saved(grant, full()),
+            Effect::Remember { grant, .. } => RuleFileResult::Saved(grant, full()),
             Effect::Forget(grant) if works => {
                 self.rules.retain(|rule| !grant.rules.contains(rule));
-                Kept::Removed(grant, saved(self))
+                RuleFileResult::Removed(grant, saved(self))
             }
-            Effect::Forget(grant) => Kept::Removed(grant, full()),
-            _ => Kept::Listed(Ok(Vec::new())),
+            Effect::Forget(grant) => RuleFileResult::Removed(grant, full()),
+            _ => RuleFileResult::Listed(Ok(Vec::new())),
         }
     }
 
@@ -539,7 +539,7 @@ impl World {
             33 => Input::Command([Command::RetryNow, Command::ShowBudget][usize::from(how) % 2].clone()),
             21..=23 if !self.keeping.is_empty() => {
                 let effect = self.keeping.remove(usize::from(which) % self.keeping.len());
-                Input::Kept(self.keep(effect, !how.is_multiple_of(3)))
+                Input::RuleFiles(self.keep(effect, !how.is_multiple_of(3)))
             }
             _ => Input::Command(Command::Continue),
         };
@@ -717,7 +717,7 @@ impl World {
         for _ in 0..2_000 {
             let input = if !self.keeping.is_empty() {
                 let effect = self.keeping.remove(0);
-                Input::Kept(self.keep(effect, true))
+                Input::RuleFiles(self.keep(effect, true))
             } else if self.rewinding.is_some() {
                 self.put_back(1)
             } else if self.mentioned.is_some() || self.planned_mentions.is_some() {
