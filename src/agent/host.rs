@@ -1,28 +1,28 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
 mod arrivals;
+pub(super) mod call_timeout;
 mod calls;
 mod changes;
 mod commands;
+mod event_sender;
 mod follow;
 mod guides;
 mod mentions;
-mod models;
-pub(super) mod patience;
+mod model_client;
+mod output_tails;
 mod previews;
 mod queries;
 mod rewind;
 mod room;
-mod rules;
+mod rule_files;
 mod sampling;
 mod servers;
+mod session_journal;
 mod setup;
 mod stalled;
-mod tails;
-mod teller;
 #[cfg(test)]
 mod tests;
-mod unsaved;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::pictures::Pictures;
@@ -35,26 +35,26 @@ use crate::session::SessionState;
 use arrivals::{moment, next_delta, next_update};
 use calls::Runs;
 use commands::next_list;
+pub use event_sender::EVENTS;
+use event_sender::Teller;
 use follow::Follows;
 use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
-use models::ModelClient;
+use model_client::ModelClient;
 use previews::Previews;
 pub use queries::SessionQueries;
 use room::Room;
-use rules::RuleFiles;
+use rule_files::RuleFiles;
 use servers::Servers;
 pub use servers::{Remote, Samples, asks};
+use session_journal::SessionJournal;
 pub use setup::{PolicyUpdate, PolicyUpdates, ReloadRequests, Setup};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-pub use teller::EVENTS;
-use teller::Teller;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use unsaved::SessionJournal;
 
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///

@@ -1,9 +1,9 @@
 //! The calls of the host: planned and run beside it, their outcomes brought back as inputs.
 
 use super::Host;
-use super::patience::{CallTimeout, in_time, outcome};
+use super::call_timeout::{CallTimeout, in_time, outcome};
+use super::output_tails::Printed;
 use super::room::Room;
-use super::tails::Printed;
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::{Input, Planned};
 use crate::policy::Permit;

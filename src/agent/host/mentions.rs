@@ -1,7 +1,7 @@
 //! Files that a prompt names, planned and read beside the host.
 
 use super::Host;
-use super::patience::{CallTimeout, in_time, outcome};
+use super::call_timeout::{CallTimeout, in_time, outcome};
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::{Input, Resource};
 use crate::policy::Permit;

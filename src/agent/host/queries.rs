@@ -1,7 +1,7 @@
 //! Queries about a session that runs, answered beside it: what it changed, its artifacts, what its servers offer.
 
+use super::event_sender::Teller;
 use super::servers::{Servers, in_time, too_late};
-use super::teller::Teller;
 use crate::agent::limits::{MAX_OFFERED, OFFERED_SECONDS, SERVER_PROMPT_BYTES};
 use crate::ports::{ArtifactError, RemoteError, RemoteServers, ToolRouter};
 use crate::protocol::{Event, EventKind, LookedUp, ServerResource, ServerState, SessionId, SessionQuery, WorkspaceId};

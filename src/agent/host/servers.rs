@@ -1,9 +1,9 @@
 //! MCP servers beside the session: how they stand is told, what they ask is asked of the person.
 
 use super::Host;
+use super::event_sender::Teller;
 use super::queries::{Offers, ServerQueries};
 use super::sampling::{Sampling, SamplingPhase, SamplingQueue};
-use super::teller::Teller;
 use crate::agent::limits::{
     CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, RESOURCE_BYTES, SERVER_SECONDS,
 };
@@ -187,7 +187,7 @@ impl Host {
         match happened {
             ServerEvent::Changed => self.tell_servers(),
             ServerEvent::ElicitationRequest(ElicitationRequest::Person(elicitation, answer)) => {
-                self.ask_for_server(elicitation, answer)
+                self.ask_for_server(elicitation, answer);
             }
             ServerEvent::ElicitationRequest(ElicitationRequest::Model(sampling)) => self.sample_for_server(sampling),
             ServerEvent::Sampling(step) => self.sampling_goes_on(step).await,

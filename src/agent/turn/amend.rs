@@ -105,7 +105,7 @@ impl Call {
     pub(super) fn plan_as(&mut self, Edited { summary, actions }: &Edited) {
         self.summary.clone_from(summary);
         self.touches = actions.iter().filter_map(touched).collect();
-        self.ran = super::ran::ran(actions, summary, self.changes);
+        self.ran = super::side_effects::ran(actions, summary, self.changes);
     }
 
     pub(super) fn proposes_files(&self) -> bool {

@@ -4,15 +4,15 @@
 
 use super::super::limits::SAME_POLLS;
 use super::amend::Amended;
-use super::calls::{Batch, leftovers, outcome_unknown};
+use super::call_order::{Order, writes};
 use super::grants::Grants;
 use super::loop_guard::{LoopGuard, RepeatCount, ordinal};
-use super::opened::BlockedRun;
-use super::order::{Order, writes};
 use super::outputs::Outputs;
 use super::policy::denied;
 use super::preview::{ActivePreview, PreviewRequest, is_quiet};
 use super::rewind::Rewinds;
+use super::sandbox_escalation::BlockedRun;
+use super::tool_calls::{Batch, leftovers, outcome_unknown};
 use super::{Approver, Call, CallState, Counters, Effect, InputTime, Options, Planned};
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
@@ -118,7 +118,7 @@ impl CallRunner<'_> {
             return;
         }
         call.announced = Some(Edited { summary: call.summary.clone(), actions: actions.to_vec() });
-        call.ran = super::ran::ran(actions, &call.summary, call.changes);
+        call.ran = super::side_effects::ran(actions, &call.summary, call.changes);
         if let Some(step_id) = self.step_id.clone() {
             self.out.record(Record::Intent {
                 step_id,

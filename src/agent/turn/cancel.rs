@@ -48,7 +48,7 @@ impl TurnMachine {
                         runner.report(call, 0);
                     }
                     CallState::Unknown => {
-                        super::calls::outcome_unknown(call);
+                        super::tool_calls::outcome_unknown(call);
                         runner.report(call, 0);
                     }
                     CallState::Planning | CallState::Running | CallState::Done(_) => {}

@@ -4,20 +4,20 @@
 //! provider has cached of them counts, and because some providers refuse a thread with calls where no tools are offered. What it
 //! calls all the same is not run.
 
-mod lost;
-mod room;
-mod shares;
+mod aborted;
+mod breakdown;
 mod summary;
 mod too_long;
 mod undo;
+mod window;
 
 use super::super::context::Counting;
 use super::super::limits::{
     COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
 };
 use super::super::thread::CompactionPoint;
-use super::answer::CompletedRequest;
-use super::ask::waited;
+use super::approval::waited;
+use super::response::CompletedRequest;
 use super::{Effect, InputTime, Phase, TurnMachine};
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
@@ -385,7 +385,7 @@ impl TurnMachine {
         let model = self.asked_model().to_owned();
         let wasted = self.waste(Some(&error));
         let delay_ms = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
-        let asked_ms = super::answer::asked_ms(error.retry_after);
+        let asked_ms = super::response::asked_ms(error.retry_after);
         let failure = error.failure;
         if !failure.retryable || delay_ms.is_none() {
             self.tell_of_waste(wasted, model, StopReason::Error, since, at);

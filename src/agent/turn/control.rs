@@ -1,9 +1,9 @@
 //! Control of the session: what concerns several sub-machines at once, such as rewinds, usage and budgets.
 
 use super::super::limits::BYTES_PER_TOKEN;
-use super::answer::CompletedRequest;
-use super::ask::waited;
+use super::approval::waited;
 use super::budget::BudgetCheck;
+use super::response::CompletedRequest;
 use super::rewind::RewindEffect;
 use super::usage::TaskUsage;
 use super::{Allowance, Call, CallState, InputTime, Options, Phase, TurnMachine, Unfinished};

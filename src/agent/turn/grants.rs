@@ -127,7 +127,7 @@ impl Grants {
                 out.notice(format!("rule saved: {names}"));
             }
             RuleFileResult::Saved(_, Err(why)) => {
-                out.notice(format!("the rule was not saved, so it asks again next time: {why}"))
+                out.notice(format!("the rule was not saved, so it asks again next time: {why}"));
             }
             RuleFileResult::Removed(grant, Ok(saved)) => {
                 policy.put(saved.layer, grant.scope);

@@ -4,45 +4,45 @@
 //! that stands after a commit never happens without it.
 
 mod amend;
-mod answer;
-mod ask;
+mod approval;
 mod budget;
+mod call_order;
 mod call_runner;
-mod calls;
 mod cancel;
 mod compact;
 mod control;
-mod exchange;
 mod grants;
 mod guardrail;
-mod known;
+mod io;
 mod loop_guard;
 mod mentions;
 mod model;
-mod opened;
-mod order;
 mod outputs;
-mod own;
 mod policy;
 mod preview;
 mod prompt_queue;
-mod ran;
+mod recovered_outcomes;
+mod response;
 mod restore;
+mod resume;
 mod rewind;
-mod rule_asked;
+mod rule_preview;
 mod sampling;
+mod sandbox_escalation;
+mod side_effects;
 mod state;
-mod take_up;
 mod task;
 #[cfg(test)]
 mod tests;
+mod tool_calls;
 mod usage;
+mod user_command;
 
 pub use budget::Allowance;
 use budget::Budgets;
-pub use exchange::{Effect, Input, InputTime, Planned, Resource};
 use grants::Grants;
 pub use grants::{Grant, RuleFileResult};
+pub use io::{Effect, Input, InputTime, Planned, Resource};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 pub use sampling::Sampled;
@@ -168,7 +168,7 @@ struct Task {
     /// How often it made the same call in a row.
     guard: loop_guard::LoopGuard,
     /// It is a command of the person's own, and no task.
-    own: Option<own::UserCommand>,
+    own: Option<user_command::UserCommand>,
 }
 
 #[derive(Debug)]
@@ -207,9 +207,9 @@ struct Call {
     /// What it touches by its arguments alone.
     scope: Vec<Action>,
     /// How it compares with the calls before it.
-    order: order::Order,
+    order: call_order::Order,
     /// Where it is a command, or does something elsewhere.
-    ran: ran::SideEffects,
+    ran: side_effects::SideEffects,
     /// What it would change, for the card that shows what was done.
     proposal: Option<Proposal>,
     /// As the model proposed it, once the front end and the journal know of it.
@@ -221,7 +221,7 @@ struct Call {
     /// Why it cannot be previewed, once that was tried.
     no_preview: Option<String>,
     /// What it came to when it ran and was kept from something.
-    held: Option<opened::BlockedRun>,
+    held: Option<sandbox_escalation::BlockedRun>,
     row: loop_guard::RepeatCount,
     /// Of a call that a crash left in the middle: which of its places is new and which old, and what it printed last.
     partly: Option<String>,
@@ -270,8 +270,8 @@ impl Call {
             touches: Vec::new(),
             changes: false,
             scope: Vec::new(),
-            order: order::Order::default(),
-            ran: ran::SideEffects::default(),
+            order: call_order::Order::default(),
+            ran: side_effects::SideEffects::default(),
             proposal: None,
             announced: None,
             asked: false,
@@ -310,7 +310,8 @@ impl Call {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
-            let words = format!(". an earlier run ended in a crash before it did anything{}", known::beside(&self.left));
+            let words =
+                format!(". an earlier run ended in a crash before it did anything{}", recovered_outcomes::beside(&self.left));
             told.push_str(&words);
             self.left.clear();
         }
@@ -367,7 +368,7 @@ impl TurnMachine {
             Input::Outdated { approval_id, outdated } => self.outdated(approval_id, outdated),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::RuleFiles(RuleFileResult::Recent { approval_id, offer, commands }) => {
-                self.reach(approval_id, offer, commands, at)
+                self.reach(approval_id, offer, commands, at);
             }
             Input::RuleFiles(kept) => self.rules_changed(kept),
             Input::Woken { ticket } => {

@@ -1,6 +1,6 @@
 //! Previews: a command runs in a view of its own, and what it did there is asked about before any of it is kept.
 
-use super::calls::Batch;
+use super::tool_calls::Batch;
 use super::{Call, CallState, InputTime, TurnMachine};
 use crate::policy::PreviewPermit;
 use crate::ports::{Durability, Plan, Record};

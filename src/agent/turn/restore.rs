@@ -2,7 +2,7 @@
 
 use super::amend::Amended;
 use super::loop_guard::RepeatCount;
-use super::opened::BlockedRun;
+use super::sandbox_escalation::BlockedRun;
 use super::{Call, CallState, Effect, InputTime, Phase, Task, TurnMachine};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
@@ -167,7 +167,7 @@ impl TurnMachine {
         let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
         let Some(place) = open.iter().position(started) else { return };
         let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
-        let ran = runs.map(|Edited { summary, actions }| super::ran::ran(actions, summary, open[place].changes));
+        let ran = runs.map(|Edited { summary, actions }| super::side_effects::ran(actions, summary, open[place].changes));
         self.rewinds.add_side_effects(ran.unwrap_or_default());
         if let Some(task) = &mut self.task {
             task.guard.allow(rows.get(place).copied().unwrap_or_default());
@@ -299,9 +299,9 @@ impl TurnMachine {
 fn results_of(calls: &mut [Call], most_bytes: usize) -> Vec<Part> {
     let result = |call: &mut Call| {
         if !call.is_done() {
-            super::calls::outcome_unknown(call);
+            super::tool_calls::outcome_unknown(call);
         }
-        super::calls::done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)))
+        super::tool_calls::done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)))
     };
     calls.iter_mut().filter_map(result).collect()
 }
@@ -317,7 +317,7 @@ impl Call {
         let mut call = Self { row, ..Self::new(open.call?, CallState::Planning) };
         call.changes = open.changes;
         if let Some(planned) = open.planned {
-            call.order = super::order::Order::of_actions(planned.actions.iter(), open.changes);
+            call.order = super::call_order::Order::of_actions(planned.actions.iter(), open.changes);
             call.plan_as(&planned);
             call.announced = Some(planned);
         }
@@ -343,7 +343,7 @@ impl Call {
         match (open.result, open.denied) {
             (Some(result), _) => call.state = CallState::Done(result),
             (None, Some(denial)) => {
-                let (code, message) = super::ask::denial(denial.reason.as_deref());
+                let (code, message) = super::approval::denial(denial.reason.as_deref());
                 call.refuse(code, message);
             }
             (None, None) if open.stage == CallStage::Running => call.state = CallState::Running,

@@ -7,8 +7,8 @@
 use super::super::thread::Thread;
 use super::Effect;
 use super::outputs::Outputs;
-use super::ran::SideEffects;
 use super::restore::Unfinished;
+use super::side_effects::SideEffects;
 use crate::ports::{Durability, FileRewind, FilesRewound, Record, Since};
 use crate::protocol::{
     EventKind, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId, counted,

@@ -1,6 +1,6 @@
 //! What MCP servers ask the model of the session: held to the same policy and the same budgets, and counted with all else.
 
-use super::answer::CompletedRequest;
+use super::response::CompletedRequest;
 use super::{InputTime, TurnMachine};
 use crate::ports::Record;
 use crate::protocol::{Failure, FailureKind, ModelFacts, StopReason, Usage};

@@ -1,7 +1,7 @@
 //! What a crash left open: ended, gone on with, or put before the person.
 
-use super::opened::BlockedRun;
 use super::restore::Unfinished;
+use super::sandbox_escalation::BlockedRun;
 use super::{Approver, Call, CallState, Effect, InputTime, Phase, TurnMachine};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, Role, SessionStatus, TaskStatus};
@@ -115,7 +115,7 @@ impl TurnMachine {
             for call in calls.iter_mut().filter(|call| !call.is_done()) {
                 runner.announce(call, &[]);
                 if call.changes && matches!(call.state, CallState::Running) {
-                    super::calls::outcome_unknown(call);
+                    super::tool_calls::outcome_unknown(call);
                 } else {
                     call.refuse(ErrorCode::Cancelled, "the task ended before this call ran");
                 }

@@ -1,7 +1,7 @@
 //! Model client of the session: the model that is asked, its answer, and another one that is being opened.
 
 use super::Host;
-use super::teller::Teller;
+use super::event_sender::Teller;
 use crate::agent::turn::Input;
 use crate::ports::{Model, ModelRequest, ModelStream, Models};
 use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts};

@@ -2,9 +2,9 @@
 
 use super::amend::no_amendment;
 use super::call_runner::CallRunner;
-use super::calls::Batch;
-use super::opened::names;
 use super::preview::{PreviewRequest, no_preview};
+use super::sandbox_escalation::names;
+use super::tool_calls::Batch;
 use super::{Approver, Call, CallState, Effect, InputTime, Pending, TurnMachine};
 use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, Plan, Record};

@@ -1,6 +1,6 @@
 //! Session journal: commits, and what waits in memory, in order, where nothing can be saved and the user continues.
 
-use super::teller::Teller;
+use super::event_sender::Teller;
 use crate::agent::limits::UNSAVED_BYTES;
 use crate::ports::{Durability, Journal, JournalError, Record, Tail};
 use crate::protocol::{CallId, EventKind, Failure, FailureKind, size};

@@ -1,7 +1,7 @@
 //! The model's answer: streamed, whole, failed, asked for again.
 
 use super::super::limits::PARTIAL_SAVE_MS;
-use super::ask::waited;
+use super::approval::waited;
 use super::{Call, CallState, Effect, InputTime, Phase, TurnMachine};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
 use crate::protocol::{

@@ -112,7 +112,7 @@ impl TurnMachine {
         let most_bytes = self.options.result_bytes(1);
         let own = self.task.as_ref()?.own.as_ref().filter(|own| own.shared)?;
         let line = own.line.clone();
-        let result = self.calls_mut().first().and_then(super::calls::done).filter(ran)?;
+        let result = self.calls_mut().first().and_then(super::tool_calls::done).filter(ran)?;
         Some(format!("[The person ran this command:]\n$ {line}\n{}", result.fitted(most_bytes).text_for_model()))
     }
 
