@@ -14,7 +14,8 @@ use jiff::Timestamp;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-const THROWS_AWAY: &str = "it throws away work that no commit has; aye keeps the files of the workspace first, but not what git ignores or what is too large";
+const DISCARDS: &str = "aye can restore files of the workspace, except ignored and very large ones";
+const UNCOVERED: &str = "no rule covers it";
 const CONCEALS_NAME: &str = "the program's name is known only when it runs, and this policy blocks programs";
 const CONCEALS_TEXT: &str = "it runs text that is known only when it runs, and this policy blocks programs";
 const MOVES: &str = "the line changes directory, so its paths cannot be told";
@@ -85,8 +86,14 @@ fn both(mut whole: Finding, mut one: Finding) -> Finding {
     whole.parts.append(&mut one.parts);
     // A line of which one part may be any program gains nothing by what the others are called.
     let by_name = whole.decided.by_name && one.decided.by_name;
+    // Of equal verdicts the reason of the one with the higher risk is shown.
+    let decided = if (one.critical, one.risk) > (whole.critical, whole.risk) {
+        one.decided.stricter(whole.decided)
+    } else {
+        whole.decided.stricter(one.decided)
+    };
     Finding {
-        decided: Decided { by_name, ..whole.decided.stricter(one.decided) },
+        decided: Decided { by_name, ..decided },
         risk: whole.risk.max(one.risk),
         critical: whole.critical || one.critical,
         reads_only: whole.reads_only && one.reads_only,
@@ -153,16 +160,16 @@ pub fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
 fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) -> Option<String> {
     let danger = danger::of_part(part, scene.context, scene.cwd);
     if danger::discards(part)
-        && let Some(why) = danger::never(part, danger)
+        && let Some(why) = danger::never(part, &danger)
     {
-        return Some(why.to_owned());
+        return Some(why);
     }
     if decided.locked {
         let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "is asked about by" };
         return Some(format!("{managed} {}: {}", decided.rule, decided.reason));
     }
-    if let Some(why) = danger::never(part, danger) {
-        return Some(why.to_owned());
+    if let Some(why) = danger::never(part, &danger) {
+        return Some(why);
     }
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
         return Some(format!("is not plain: {floor}"));
@@ -192,12 +199,16 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         danger.risk = Risk::High;
     }
     let mut decided = across("Shell.Exec", scene.layers, |layer| part_in_layer(line, part, layer, scene));
+    if let Some(effect) = danger.effect.as_ref().filter(|_| decided.is_uncovered) {
+        decided.reason.clone_from(&effect.sentence);
+    }
     if scene.context.is_too_wide() {
         decided =
             decided.stricter(Decided::ask("built-in", "the workspace is so wide that aye asks before it runs anything").locked());
     }
     if danger::discards(part) && decided.verdict != VerdictKind::Deny {
-        decided = decided.stricter(Decided::ask("built-in", THROWS_AWAY).locked());
+        let effect = danger.effect.as_ref().map_or("discards uncommitted changes", |effect| effect.sentence.as_str());
+        decided = decided.stricter(Decided::ask("built-in", format!("{effect}; {DISCARDS}")).locked());
     }
     if let Some((path, rule)) = blocked_operand(part, scene) {
         decided = decided.stricter(Decided::ask(rule, format!("`{path}` is a blocked path")).locked());
@@ -209,8 +220,8 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         let approval_rule = decided.approval_rule.clone();
         decided = decided.stricter(Decided { approval_rule, ..Decided::ask(rule, reason).locked() });
     }
-    let remember = remembered(line, part, &decided, danger, scene.cwd);
-    decided = loosened(decided, danger, remember.as_ref(), scene);
+    let remember = remembered(line, part, &decided, &danger, scene.cwd);
+    decided = loosened(decided, &danger, remember.as_ref(), scene);
     let shown = CommandPart {
         text: part.text.clone(),
         verdict: decided.verdict,
@@ -253,7 +264,7 @@ fn blocking_rule(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// Session grants and the modes.
-fn loosened(decided: Decided, danger: danger::Danger, remember: Option<&Grant>, scene: &Scene<'_>) -> Decided {
+fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>, scene: &Scene<'_>) -> Decided {
     let mode = scene.context.mode;
     if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
         return Decided::deny("plan mode", "plan mode runs only commands that read");
@@ -267,14 +278,14 @@ fn loosened(decided: Decided, danger: danger::Danger, remember: Option<&Grant>, 
     if !asks {
         return decided;
     }
-    if mode == Mode::Auto && danger.risk <= Risk::Medium && !danger.critical && scene.context.sandbox == Sandbox::Present {
+    if mode == Mode::Auto && danger.runs_unattended && scene.context.sandbox == Sandbox::Present {
         return Decided { by_name: decided.by_name, ..Decided::allow("auto mode", decided.reason) };
     }
     decided
 }
 
 /// What "until I quit" could allow: these very words in this directory, where nothing about them is risky or hidden.
-fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: danger::Danger, cwd: &Path) -> Option<Grant> {
+fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: &danger::Danger, cwd: &Path) -> Option<Grant> {
     let plain = line.floors.is_empty() && part.floors.is_empty() && part.redirects.is_empty() && part.invocations.len() == 1;
     let safe = !decided.locked && !danger.never_remembered && !danger.critical && danger.risk <= Risk::Medium;
     let words = || part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect();
@@ -358,16 +369,12 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
         return Decided::allow(scope.rule(shell.approval_line), "no approval is required");
     }
     let floor = part.floors.iter().chain(&line.floors).next();
-    let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| told_by(part));
+    let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| UNCOVERED.to_owned());
     let mut asked = Decided::ask(scope.rule(shell.approval_line), reason);
     asked.locked = scope == Scope::Managed;
     asked.approval_rule.clone_from(&shell.approval_rule);
+    asked.is_uncovered = true;
     asked
-}
-
-/// Why it asks where no rule has a say.
-fn told_by(part: &Simple) -> String {
-    danger::why(part).map_or_else(|| "no rule decides it".to_owned(), |why| format!("no rule decides it; {why}"))
 }
 
 /// Why an allow rule does not reach a command that it speaks of.

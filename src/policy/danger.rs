@@ -1,10 +1,9 @@
-//! Risk of a command, measured by its program, options and operands.
+//! Danger of a command: its effect with the highest risk, and what may be done with it without a prompt.
 
-use super::paths::Context;
-use super::shell::builtins::destination;
+use super::effect::{Effect, worst_effect};
+use super::paths::{Context, Sandbox};
 use super::shell::options::{Reading, reading};
 use super::shell::{Arg, COMPUTED, Invocation, Simple};
-use super::steering::steers;
 use crate::protocol::Risk;
 use std::path::Path;
 
@@ -38,7 +37,7 @@ const PRIVILEGED: &[&str] = &[
     "swapoff",
 ];
 const DELETING: &[&str] = &["rm", "rmdir", "shred", "unlink", "truncate", "srm", "trash"];
-const NETWORK: &[&str] = &[
+pub const NETWORK: &[&str] = &[
     "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "ping", "dig", "nslookup",
     "host", "aria2c", "http", "xh", "gh", "docker", "podman", "kubectl", "aws", "gcloud", "az",
 ];
@@ -111,50 +110,179 @@ const INSTALLERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Devices that hold file systems.
-const DISKS: &[&str] = &["/dev/sd", "/dev/hd", "/dev/vd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/mapper/", "/dev/loop"];
+/// Programs that developers use every day. Others are of a higher risk where nothing confines them.
+const TOOLS: &[&str] = &[
+    "awk",
+    "basename",
+    "bat",
+    "black",
+    "bundle",
+    "bun",
+    "c++",
+    "cargo",
+    "cat",
+    "cc",
+    "cd",
+    "chmod",
+    "clang",
+    "clippy-driver",
+    "cmake",
+    "comm",
+    "composer",
+    "cp",
+    "ctest",
+    "cut",
+    "date",
+    "deno",
+    "df",
+    "diff",
+    "dirname",
+    "dotnet",
+    "du",
+    "echo",
+    "eslint",
+    "expr",
+    "fd",
+    "file",
+    "gcc",
+    "g++",
+    "git",
+    "go",
+    "gofmt",
+    "gradle",
+    "gradlew",
+    "gzip",
+    "head",
+    "hostname",
+    "id",
+    "java",
+    "javac",
+    "jest",
+    "jq",
+    "just",
+    "ln",
+    "ls",
+    "make",
+    "meson",
+    "mkdir",
+    "mv",
+    "mvn",
+    "mypy",
+    "ninja",
+    "npm",
+    "patch",
+    "pip",
+    "pip3",
+    "pnpm",
+    "poetry",
+    "prettier",
+    "printf",
+    "ps",
+    "pwd",
+    "pytest",
+    "readlink",
+    "realpath",
+    "rspec",
+    "ruff",
+    "rustc",
+    "rustfmt",
+    "rustup",
+    "seq",
+    "sleep",
+    "sort",
+    "stat",
+    "swift",
+    "tar",
+    "task",
+    "time",
+    "timeout",
+    "touch",
+    "tox",
+    "tr",
+    "tree",
+    "tsc",
+    "uname",
+    "uniq",
+    "unzip",
+    "uv",
+    "vitest",
+    "wc",
+    "which",
+    "whoami",
+    "yarn",
+    "zip",
+];
 
-/// What a part could do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The danger of a part of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Danger {
+    /// The worst effect; `None` if the part reads, or changes files of the workspace in the sandbox.
+    pub effect: Option<Effect>,
     pub risk: Risk,
     pub critical: bool,
     /// It changes nothing.
     pub reads_only: bool,
     /// It must be asked each time.
     pub never_remembered: bool,
+    /// The mode `auto` may run it in the sandbox: it neither deletes nor uses the network.
+    pub runs_unattended: bool,
 }
 
+/// Measures a part of a line.
 pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
-    let mut danger =
-        Danger { risk: Risk::Low, critical: false, reads_only: !part.invocations.is_empty(), never_remembered: false };
-    let calls_out = part.invocations.iter().any(|invocation| NETWORK.contains(&invocation.base()));
-    for invocation in &part.invocations {
-        danger = danger.and(of_invocation(invocation, context, cwd));
+    let conduct = conduct_of(part, context, cwd);
+    let effect = worst_effect(part, context, cwd);
+    let unknown = || part.invocations.iter().any(|one| !is_known_program(one));
+    let otherwise = match context.sandbox {
+        Sandbox::Absent if !conduct.reads_only && unknown() => Risk::Medium,
+        Sandbox::Absent | Sandbox::Present => Risk::Low,
+    };
+    let (risk, critical) = effect.as_ref().map_or((otherwise, false), |effect| (effect.risk.max(otherwise), effect.is_critical));
+    Danger {
+        risk,
+        critical,
+        reads_only: conduct.reads_only,
+        never_remembered: conduct.never_remembered,
+        runs_unattended: conduct.runs_unattended && !critical && risk < Risk::High,
+        effect,
     }
-    danger.critical |= part.piped && part.invocations.iter().any(runs_its_input);
+}
+
+/// What may be done with a part without a prompt, as far as its programs and words tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Conduct {
+    reads_only: bool,
+    never_remembered: bool,
+    runs_unattended: bool,
+}
+
+impl Conduct {
+    const UNSEEN: Self = Self { reads_only: false, never_remembered: true, runs_unattended: false };
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            reads_only: self.reads_only && other.reads_only,
+            never_remembered: self.never_remembered || other.never_remembered,
+            runs_unattended: self.runs_unattended && other.runs_unattended,
+        }
+    }
+}
+
+fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
+    let first = Conduct { reads_only: !part.invocations.is_empty(), never_remembered: false, runs_unattended: true };
+    let mut conduct = part.invocations.iter().map(conduct_of_invocation).fold(first, Conduct::and);
     for redirect in &part.redirects {
-        let name = redirect.target.as_ref().map_or("", |target| target.text.as_str());
-        danger.critical |= !redirect.reads_only && DISKS.iter().any(|disk| name.starts_with(disk));
-        danger.critical |= calls_out && is_credential(name);
-        danger.never_remembered = true;
         let inside = redirect.target.as_ref().is_some_and(|target| context.in_workspace(&context.resolve(&target.text, cwd)));
-        danger.reads_only &= redirect.reads_only;
-        danger.risk = danger.risk.max(match (redirect.reads_only, inside) {
-            (true, true) => Risk::Low,
-            (true, false) | (false, true) => Risk::Medium,
-            (false, false) => Risk::High,
-        });
-    }
-    if part.invocations.is_empty() || part.variables.iter().any(|name| steers(name)) {
-        danger.risk = danger.risk.max(Risk::Medium);
+        conduct.never_remembered = true;
+        conduct.reads_only &= redirect.reads_only;
+        conduct.runs_unattended &= redirect.reads_only || inside;
     }
     if part.unknown_code || part.floors.contains(&COMPUTED) || (part.reads_code && part.piped) {
-        danger = danger.and(Danger { risk: Risk::High, critical: true, reads_only: false, never_remembered: true });
+        conduct = conduct.and(Conduct::UNSEEN);
     }
-    danger.never_remembered |= !part.floors.is_empty() || part.reads_code;
-    danger.reads_only &= part.floors.is_empty() && !part.reads_code;
-    danger
+    conduct.never_remembered |= !part.floors.is_empty() || part.reads_code;
+    conduct.reads_only &= part.floors.is_empty() && !part.reads_code;
+    conduct
 }
 
 /// Whether it throws away what is in no commit: it is asked about each time, whoever allowed it.
@@ -225,97 +353,48 @@ pub fn lasting(line: &str) -> Option<&'static str> {
     }
 }
 
-/// What a person should know about a part that no rule decides.
-pub fn why(part: &Simple) -> Option<&'static str> {
+/// Why a part is asked about each time, as a verb with its object; `None` if nothing about it is risky.
+pub fn never(part: &Simple, danger: &Danger) -> Option<String> {
     let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
-    if discards(part) {
-        Some("it throws away work that no commit has")
-    } else if any(PRIVILEGED) {
-        Some("it acts on the whole machine")
-    } else if any(DELETING) {
-        Some("it deletes")
-    } else if any(NETWORK) {
-        Some("it uses the network")
-    } else if part.invocations.iter().any(|one| installs(one.base(), &one.argv)) {
-        Some("it fetches, publishes or throws changes away")
-    } else if part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
-        Some("it cannot easily be undone")
-    } else if part.redirects.iter().any(|redirect| !redirect.reads_only) {
-        Some("it writes to a file")
-    } else {
-        None
+    let calls_out = any(NETWORK) || part.invocations.iter().any(|one| installs(one.base(), &one.argv));
+    let lasting = any(PRIVILEGED) || any(DELETING) || calls_out || danger.critical || danger.risk == Risk::High;
+    if let Some(effect) = danger.effect.as_ref().filter(|_| lasting || discards(part)) {
+        return Some(effect.sentence.clone());
     }
-}
-
-/// Why a part is asked about each time, in the words behind "it"; `None` where nothing about it is risky.
-pub fn never(part: &Simple, danger: Danger) -> Option<&'static str> {
-    let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
-    if discards(part) {
-        Some("throws away work that no commit has")
-    } else if part.unknown_code || (part.reads_code && part.piped) {
-        Some("runs code that nobody has seen")
-    } else if part.floors.contains(&COMPUTED) {
-        Some("runs a program known only when it runs")
-    } else if any(PRIVILEGED) {
-        Some("acts on the whole machine")
-    } else if any(DELETING) {
-        Some("deletes")
-    } else if any(NETWORK) {
-        Some("uses the network")
-    } else if part.invocations.iter().any(|one| installs(one.base(), &one.argv)) {
-        Some("fetches, publishes or throws changes away")
-    } else if part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
-        Some("cannot easily be undone")
-    } else if any(INTERPRETERS) || part.invocations.iter().any(|one| one.base().starts_with("python")) {
-        Some("is a wrapper or an interpreter, which runs whatever it is given")
+    let why = if any(INTERPRETERS) || part.invocations.iter().any(|one| one.base().starts_with("python")) {
+        "is a wrapper or an interpreter, which runs whatever it is given"
+    } else if lasting || part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
+        "cannot easily be undone"
     } else if part.redirects.iter().any(|redirect| !redirect.reads_only) {
-        Some("writes to a file")
+        "writes to a file"
     } else if !part.redirects.is_empty() {
-        Some("reads a file of the shell's choosing")
+        "reads a file that the shell opens"
     } else if danger.never_remembered && part.floors.is_empty() {
-        Some("is risky each time")
-    } else if danger.critical || danger.risk == Risk::High {
-        Some("is a high risk each time")
+        "is risky each time"
     } else {
-        None
-    }
+        return None;
+    };
+    Some(why.to_owned())
 }
 
-impl Danger {
-    fn and(self, other: Self) -> Self {
-        Self {
-            risk: self.risk.max(other.risk),
-            critical: self.critical || other.critical,
-            reads_only: self.reads_only && other.reads_only,
-            never_remembered: self.never_remembered || other.never_remembered,
-        }
-    }
-}
-
-fn of_invocation(invocation: &Invocation, context: &Context, cwd: &Path) -> Danger {
+fn conduct_of_invocation(invocation: &Invocation) -> Conduct {
     let (argv, name) = (&invocation.argv, invocation.base());
     let has = |list: &[&str]| list.contains(&name);
-    let outside = || argv[1..].iter().any(|arg| !arg.text.starts_with('-') && leaves(arg, context, cwd));
     let deletes = has(DELETING) || name == "find" && argv.iter().any(|arg| arg.text == "-delete");
     let privileged = has(PRIVILEGED) || name.starts_with("mkfs.");
     let calls_out = has(NETWORK) || installs(name, argv);
-    let reads_only = argv[0].text == name && matches!(reading(argv), Reading::Reads { .. });
-    let risk = if privileged || deletes || calls_out || recursive_change(name, argv) {
-        Risk::High
-    } else if reads_only && !outside() || destination(argv).is_some_and(|to| !leaves(to, context, cwd)) {
-        Risk::Low
-    } else {
-        Risk::Medium
-    };
-    Danger {
-        risk,
-        critical: ((deletes || changes_all(name, argv)) && outside())
-            || has(NETWORK) && argv[1..].iter().any(|arg| is_credential(&arg.text))
-            || matches!(name, "dd" | "mkfs" | "shred" | "wipefs")
-            || name.starts_with("mkfs."),
-        reads_only,
+    Conduct {
+        reads_only: argv[0].text == name && matches!(reading(argv), Reading::Reads { .. }),
         never_remembered: privileged || deletes || calls_out || has(INTERPRETERS) || name.starts_with("python"),
+        runs_unattended: !(privileged || deletes || calls_out || recursive_change(name, argv)),
     }
+}
+
+/// Returns whether a program is one that developers use every day, by its name.
+fn is_known_program(invocation: &Invocation) -> bool {
+    let name = invocation.base();
+    invocation.argv[0].text == name
+        && (TOOLS.contains(&name) || INTERPRETERS.contains(&name) || !matches!(reading(&invocation.argv), Reading::NoTable))
 }
 
 /// Programs that run what a repository's own configuration names, whatever they are asked for: `filter.*.clean` on
@@ -324,8 +403,8 @@ pub fn obeys_repository(program: &str) -> bool {
     matches!(program, "git" | "hg")
 }
 
-/// An interpreter that is given no program but what comes in.
-fn runs_its_input(invocation: &Invocation) -> bool {
+/// Returns whether an interpreter is given no program but its input.
+pub fn runs_its_input(invocation: &Invocation) -> bool {
     let name = invocation.base();
     let reads =
         name.starts_with("python") || matches!(name, "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "deno" | "bun");
@@ -337,7 +416,7 @@ fn runs_its_input(invocation: &Invocation) -> bool {
 }
 
 /// Keys, tokens and passwords where people keep them.
-fn is_credential(text: &str) -> bool {
+pub fn is_credential(text: &str) -> bool {
     let places = [
         ".ssh/",
         ".aws/",
@@ -360,11 +439,6 @@ fn is_credential(text: &str) -> bool {
         Some(directory) => text.contains(place) || path.ends_with(directory),
         None => path.ends_with(place),
     })
-}
-
-/// `chmod -R`, `chown -R`.
-fn changes_all(name: &str, argv: &[Arg]) -> bool {
-    matches!(name, "chmod" | "chown" | "chgrp") && recursive_change(name, argv)
 }
 
 fn installs(name: &str, argv: &[Arg]) -> bool {

@@ -132,7 +132,7 @@ pub fn git_writes(line: &str) -> GitWrites {
 }
 
 /// The subcommand of a git invocation and the words after it.
-fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
+pub(super) fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
     if invocation.base() != "git" {
         return None;
     }

@@ -17,11 +17,21 @@ pub struct Decided {
     pub locked: bool,
     /// A rule or a grant allowed it because it knows the program by its name.
     pub by_name: bool,
+    /// No rule covers it: the capability requires an approval of everything.
+    pub is_uncovered: bool,
 }
 
 impl Decided {
     pub fn new(verdict: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { verdict, rule: rule.into(), reason: reason.into(), approval_rule: None, locked: false, by_name: false }
+        Self {
+            verdict,
+            rule: rule.into(),
+            reason: reason.into(),
+            approval_rule: None,
+            locked: false,
+            by_name: false,
+            is_uncovered: false,
+        }
     }
 
     pub fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {

@@ -4,6 +4,7 @@ mod bundle;
 mod command;
 mod custom;
 mod danger;
+mod effect;
 mod effective;
 mod enforcer;
 mod files;

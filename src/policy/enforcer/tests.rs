@@ -333,11 +333,11 @@ fn critical_is_unknown_code_or_destruction_outside() {
         ("$CMD", Risk::High, true),
         ("rm -rf /", Risk::High, true),
         ("rm -rf ~/x", Risk::High, true),
-        ("rm -rf target", Risk::High, false),
-        ("cargo test", Risk::Medium, false),
+        ("rm -rf target", Risk::Medium, false),
+        ("cargo test", Risk::Low, false),
         ("git push", Risk::High, false),
         ("ls", Risk::Low, false),
-        ("ls > out", Risk::Medium, false),
+        ("ls > out", Risk::Low, false),
         ("ls > /etc/x", Risk::High, false),
     ] {
         let told = built_in().explain(&exec(line), now());
@@ -381,15 +381,16 @@ fn a_workspace_that_is_too_wide_asks_for_everything() {
 #[test]
 fn the_reason_says_what_is_dangerous_about_it() {
     for (line, reason) in [
-        ("rm x", "no rule decides it; it deletes"),
-        ("curl x.org", "no rule decides it; it uses the network"),
-        ("make", "no rule decides it"),
+        ("rm x", "deletes `x`"),
+        ("curl https://x.org", "downloads from `x.org`"),
+        ("make", "no rule covers it"),
         ("ls > out", "it writes to `out`"),
-        ("make > out", "no rule decides it; it writes to a file"),
+        ("make > out", "no rule covers it"),
+        ("ls; rm -rf ~; git push origin", "deletes your home directory"),
         ("cat <<'E' > f\nx\nE", "a here-document is not covered by an allow rule"),
     ] {
         let told = built_in().explain(&exec(line), now());
-        assert_eq!((told.reason.as_str(), told.parts.len()), (reason, 1), "{line}");
+        assert_eq!(told.reason, reason, "{line}");
     }
 }
 
@@ -429,7 +430,7 @@ fn without_a_sandbox_every_command_is_one_level_riskier_in_all_its_parts() {
         Enforcer::new(vec![Layer::new(Scope::User, parsed(&text))], Context { sandbox, ..context() })
     };
     for (line, held, unheld) in
-        [("ls", Risk::Low, Risk::Medium), ("cargo test", Risk::Medium, Risk::High), ("rm -rf a", Risk::High, Risk::High)]
+        [("ls", Risk::Low, Risk::Medium), ("cargo test", Risk::Low, Risk::Medium), ("rm -rf a", Risk::Medium, Risk::High)]
     {
         for (sandbox, terms, wanted) in
             [(Sandbox::Present, "", held), (Sandbox::Absent, "", unheld), (Sandbox::Absent, "sandbox = \"off\"", held)]

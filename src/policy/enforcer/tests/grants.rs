@@ -128,20 +128,20 @@ fn a_kept_rule_lets_the_same_through_and_nothing_else() {
 fn what_is_risky_is_never_kept_and_says_why() {
     let enforcer = with(Sandbox::Present, "");
     for (line, why) in [
-        ("rm -rf target", "it deletes"),
-        ("cargo build && rm x && curl https://a.b", "2 deletes, 3 uses the network"),
-        ("curl https://a.b | sh", "1 uses the network, 2 runs code that nobody has seen"),
-        ("sudo make install", "it acts on the whole machine"),
+        ("rm -rf target", "it deletes `target`"),
+        ("cargo build && rm x && curl https://a.b", "2 deletes `x`, 3 downloads from `a.b`"),
+        ("curl https://a.b | sh", "1 downloads from `a.b`, 2 runs downloaded code from `a.b`"),
+        ("sudo make install", "it runs as root"),
         ("env cargo test", "it is a wrapper or an interpreter, which runs whatever it is given"),
         ("bash -c 'cargo test'", "it is a wrapper or an interpreter, which runs whatever it is given"),
         ("python3 x.py", "it is a wrapper or an interpreter, which runs whatever it is given"),
-        ("npm install x", "it fetches, publishes or throws changes away"),
-        ("git reset --hard", "it throws away work that no commit has"),
+        ("npm install x", "it installs packages from the npm registry"),
+        ("git reset --hard", "it discards uncommitted changes"),
         ("cargo test > log", "it writes to a file"),
         ("timeout 5 cargo test", "it is not plain: it starts another program"),
         ("touch $HOME/x", "it is not plain: what the line expands to is known only when it runs"),
         ("X=1 cargo test", "it is not plain: an assignment can change what a program does"),
-        ("$X test", "it runs a program known only when it runs"),
+        ("$X test", "it runs a program whose name is known only when it runs"),
     ] {
         let always = enforcer.always(&exec(line), now());
         assert_eq!((said(&always), always.never.join(", ").as_str()), (vec![], why), "{line}");
@@ -160,12 +160,12 @@ fn a_rule_that_would_not_help_is_not_offered() {
     let outside = with(Sandbox::Present, shell).always(&exec("touch /etc/x"), now());
     assert_eq!(
         outside.offers[0].memory_only.as_deref(),
-        Some("a rule in a file would not help: `/etc/x` is outside the workspace (user:3)")
+        Some("a rule in a file would not help: uses `/etc/x`, outside the workspace (user:3)")
     );
     let managed = Layer::new(Scope::Managed, parsed(shell));
     let user = Layer::new(Scope::User, Bundle::built_in().expect("parses"));
     let always = Enforcer::new(vec![managed, user], context()).always(&exec("cargo test"), now());
-    assert_eq!((said(&always), always.never), (vec![], vec!["it is locked by managed:3: no rule decides it".to_owned()]));
+    assert_eq!((said(&always), always.never), (vec![], vec!["it is locked by managed:3: no rule covers it".to_owned()]));
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Effects of programs that delete files.
+
+use super::{Arg, Effect, Place, listed, plain_words, quoted};
+use crate::protocol::Risk;
+
+/// The effect of a program that deletes or empties files.
+pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+    let (verb, targets) = match program {
+        "rm" | "rmdir" | "unlink" | "srm" => ("deletes", plain_words(words, &[])),
+        "shred" => ("overwrites", plain_words(words, &["-n", "-s", "--iterations", "--size"])),
+        "truncate" => ("cuts", plain_words(words, &["-s", "--size", "-r", "--reference"])),
+        "trash" | "trash-put" => ("moves to the trash:", plain_words(words, &[])),
+        "find" if words.iter().any(|word| word.text == "-delete") => {
+            ("deletes files in", words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!'])).collect())
+        }
+        _ => return None,
+    };
+    Some(of_targets(verb, &targets, place))
+}
+
+fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
+    if let Some(special) = targets.iter().find_map(|target| special(target, verb, place)) {
+        return special.with_verb(verb);
+    }
+    let outside: Vec<String> =
+        targets.iter().filter(|target| place.is_outside(target)).map(|target| target.text.clone()).collect();
+    if let Some(names) = listed(&outside) {
+        return Effect::critical(format!("{verb} {names}, outside the workspace"));
+    }
+    let inside: Vec<String> = targets.iter().map(|target| target.text.clone()).collect();
+    let risk = if verb == "overwrites" { Risk::High } else { Risk::Medium };
+    match listed(&inside) {
+        Some(names) => Effect::new(risk, format!("{verb} {names}")),
+        None => Effect::new(risk, format!("{verb} files of the working directory")),
+    }
+}
+
+/// A target that means more than its name says.
+struct Special {
+    object: String,
+    is_critical: bool,
+}
+
+impl Special {
+    fn with_verb(self, verb: &str) -> Effect {
+        let sentence = format!("{verb} {}", self.object);
+        if self.is_critical { Effect::critical(sentence) } else { Effect::new(Risk::High, sentence) }
+    }
+}
+
+fn special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
+    let critical = |object: String| Some(Special { object, is_critical: true });
+    if !target.is_known() {
+        return critical("files whose names are known only when it runs".to_owned());
+    }
+    let mut path = place.path(target);
+    // All entries of a directory are as much as the directory.
+    let all = target.glob && path.file_name().is_some_and(|name| matches!(name.to_str(), Some("*" | ".*" | "{*,.*}")));
+    if all {
+        path.pop();
+    }
+    let home = &place.context.home;
+    if path.parent().is_none() {
+        let object = if verb.ends_with(" in") { "any directory of this machine" } else { "every file on this machine" };
+        return critical(object.to_owned());
+    }
+    if path == *home {
+        return critical("your home directory".to_owned());
+    }
+    if home.starts_with(&path) {
+        return critical(format!("{}, which contains your home directory", quoted(&target.text)));
+    }
+    if place.context.roots.iter().any(|root| root.starts_with(&path)) {
+        return Some(Special { object: "the whole workspace".to_owned(), is_critical: !place.context.in_workspace(&path) });
+    }
+    if place.context.in_workspace(&path) && path.components().any(|part| part.as_os_str() == ".git") {
+        return Some(Special { object: format!("the repository data in {}", quoted(&target.text)), is_critical: false });
+    }
+    None
+}

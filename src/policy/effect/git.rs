@@ -1,0 +1,100 @@
+//! Effects of git commands.
+
+use super::{Arg, Effect, plain_words, quoted};
+use crate::policy::git::{discards, subcommand};
+use crate::policy::shell::Invocation;
+use crate::protocol::Risk;
+
+const PUSH_VALUES: &[&str] = &["-o", "--push-option", "--repo", "--receive-pack", "--exec"];
+const FETCH_VALUES: &[&str] = &[
+    "--depth",
+    "-j",
+    "--jobs",
+    "-o",
+    "--origin",
+    "-b",
+    "--branch",
+    "-c",
+    "--config",
+    "--reference",
+    "-u",
+    "--upload-pack",
+    "--filter",
+    "--shallow-since",
+    "-s",
+    "-X",
+];
+
+/// The effect of a git command on what undo does not restore, or on other machines.
+pub fn effect(invocation: &Invocation) -> Option<Effect> {
+    let (name, words) = subcommand(invocation)?;
+    let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.split('=').next().unwrap_or_default()));
+    let first = words.iter().map(|word| word.text.as_str()).find(|word| !word.starts_with('-'));
+    if discards(invocation) {
+        return Some(Effect::new(Risk::High, of_discard(name)));
+    }
+    let medium = |sentence: String| Some(Effect::new(Risk::Medium, sentence));
+    let high = |sentence: String| Some(Effect::new(Risk::High, sentence));
+    match (name, first) {
+        ("push", _) => Some(of_push(words, has(&["-n", "--dry-run"]))),
+        ("send-email", _) => high("sends commits by email".to_owned()),
+        ("daemon" | "instaweb", _) => medium("serves this repository to the network".to_owned()),
+        ("clone", _) => medium(format!("downloads {}", object(words, "a repository"))),
+        ("fetch" | "pull" | "ls-remote", _) => medium(format!("downloads from {}", object(words, "the remote repository"))),
+        ("remote", Some("update" | "prune")) => medium("downloads from the remote repositories".to_owned()),
+        ("submodule", Some("add" | "update" | "sync")) => medium("downloads submodules".to_owned()),
+        ("lfs", Some("push")) => high("publishes large files".to_owned()),
+        ("lfs", Some("pull" | "fetch")) => medium("downloads large files".to_owned()),
+        ("filter-branch" | "filter-repo", _) => high("rewrites the whole history".to_owned()),
+        ("gc" | "prune", _) if has(&["--prune", "--expire"]) || name == "prune" => {
+            high("deletes commits that no branch contains".to_owned())
+        }
+        ("reflog", Some("expire" | "delete")) => high("deletes the record of earlier commits".to_owned()),
+        ("branch", _) if has(&["-D", "-d", "--delete"]) => medium(format!("deletes the branch {}", object(words, "named"))),
+        ("tag", _) if has(&["-d", "--delete"]) => medium(format!("deletes the tag {}", object(words, "named"))),
+        ("config", _) if has(&["--global", "--system"]) && !has(&["--get", "--list", "-l", "--get-all", "--get-regexp"]) => {
+            medium("changes your git configuration".to_owned())
+        }
+        ("worktree", Some("remove")) => medium(format!("deletes the worktree {}", object(&words[1..], "named"))),
+        _ => None,
+    }
+}
+
+fn of_discard(name: &str) -> &'static str {
+    match name {
+        "clean" => "deletes untracked files",
+        "stash" => "deletes stashed changes",
+        "worktree" => "deletes a worktree with its uncommitted changes",
+        _ => "discards uncommitted changes",
+    }
+}
+
+fn of_push(words: &[Arg], dry: bool) -> Effect {
+    let plain = plain_words(words, PUSH_VALUES);
+    let remote = plain.first().map_or_else(|| "the remote repository".to_owned(), |word| quoted(&word.text));
+    if dry {
+        return Effect::new(Risk::Medium, format!("connects to {remote}"));
+    }
+    let refs = plain.get(1..).unwrap_or_default();
+    let has = |long: &[&str], letter: char| {
+        words.iter().any(|word| {
+            let text = word.text.as_str();
+            let name = text.split('=').next().unwrap_or(text);
+            long.contains(&name) || text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text.contains(letter)
+        })
+    };
+    let sentence = if has(&["--delete", "--prune"], 'd') || refs.iter().any(|word| word.text.starts_with(':')) {
+        format!("deletes branches or tags on {remote}")
+    } else if has(&["--mirror"], '\0') {
+        format!("replaces all branches and tags on {remote}")
+    } else if has(&["--force", "--force-with-lease"], 'f') || refs.iter().any(|word| word.text.starts_with('+')) {
+        format!("overwrites commits on {remote}")
+    } else {
+        format!("publishes commits to {remote}")
+    };
+    Effect::new(Risk::High, sentence)
+}
+
+fn object(words: &[Arg], otherwise: &str) -> String {
+    plain_words(words, FETCH_VALUES).first().map_or_else(|| otherwise.to_owned(), |word| quoted(&word.text))
+}

@@ -1,0 +1,241 @@
+//! Effects of a command: what it does to which object, in words for the user, and the risk of that.
+
+mod delete;
+mod git;
+mod network;
+mod programs;
+
+use super::danger::{as_path, is_credential, leaves};
+use super::paths::Context;
+use super::shell::builtins::destination;
+use super::shell::options::{Reading, reading};
+use super::shell::{Arg, COMPUTED, Invocation, Simple, read};
+use super::steering::steers;
+use crate::protocol::Risk;
+use std::path::{Path, PathBuf};
+
+/// Longest name of an object in a sentence, in characters.
+const MAX_NAME_CHARS: usize = 60;
+/// Objects that a sentence names before it counts the rest.
+const MAX_NAMED: usize = 2;
+/// Devices that hold file systems.
+const DISKS: &[&str] = &["/dev/sd", "/dev/hd", "/dev/vd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/mapper/", "/dev/loop"];
+/// Directories whose files belong to the system.
+const SYSTEM_PLACES: &[&str] =
+    &["/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/opt", "/root", "/var", "/sys", "/proc", "/dev"];
+
+/// One effect of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// A verb with its object, such as "publishes commits to `origin`".
+    pub sentence: String,
+    pub risk: Risk,
+    pub is_critical: bool,
+}
+
+impl Effect {
+    fn new(risk: Risk, sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), risk, is_critical: false }
+    }
+
+    fn critical(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), risk: Risk::High, is_critical: true }
+    }
+
+    fn rank(&self) -> (bool, Risk) {
+        (self.is_critical, self.risk)
+    }
+}
+
+/// The place from which a command is judged.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    context: &'a Context,
+    cwd: &'a Path,
+}
+
+impl Place<'_> {
+    fn path(self, word: &Arg) -> PathBuf {
+        self.context.resolve(&as_path(word), self.cwd)
+    }
+
+    fn is_outside(self, word: &Arg) -> bool {
+        leaves(word, self.context, self.cwd)
+    }
+}
+
+/// Returns the worst effect of a part of a line, the first of equals; `None` if it has none that matters: it reads, or it
+/// changes files of the workspace.
+pub fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effect> {
+    let place = Place { context, cwd };
+    let mut effects = Vec::new();
+    effects.extend(of_unseen_code(part));
+    for invocation in &part.invocations {
+        effects.extend(of_invocation(invocation, place));
+    }
+    effects.extend(part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| {
+        redirect.target.as_ref().map_or_else(
+            || Some(Effect::new(Risk::Medium, "writes to a file whose name is known only when it runs")),
+            |target| of_write(target, place),
+        )
+    }));
+    let network = part.invocations.iter().any(|one| network::uses(one.base()));
+    let outputs = part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
+    effects.extend(outputs.filter(|target| network && is_credential(&target.text)).map(|target| {
+        Effect::critical(format!("writes what it downloads to {}, which can contain credentials", quoted(&target.text)))
+    }));
+    let inputs = part.redirects.iter().filter(|redirect| redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
+    effects.extend(inputs.filter_map(|target| of_read(target, place, network)));
+    effects.extend(part.variables.iter().find(|name| steers(name)).map(|name| of_variable(name)));
+    effects.into_iter().reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
+}
+
+/// The effect of running text that nobody has read.
+fn of_unseen_code(part: &Simple) -> Option<Effect> {
+    let piped = part.piped && (part.reads_code || part.invocations.iter().any(super::danger::runs_its_input));
+    if part.unknown_code || piped {
+        let lines = [part.input_from.as_deref(), part.unknown_code.then_some(part.text.as_str())].map(|text| text.map(read));
+        let printers = lines.iter().flatten().flat_map(|line| &line.parts).flat_map(|part| &part.invocations);
+        let sources: Vec<&Invocation> =
+            part.invocations.iter().chain(printers).filter(|one| network::downloads(one.base())).collect();
+        let hosts: Vec<String> = sources.iter().flat_map(|one| network::hosts(one)).collect();
+        return Some(Effect::critical(match (sources.is_empty(), listed(&hosts)) {
+            (true, _) => "runs code that is known only when it runs".to_owned(),
+            (false, None) => "runs downloaded code".to_owned(),
+            (false, Some(hosts)) => format!("runs downloaded code from {hosts}"),
+        }));
+    }
+    part.floors.contains(&COMPUTED).then(|| Effect::critical("runs a program whose name is known only when it runs"))
+}
+
+fn of_invocation(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
+    let program = invocation.base();
+    let words = &invocation.argv[1..];
+    let own = programs::effect(program, words, place)
+        .or_else(|| delete::effect(program, words, place))
+        .or_else(|| git::effect(invocation))
+        .or_else(|| network::effect(program, words));
+    let secret = words.iter().filter_map(|word| of_read(word, place, network::uses(program)));
+    let other = of_words(invocation, place);
+    own.into_iter().chain(secret).chain(other).reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
+}
+
+/// The effect of a variable that changes what programs do.
+fn of_variable(name: &str) -> Effect {
+    Effect::new(Risk::Medium, format!("sets {}, which changes what programs do", quoted(name)))
+}
+
+/// The effect of reading a file with credentials: critical where the network is used as well.
+fn of_read(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
+    let path = super::command::path_in(&word.text);
+    if path.is_empty() || !(is_credential(path) || network && is_credential(&word.text)) {
+        return None;
+    }
+    let name = quoted(path);
+    if network {
+        return Some(Effect::critical(format!("could send {name}, which can contain credentials")));
+    }
+    place.is_outside(word).then(|| Effect::new(Risk::Medium, format!("reads {name}, which can contain credentials")))
+}
+
+/// The effect of writing to a file that a redirection names.
+fn of_write(target: &Arg, place: Place<'_>) -> Option<Effect> {
+    if DISKS.iter().any(|disk| target.text.starts_with(disk)) {
+        return Some(Effect::critical(format!("overwrites the disk {}", quoted(&target.text))));
+    }
+    if matches!(target.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty") || !place.is_outside(target) {
+        return None;
+    }
+    if !target.is_known() {
+        return Some(Effect::new(Risk::Medium, "writes to a file whose name is known only when it runs"));
+    }
+    let path = place.path(target);
+    let name = quoted(&target.text);
+    Some(if SYSTEM_PLACES.iter().any(|system| path.starts_with(system)) || is_dot_file(&path, place) {
+        Effect::new(Risk::High, format!("changes {name}, which configures your system or account"))
+    } else {
+        Effect::new(Risk::Medium, format!("writes to {name}, outside the workspace"))
+    })
+}
+
+/// Returns whether a path is a hidden entry of the home directory, or below one.
+fn is_dot_file(path: &Path, place: Place<'_>) -> bool {
+    let below = path.strip_prefix(&place.context.home).ok();
+    below.and_then(|rest| rest.components().next()).is_some_and(|first| first.as_os_str().as_encoded_bytes().starts_with(b"."))
+}
+
+/// The effect that follows from the places that a program is given, whatever program it is.
+fn of_words(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
+    let argv = &invocation.argv;
+    if let Some(to) = destination(argv) {
+        return place
+            .is_outside(to)
+            .then(|| Effect::new(Risk::Medium, format!("works in {}, outside the workspace", quoted(&to.text))));
+    }
+    let reads = argv[0].text == invocation.base() && matches!(reading(argv), Reading::Reads { .. });
+    let paths: Vec<&str> = match reading(argv) {
+        Reading::Reads { paths } => paths,
+        Reading::MayDoMore { .. } | Reading::NoTable => programs::operands(invocation.base(), &argv[1..]),
+    };
+    let outside = |path: &&str| {
+        let word = argv[1..].iter().find(|word| word.text.ends_with(*path));
+        word.is_some_and(|word| {
+            let word = Arg { text: (*path).to_owned(), ..word.clone() };
+            word.is_known() && !word.text.starts_with("/dev/") && place.is_outside(&word)
+        })
+    };
+    let path = paths.into_iter().filter(|path| !path.is_empty()).find(outside)?;
+    let verb = if reads { "reads" } else { "uses" };
+    Some(Effect::new(Risk::Medium, format!("{verb} {}, outside the workspace", quoted(path))))
+}
+
+/// A name as a sentence shows it: in backquotes, its middle left out where it is long.
+fn quoted(name: &str) -> String {
+    let name: String = name.chars().map(|one| if one == '\0' { '…' } else { one }).collect();
+    let count = name.chars().count();
+    if count <= MAX_NAME_CHARS {
+        return format!("`{name}`");
+    }
+    let half = MAX_NAME_CHARS / 2;
+    let start: String = name.chars().take(half).collect();
+    let end: String = name.chars().skip(count - half).collect();
+    format!("`{start}…{end}`")
+}
+
+/// Names as a list: "`a`, `b` and 3 more"; `None` without any.
+fn listed(names: &[String]) -> Option<String> {
+    let mut distinct: Vec<&String> = Vec::new();
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    let shown: Vec<String> = distinct.iter().take(MAX_NAMED).map(|name| quoted(name)).collect();
+    match (shown.as_slice(), distinct.len()) {
+        ([], _) => None,
+        ([one], _) => Some(one.clone()),
+        ([one, two, ..], 2) => Some(format!("{one} and {two}")),
+        (shown, count) => Some(format!("{} and {} more", shown.join(", "), count - shown.len())),
+    }
+}
+
+/// The words of a command that are no options. After `--` every word counts.
+fn plain_words<'a>(words: &'a [Arg], with_value: &[&str]) -> Vec<&'a Arg> {
+    let mut plain = Vec::new();
+    let mut all = words.iter();
+    while let Some(word) = all.next() {
+        if word.text == "--" {
+            plain.extend(all);
+            break;
+        }
+        if with_value.contains(&word.text.as_str()) {
+            all.next();
+        } else if !word.text.starts_with('-') || word.text == "-" {
+            plain.push(word);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests;

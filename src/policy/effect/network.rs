@@ -1,0 +1,132 @@
+//! Effects of programs that use the network or act on other machines.
+
+use super::{Arg, Effect, listed, plain_words, quoted};
+use crate::policy::danger::NETWORK;
+use crate::policy::shell::Invocation;
+use crate::policy::url::parse;
+use crate::protocol::Risk;
+
+/// Programs that fetch what they are given the address of.
+const DOWNLOADERS: &[&str] = &["curl", "wget", "aria2c", "http", "xh", "fetch", "ftp", "lynx", "w3m"];
+/// Options with which a downloader sends data.
+const SENDS: &[&str] = &[
+    "-d",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-urlencode",
+    "--data-ascii",
+    "--json",
+    "-F",
+    "--form",
+    "--form-string",
+    "-T",
+    "--upload-file",
+    "--post-data",
+    "--post-file",
+    "--body-data",
+    "--body-file",
+];
+const METHODS: &[&str] = &["-X", "--request", "--method"];
+/// Programs that act on a service with the user's account: the name of the service, and words with which they only read.
+const SERVICES: &[(&str, &str, &[&str])] = &[
+    ("kubectl", "your Kubernetes cluster", &["get", "describe", "logs", "top", "explain", "version", "api-resources", "diff"]),
+    ("aws", "your AWS account", &["ls", "help"]),
+    ("gcloud", "your Google Cloud account", &["list", "describe", "info", "version"]),
+    ("az", "your Azure account", &["list", "show", "version"]),
+    ("gh", "GitHub with your account", &["list", "view", "status", "diff", "checks", "search", "browse", "version"]),
+    (
+        "docker",
+        "containers, which can change this machine",
+        &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"],
+    ),
+    ("podman", "containers", &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"]),
+];
+const CURL_VALUES: &[&str] =
+    &["-o", "-H", "-A", "-e", "-u", "-x", "-b", "-c", "-K", "-m", "-w", "-E", "-O", "--output", "--header"];
+const SSH_VALUES: &[&str] =
+    &["-i", "-p", "-l", "-o", "-F", "-L", "-R", "-D", "-J", "-b", "-c", "-e", "-m", "-S", "-W", "-w", "-P"];
+
+pub fn uses(program: &str) -> bool {
+    NETWORK.contains(&program)
+}
+
+pub fn downloads(program: &str) -> bool {
+    DOWNLOADERS.contains(&program)
+}
+
+/// The hosts of the addresses that a program is given.
+pub fn hosts(invocation: &Invocation) -> Vec<String> {
+    hosts_of(&invocation.argv[1..])
+}
+
+fn hosts_of(words: &[Arg]) -> Vec<String> {
+    let address = |word: &&Arg| word.is_known() && word.text.contains("://");
+    let host = |word: &Arg| Some(parse(&word.text).ok()?.url_host().to_string());
+    words.iter().filter(address).filter_map(host).collect()
+}
+
+/// The effect of a program that uses the network.
+pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
+    if let Some((_, service, reading)) = SERVICES.iter().find(|(name, ..)| *name == program) {
+        let reads =
+            words.iter().filter(|word| !word.text.starts_with('-')).take(2).any(|word| reading.contains(&word.text.as_str()));
+        return Some(match reads {
+            true => Effect::new(Risk::Medium, format!("reads from {service}")),
+            false => Effect::new(Risk::High, format!("acts on {service}")),
+        });
+    }
+    match program {
+        _ if downloads(program) => Some(of_download(words)),
+        "ssh" | "mosh" => Some(of_remote(words, "runs commands on")),
+        "sftp" => Some(of_remote(words, "transfers files with")),
+        "scp" | "rsync" => of_copy(words),
+        "ping" | "dig" | "nslookup" | "host" | "traceroute" => Some(of_remote(words, "connects to")),
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" => Some(Effect::new(Risk::Medium, "opens network connections")),
+        _ if uses(program) => Some(Effect::new(Risk::Medium, "uses the network")),
+        _ => None,
+    }
+}
+
+fn of_download(words: &[Arg]) -> Effect {
+    let sends = words.iter().enumerate().any(|(index, word)| {
+        let text = word.text.as_str();
+        let name = text.split('=').next().unwrap_or(text);
+        let value =
+            || text.split_once('=').map(|(_, value)| value).or_else(|| words.get(index + 1).map(|next| next.text.as_str()));
+        let attached = |letters: &[&str]| letters.iter().any(|one| one.len() == 2 && text.len() > 2 && text.starts_with(*one));
+        let writes = |method: &str| !crate::policy::url::only_asks(&method.to_ascii_uppercase());
+        SENDS.contains(&name)
+            || attached(&["-d", "-F", "-T"])
+            || METHODS.contains(&name) && value().is_some_and(writes)
+            || text.len() > 2 && text.starts_with("-X") && writes(&text[2..])
+    });
+    let hosts = listed(&hosts_of(words));
+    let object = hosts.unwrap_or_else(|| "the network".to_owned());
+    if sends {
+        Effect::new(Risk::High, format!("sends data to {object}"))
+    } else {
+        Effect::new(Risk::Medium, format!("downloads from {object}"))
+    }
+}
+
+fn of_remote(words: &[Arg], verb: &str) -> Effect {
+    let host = plain_words(words, SSH_VALUES).first().map_or_else(|| "another machine".to_owned(), |word| quoted(&word.text));
+    let risk = if verb.starts_with("connects") { Risk::Medium } else { Risk::High };
+    Effect::new(risk, format!("{verb} {host}"))
+}
+
+/// `scp` and `rsync`, which also copy between local places.
+fn of_copy(words: &[Arg]) -> Option<Effect> {
+    let plain = plain_words(words, CURL_VALUES);
+    let remote = |word: &&Arg| {
+        let before = word.text.split(':').next().unwrap_or_default();
+        word.text.contains(':') && !before.contains('/') || word.text.contains("://")
+    };
+    let (last, sources) = plain.split_last()?;
+    if remote(last) {
+        return Some(Effect::new(Risk::High, format!("copies files to {}", quoted(&last.text))));
+    }
+    let from = sources.iter().copied().find(|word| remote(word))?;
+    Some(Effect::new(Risk::Medium, format!("downloads from {}", quoted(&from.text))))
+}

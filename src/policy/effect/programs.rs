@@ -1,0 +1,186 @@
+//! Effects of programs that act as root, on the whole system, or with packages; and which words of a program are files.
+
+use super::of_variable;
+use super::{Arg, DISKS, Effect, Place, listed, plain_words, quoted};
+use crate::policy::command::path_in;
+use crate::policy::steering::steers;
+use crate::protocol::Risk;
+
+/// Programs that change the whole system, and what they do.
+const SYSTEM: &[(&str, &str)] = &[
+    ("shutdown", "shuts this machine down"),
+    ("poweroff", "shuts this machine down"),
+    ("halt", "shuts this machine down"),
+    ("reboot", "restarts this machine"),
+    ("init", "changes the state of the whole system"),
+    ("systemctl", "changes system services"),
+    ("launchctl", "changes system services"),
+    ("mount", "changes which file systems are mounted"),
+    ("umount", "changes which file systems are mounted"),
+    ("swapoff", "changes the memory of the system"),
+    ("insmod", "loads code into the kernel"),
+    ("modprobe", "loads code into the kernel"),
+    ("iptables", "changes the firewall"),
+    ("nft", "changes the firewall"),
+    ("useradd", "changes user accounts"),
+    ("usermod", "changes user accounts"),
+    ("passwd", "changes a password"),
+    ("crontab", "changes scheduled jobs"),
+];
+const SERVICE_READS: &[&str] =
+    &["status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-timers", "list"];
+
+/// Subcommands of package managers: program, subcommands, effect, whether it publishes.
+const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
+    ("npm", &["publish", "unpublish", "deprecate"], "publishes to the npm registry", Risk::High),
+    ("pnpm", &["publish"], "publishes to the npm registry", Risk::High),
+    ("yarn", &["publish"], "publishes to the npm registry", Risk::High),
+    ("bun", &["publish"], "publishes to the npm registry", Risk::High),
+    ("cargo", &["publish", "yank", "owner"], "publishes to crates.io", Risk::High),
+    ("gem", &["push", "yank"], "publishes to rubygems.org", Risk::High),
+    ("twine", &["upload"], "publishes to PyPI", Risk::High),
+    ("uv", &["publish"], "publishes to PyPI", Risk::High),
+    ("poetry", &["publish"], "publishes to PyPI", Risk::High),
+    ("npm", &["install", "i", "ci", "add", "update"], "installs packages from the npm registry", Risk::Medium),
+    ("pnpm", &["install", "i", "add", "update"], "installs packages from the npm registry", Risk::Medium),
+    ("yarn", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
+    ("bun", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
+    ("npm", &["exec"], "runs a package, and downloads it if it is missing", Risk::Medium),
+    ("pnpm", &["dlx"], "runs a package, and downloads it if it is missing", Risk::Medium),
+    ("yarn", &["dlx"], "runs a package, and downloads it if it is missing", Risk::Medium),
+    ("bun", &["x"], "runs a package, and downloads it if it is missing", Risk::Medium),
+    ("pip", &["install", "download"], "installs packages from PyPI", Risk::Medium),
+    ("pip3", &["install", "download"], "installs packages from PyPI", Risk::Medium),
+    ("uv", &["add", "pip", "sync", "tool"], "installs packages from PyPI", Risk::Medium),
+    ("poetry", &["install", "add", "update"], "installs packages from PyPI", Risk::Medium),
+    ("cargo", &["install"], "downloads, builds and installs programs", Risk::Medium),
+    ("cargo", &["add", "fetch", "update"], "downloads from crates.io", Risk::Medium),
+    ("go", &["install", "get"], "downloads Go modules", Risk::Medium),
+    ("gem", &["install"], "installs packages from rubygems.org", Risk::Medium),
+    ("brew", &["install", "upgrade", "uninstall"], "changes the programs installed on this machine", Risk::High),
+    ("apt", &["install", "remove", "upgrade", "purge"], "changes the programs installed on this machine", Risk::High),
+    ("apt-get", &["install", "remove", "upgrade", "purge"], "changes the programs installed on this machine", Risk::High),
+    ("dnf", &["install", "remove", "upgrade"], "changes the programs installed on this machine", Risk::High),
+    ("pacman", &["-S", "-R", "-Syu"], "changes the programs installed on this machine", Risk::High),
+];
+const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "pipx"];
+/// Programs whose first word is an expression and no file.
+const EXPRESSION_FIRST: &[&str] =
+    &["sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "grep", "egrep", "fgrep", "rg", "ag", "git"];
+/// Programs whose words are no files.
+const WORDS_ONLY: &[&str] =
+    &["echo", "printf", "tr", "expr", "seq", "sleep", "date", "basename", "dirname", "true", "false", ":", "export", "set"];
+
+/// The effect of a program that acts on the whole system, as root or with packages.
+pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+    if let Some(effect) = as_another_user(program, words).or_else(|| of_disk(program, words, place)) {
+        return Some(effect);
+    }
+    if let Some((_, sentence)) = SYSTEM.iter().find(|(name, _)| *name == program) {
+        let first = words.iter().find(|word| !word.text.starts_with('-'));
+        let reads = matches!(program, "systemctl" | "launchctl")
+            && first.is_some_and(|word| SERVICE_READS.contains(&word.text.as_str()))
+            || program == "crontab" && words.iter().any(|word| word.text == "-l")
+            || program == "mount" && words.is_empty();
+        return (!reads).then(|| Effect::new(Risk::High, *sentence));
+    }
+    if let Some((.., sentence, risk)) = PACKAGES
+        .iter()
+        .find(|(name, subcommands, ..)| *name == program && words.iter().any(|word| subcommands.contains(&word.text.as_str())))
+    {
+        return Some(Effect::new(*risk, *sentence));
+    }
+    if RUNNERS.contains(&program) {
+        let package = plain_words(words, &["-p", "--package", "--from"]);
+        let package = package.into_iter().find(|word| word.text != "run");
+        let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
+        return Some(Effect::new(Risk::Medium, format!("runs {name}, and downloads it if it is missing")));
+    }
+    match program {
+        "env" | "export" | "declare" | "typeset" | "readonly" | "local" => words
+            .iter()
+            .filter_map(|word| word.text.split_once('='))
+            .find(|(name, _)| steers(name))
+            .map(|(name, _)| of_variable(name)),
+        "kill" | "pkill" | "killall" => Some(Effect::new(Risk::Medium, "stops processes")),
+        "chmod" | "chown" | "chgrp" => of_permissions(words, place),
+        _ => None,
+    }
+}
+
+fn as_another_user(program: &str, words: &[Arg]) -> Option<Effect> {
+    if !matches!(program, "sudo" | "su" | "doas" | "pkexec" | "run0") {
+        return None;
+    }
+    let named =
+        words.iter().position(|word| matches!(word.text.as_str(), "-u" | "--user")).and_then(|index| words.get(index + 1));
+    let named = if program == "su" { plain_words(words, &["-c", "-s"]).first().copied() } else { named };
+    Some(match named.filter(|word| !matches!(word.text.as_str(), "root" | "-")) {
+        Some(user) => Effect::new(Risk::High, format!("runs as the user {}", quoted(&user.text))),
+        None => Effect::new(Risk::High, "runs as root"),
+    })
+}
+
+/// Programs that write to disks below the file system.
+fn of_disk(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+    let disks: Vec<String> = words
+        .iter()
+        .map(|word| word.text.strip_prefix("of=").unwrap_or(&word.text))
+        .filter(|text| DISKS.iter().any(|disk| text.starts_with(disk)))
+        .map(str::to_owned)
+        .collect();
+    let named = listed(&disks).map(|disks| format!("the disk {disks}"));
+    match program {
+        "fdisk" | "parted" | "sfdisk" => {
+            Some(Effect::critical(format!("changes the partitions of {}", named.unwrap_or_else(|| "a disk".to_owned()))))
+        }
+        "mkfs" | "wipefs" | "mkswap" => {
+            Some(Effect::critical(format!("erases {}", named.unwrap_or_else(|| "a disk".to_owned()))))
+        }
+        _ if program.starts_with("mkfs.") => {
+            Some(Effect::critical(format!("erases {}", named.unwrap_or_else(|| "a disk".to_owned()))))
+        }
+        "dd" => {
+            let target =
+                words.iter().find_map(|word| Some(Arg { text: word.text.strip_prefix("of=")?.to_owned(), ..word.clone() }));
+            Some(match (named, target) {
+                (Some(disk), _) => Effect::critical(format!("overwrites {disk}")),
+                (None, Some(target)) if place.is_outside(&target) => {
+                    Effect::critical(format!("overwrites {}, outside the workspace", quoted(&target.text)))
+                }
+                (None, Some(target)) => Effect::critical(format!("overwrites {}", quoted(&target.text))),
+                (None, None) => Effect::critical("copies raw data"),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A change of permissions or owners, which matters where it is of a whole tree or outside the workspace.
+fn of_permissions(words: &[Arg], place: Place<'_>) -> Option<Effect> {
+    let plain = plain_words(words, &["--reference"]);
+    let targets = plain.get(1..).unwrap_or_default();
+    let recursive = words.iter().any(|word| {
+        word.text == "--recursive" || word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('R')
+    });
+    let outside: Vec<String> = targets.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
+    match (listed(&outside), recursive) {
+        (Some(names), true) => {
+            Some(Effect::critical(format!("changes permissions of all files in {names}, outside the workspace")))
+        }
+        (Some(names), false) => Some(Effect::new(Risk::High, format!("changes permissions of {names}, outside the workspace"))),
+        (None, true) => Some(Effect::new(Risk::Medium, "changes permissions of a whole directory")),
+        (None, false) => None,
+    }
+}
+
+/// The words of a program without an option table that can be files.
+pub fn operands<'a>(program: &str, words: &'a [Arg]) -> Vec<&'a str> {
+    if WORDS_ONLY.contains(&program) {
+        return Vec::new();
+    }
+    let expression =
+        |index: usize| EXPRESSION_FIRST.contains(&program) && words[..index].iter().all(|word| word.text.starts_with('-'));
+    let candidates = words.iter().enumerate().filter(|(index, word)| word.text.starts_with('-') || !expression(*index));
+    candidates.map(|(_, word)| path_in(&word.text)).filter(|path| !path.contains("://")).collect()
+}
