@@ -1,6 +1,6 @@
 //! Omissions of an output: counts that stay true when it is cut again.
 
-use super::truncate::{cut_before, gap, middle, truncated};
+use super::truncate::{cut_before, gap, middle, truncated_with_gap};
 use serde::{Deserialize, Serialize};
 
 /// How markers of what is hidden begin. No text is cut within one.
@@ -34,6 +34,14 @@ pub struct Run {
     /// How a cut within the first line is continued; nothing where no call can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
+    /// Bytes of the items that earlier cuts left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How a line that is cut is continued.
@@ -100,32 +108,50 @@ impl Run {
         Some(self)
     }
 
-    /// The output with no more than about `most_bytes` of its items, and of what follows them; nothing where it is shorter.
-    pub fn cut(&self, output: &str, most_bytes: usize) -> Option<String> {
+    /// Returns the output with no more than about `most_bytes` of its items and of what follows them, and what is known of
+    /// the parts that it leaves out; nothing if it is not longer.
+    pub fn cut(&self, output: &str, most_bytes: usize) -> Option<(String, LeftOut)> {
         let (body, rest) = (output.get(..self.body_bytes)?, output.get(self.body_bytes..)?);
         let (note, tail) = (rest.get(..self.note_bytes)?, rest.get(self.note_bytes..)?);
         if output.len() <= most_bytes {
             return None;
         }
-        let tail = truncated(tail, most_bytes);
+        let (tail, gap_of_tail) = truncated_with_gap(tail, most_bytes);
         if body.len() <= most_bytes {
-            return Some(format!("{body}{note}{tail}"));
+            let left_out = LeftOut { gaps: gap_of_tail.into_iter().collect(), run: Some(self.clone()) };
+            return Some((format!("{body}{note}{tail}"), left_out));
         }
-        let (kept, note) = self.head(body, most_bytes);
+        let (kept, note, gap_of_item) = self.head(body, most_bytes);
         let gap = if kept.ends_with('\n') { "" } else { "\n" };
-        Some(format!("{kept}{gap}{note}{tail}"))
+        let run = gap_of_item.is_none().then(|| self.shortened(&kept, gap.len() + note.len(), body.len() - kept.len()));
+        let left_out = LeftOut { gaps: gap_of_item.into_iter().chain(gap_of_tail).collect(), run };
+        Some((format!("{kept}{gap}{note}{tail}"), left_out))
     }
 
-    /// The first items, and the note after them.
-    fn head(&self, body: &str, most_bytes: usize) -> (String, String) {
+    /// The same run of which only the start is left.
+    fn shortened(&self, kept: &str, note_bytes: usize, missing: usize) -> Self {
+        let lines = breaks(kept);
+        let items = match &self.items {
+            Items::Lines { folded } => {
+                Items::Lines { folded: folded.iter().filter(|(line, _)| *line < lines).copied().collect() }
+            }
+            Items::Starts { lines: starts } => {
+                Items::Starts { lines: starts.iter().filter(|line| **line < lines).copied().collect() }
+            }
+        };
+        Self { body_bytes: kept.len(), note_bytes, items, missing: self.missing + missing as u64, ..self.clone() }
+    }
+
+    /// The first items, the note after them, and how many bytes a mark within the first item stands for, if it is cut.
+    fn head(&self, body: &str, most_bytes: usize) -> (String, String, Option<u64>) {
         let filled = |note: &str, last: u64, next: u64, kept: usize| {
-            let missing = (body.len() - kept).to_string();
+            let missing = (self.missing + (body.len() - kept) as u64).to_string();
             note.replace("{last}", &last.to_string()).replace("{next}", &next.to_string()).replace("{missing}", &missing)
         };
         let (end, items) = self.whole_items(body, most_bytes);
         if items > 0 {
             let next = self.first + items;
-            return (body[..end].to_owned(), filled(&self.note, next - 1, next, end));
+            return (body[..end].to_owned(), filled(&self.note, next - 1, next, end), None);
         }
         if let (Some(within), Items::Lines { .. }) = (&self.within, &self.items) {
             let end = cut_before(body, most_bytes);
@@ -134,16 +160,17 @@ impl Run {
             let end = body[..end].find(MARKER).unwrap_or(end);
             if end > 0 {
                 let next = within.column + body[..end].chars().count() as u64;
-                return (body[..end].to_owned(), filled(&within.note, next - 1, next, end));
+                return (body[..end].to_owned(), filled(&within.note, next - 1, next, end), None);
             }
         }
         let (first, next) = self.first_item(body);
-        let kept = truncated(first, most_bytes).into_owned();
+        let (kept, gap) = truncated_with_gap(first, most_bytes);
+        let kept = kept.into_owned();
         if first.len() == body.len() && self.note_bytes == 0 {
             // Nothing follows it, so that no call goes on.
-            return (kept, String::new());
+            return (kept, String::new(), gap);
         }
-        (kept, filled(&self.note, next - 1, next, first.len()))
+        (kept, filled(&self.note, next - 1, next, first.len()), gap)
     }
 
     /// The last end of an item that is not after `most_bytes`, and how many end there.
@@ -190,13 +217,15 @@ fn breaks(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// At most about `most_bytes` of an output in which `gaps` are left out already: what is cut now counts what is cut twice.
-pub fn truncated_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<String> {
+/// Returns at most about `most_bytes` of an output in which `gaps` are left out already, and the gaps that it has then: what
+/// is cut now counts what is cut twice.
+pub fn truncated_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
     if text.len() <= most_bytes {
         return None;
     }
     let (mut start, mut end) = middle(text, most_bytes);
     let (mut from, mut more, mut marks) = (0, 0, 0);
+    let (mut before, mut after) = (Vec::new(), Vec::new());
     for bytes in gaps {
         let mark = gap(*bytes);
         let Some(at) = text[from..].find(&mark).map(|at| from + at) else { break };
@@ -205,10 +234,16 @@ pub fn truncated_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<St
             (start, end) = (start.min(at), end.max(from));
             more += bytes;
             marks += mark.len() as u64;
+        } else if from <= start {
+            before.push(*bytes);
+        } else {
+            after.push(*bytes);
         }
     }
     let missing = (end - start) as u64 - marks + more;
-    Some(format!("{}{}{}", &text[..start], gap(missing), &text[end..]))
+    before.push(missing);
+    before.append(&mut after);
+    Some((format!("{}{}{}", &text[..start], gap(missing), &text[end..]), before))
 }
 
 #[cfg(test)]
@@ -224,13 +259,33 @@ mod tests {
         ) {
             let (mut shown, mut gaps) = (text.clone(), Vec::new());
             for most in cuts {
-                if let Some(cut) = truncated_again(&shown, most, &gaps) {
+                if let Some((cut, left)) = truncated_again(&shown, most, &gaps) {
                     shown = cut;
-                    gaps = missing(&shown);
+                    gaps = left;
+                    prop_assert_eq!(&gaps, &missing(&shown));
                 }
             }
             let marks: usize = gaps.iter().map(|bytes| gap(*bytes).len()).sum();
             prop_assert_eq!(shown.len() - marks + usize::try_from(gaps.iter().sum::<u64>()).unwrap(), text.len());
+        }
+
+        #[test]
+        fn a_run_that_is_cut_twice_says_the_same_as_one_that_is_cut_once(
+            lines in prop::collection::vec("[a-z]{0,12}", 1..40),
+            first in 1..200_usize,
+            second in 1..200_usize,
+        ) {
+            let text = lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
+            let note = "[{last} {next} {missing}]".to_owned();
+            let items = Items::Lines { folded: Vec::new() };
+            let within = Some(Within { column: 1, note: "[c {next} {missing}]".to_owned() });
+            let run = Run { body_bytes: text.len(), note_bytes: 0, first: 1, items, note, within, missing: 0 };
+            if let Some((once, left_out)) = run.cut(&text, first) {
+                let rest = left_out.run.expect("lines are cut between characters");
+                let twice = rest.cut(&once, second).map_or(once, |(twice, _)| twice);
+                let straight = run.cut(&text, first.min(second)).expect("it is longer").0;
+                prop_assert!(twice == straight || twice.len() <= straight.len() + 40 && second < first, "{twice} {straight}");
+            }
         }
 
         #[test]
@@ -245,8 +300,8 @@ mod tests {
                 let rest = lines[from..].iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
                 let rest: String = rest.chars().skip(usize::try_from(column).unwrap() - 1).collect();
                 let within = Some(Within { column, note: "[c {next} {missing}]".to_owned() });
-                let run = Run { body_bytes: rest.len(), note_bytes: 0, first, items: Items::Lines { folded: Vec::new() }, note: "[l {next} {missing}]".to_owned(), within };
-                let Some(cut) = run.cut(&rest, most) else {
+                let run = Run { body_bytes: rest.len(), note_bytes: 0, first, items: Items::Lines { folded: Vec::new() }, note: "[l {next} {missing}]".to_owned(), within, missing: 0 };
+                let Some((cut, _)) = run.cut(&rest, most) else {
                     seen.push_str(&rest);
                     break;
                 };
@@ -283,14 +338,15 @@ mod tests {
             items: Items::Lines { folded: Vec::new() },
             note: "[next {next}]".to_owned(),
             within: None,
+            missing: 0,
         };
         let after = before.replace("KEY\nKEY\nKEY", "[redacted:key]");
         let left =
             LeftOut { gaps: Vec::new(), run: Some(run) }.after_hiding(before, &after, std::slice::from_ref(&(4..15))).unwrap();
         let run = left.run.unwrap();
-        assert_eq!(run.cut(&after, 21).unwrap(), "one\n[redacted:key]\n[next 15]");
-        assert_eq!(run.cut(&after, 5).unwrap(), "one\n[next 12]");
-        assert_eq!(run.cut(&after, 24).unwrap(), "one\n[redacted:key]\nfive\n[next 16]");
+        assert_eq!(run.cut(&after, 21).unwrap().0, "one\n[redacted:key]\n[next 15]");
+        assert_eq!(run.cut(&after, 5).unwrap().0, "one\n[next 12]");
+        assert_eq!(run.cut(&after, 24).unwrap().0, "one\n[redacted:key]\nfive\n[next 16]");
     }
 
     #[test]
@@ -299,12 +355,12 @@ mod tests {
         let body_bytes = text.find("[note]").unwrap();
         let items = Items::Starts { lines: vec![0, 2, 4] };
         let note = "[{last} shown, {missing} missing, `offset` {next}]".to_owned();
-        let run = Run { body_bytes, note_bytes: 6, first: 5, items, note, within: None };
-        assert_eq!(run.cut(text, 22).unwrap(), "a:1:x\na-2-y\n--\na:9:z\n[6 shown, 6 missing, `offset` 7]\n\ntail");
-        assert_eq!(run.cut(text, 20).unwrap(), "a:1:x\na-2-y\n[5 shown, 15 missing, `offset` 6]\n\ntail");
-        assert_eq!(run.cut(text, body_bytes).unwrap(), text);
+        let run = Run { body_bytes, note_bytes: 6, first: 5, items, note, within: None, missing: 0 };
+        assert_eq!(run.cut(text, 22).unwrap().0, "a:1:x\na-2-y\n--\na:9:z\n[6 shown, 6 missing, `offset` 7]\n\ntail");
+        assert_eq!(run.cut(text, 20).unwrap().0, "a:1:x\na-2-y\n[5 shown, 15 missing, `offset` 6]\n\ntail");
+        assert_eq!(run.cut(text, body_bytes).unwrap().0, text);
         assert_eq!(run.cut(text, text.len()), None);
-        let short = run.cut(text, 6).unwrap();
+        let short = run.cut(text, 6).unwrap().0;
         assert!(short.starts_with("a:1:") && short.contains("truncated") && short.contains("`offset` 6"), "{short}");
     }
 }

@@ -202,19 +202,31 @@ impl ToolResult {
     /// and between them how many bytes are left out.
     pub fn fitted(mut self, most_bytes: usize) -> Self {
         self.changed = None;
-        let LeftOut { gaps, run } = self.left_out.take().map(|left_out| *left_out).unwrap_or_default();
-        if let Some(cut) = run.and_then(|run| run.cut(&self.output_text, most_bytes)) {
-            self.output_text = cut;
+        if self.output_text.len() <= most_bytes {
             return self;
         }
-        if let Some(cut) = truncated_again(&self.output_text, most_bytes, &gaps) {
-            let rest = match &self.artifact_uris[..] {
-                [] => "ask for less at a time".to_owned(),
-                uris => format!("read the rest of {} with ReadFile (`offset`, `limit`) or search it with Grep", uris.join(", ")),
-            };
-            self.output_text = format!("{cut}\n[the whole would not fit the conversation; {rest}]");
+        let LeftOut { gaps, run } = self.left_out.take().map(|left_out| *left_out).unwrap_or_default();
+        if let Some((cut, left_out)) = run.and_then(|run| run.cut(&self.output_text, most_bytes)) {
+            self.output_text = cut;
+            self.left_out = LeftOut::of(left_out.gaps, left_out.run);
+            return self;
+        }
+        let rest = self.rest_note();
+        let output = self.output_text.strip_suffix(&rest).unwrap_or(&self.output_text);
+        if let Some((cut, gaps)) = truncated_again(output, most_bytes, &gaps) {
+            self.output_text = format!("{cut}{rest}");
+            self.left_out = LeftOut::of(gaps, None);
         }
         self
+    }
+
+    /// The note after an output that was cut in its middle: where the rest is.
+    fn rest_note(&self) -> String {
+        let rest = match &self.artifact_uris[..] {
+            [] => "ask for less at a time".to_owned(),
+            uris => format!("read the rest of {} with ReadFile (`offset`, `limit`) or search it with Grep", uris.join(", ")),
+        };
+        format!("\n[the whole would not fit the conversation; {rest}]")
     }
 
     /// What the model reads: the error's code and sentence before whatever was printed.
@@ -255,6 +267,12 @@ mod tests {
     #[test]
     fn a_long_output_keeps_its_start_and_its_end_in_whole_characters() {
         let long = "ä".repeat(10_000);
+        let twice = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(5_001).fitted(1_001);
+        let once = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);
+        let missing = |result: &ToolResult| result.left_out.as_ref().map(|left_out| left_out.gaps.clone());
+        assert!(missing(&once).is_some_and(|gaps| gaps[0] > 8_000), "{:?}", missing(&once));
+        assert_eq!(missing(&once).map(|gaps| gaps.len()), missing(&twice).map(|gaps| gaps.len()));
+        assert_eq!(twice.output_text.matches("would not fit").count(), 1, "{}", twice.output_text);
         let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);
         assert!(
             result.output_text.starts_with(&"ä".repeat(400))

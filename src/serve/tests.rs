@@ -212,6 +212,33 @@ fn a_session_that_waits_is_resumed_in_place_and_no_other_is() {
 }
 
 #[test]
+fn a_task_that_is_being_cancelled_is_not_resumed() {
+    let mut desk = live();
+    desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));
+    let cancel = r#"{"jsonrpc":"2.0","id":4,"method":"CancelTask","params":{"taskId":"task_001"}}"#;
+    assert!(matches!(done(&desk.line(line(cancel)))[..], [Command::Cancel]));
+    let resume = r#"{"jsonrpc":"2.0","id":5,"method":"ResumeSession","params":{"sessionId":"s"}}"#;
+    let refused = answer(&mut desk, resume);
+    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    assert!(refused["error"]["message"].as_str().is_some_and(|message| message.contains("task_cancelled")), "{refused}");
+    desk.event(event(EventKind::TaskCancelled { step_count: 1 }));
+    desk.event(state(SessionStatus::Running, TaskStatus::TaskCancelled));
+    let start = r#"{"jsonrpc":"2.0","id":6,"method":"StartTask","params":{"prompt":"go"}}"#;
+    assert!(matches!(done(&desk.line(line(start)))[..], [Command::Prompt { .. }]));
+}
+
+#[test]
+fn a_session_that_is_resumed_in_place_names_its_last_step() {
+    let mut desk = live();
+    let step = Event { step_id: Some(StepId::new("step_0007")), ..event(EventKind::StepCompleted { step_count: 7 }) };
+    desk.event(step);
+    desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));
+    desk.line(line(r#"{"jsonrpc":"2.0","id":5,"method":"ResumeSession","params":{"sessionId":"s"}}"#));
+    desk.event(state(SessionStatus::Running, TaskStatus::WaitingForLlm));
+    assert_eq!(sent(&desk.event(mark()))[0]["result"]["stepCursor"], "step_0007");
+}
+
+#[test]
 fn no_task_begins_in_a_paused_session_and_the_error_says_what_to_do() {
     let start = r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#;
     for (kind, code, reason) in [(FailureKind::Network, -32003, "paused"), (FailureKind::PolicyExpired, -32005, "expired")] {

@@ -121,7 +121,7 @@ impl Calls {
         let made_up = uuid::Uuid::new_v4().simple().to_string();
         self.open.into_iter().enumerate().map(move |(at, call)| {
             let id = if call.id.is_empty() { format!("call_{}_{at}", &made_up[..16]) } else { call.id };
-            let half = cut && at == last && call.arguments.text().trim().is_empty();
+            let half = cut && at == last;
             let arguments = call.arguments.arguments(ended && !half);
             ToolCall { tool_call_id: CallId::new(id), tool_name: call.name, arguments }
         })

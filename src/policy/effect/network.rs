@@ -71,9 +71,10 @@ pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
     if let Some((_, service, reading)) = SERVICES.iter().find(|(name, ..)| *name == program) {
         let reads =
             words.iter().filter(|word| !word.text.starts_with('-')).take(2).any(|word| reading.contains(&word.text.as_str()));
-        return Some(match reads {
-            true => Effect::new(Risk::Medium, format!("reads from {service}")),
-            false => Effect::new(Risk::High, format!("acts on {service}")),
+        return Some(if reads {
+            Effect::new(Risk::Medium, format!("reads from {service}"))
+        } else {
+            Effect::new(Risk::High, format!("acts on {service}"))
         });
     }
     match program {

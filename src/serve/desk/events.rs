@@ -17,6 +17,11 @@ impl Desk {
             kind => kind,
         };
         let told = self.learn(&event.kind);
+        if let (EventKind::StepCompleted { .. }, Some(step_id), Stage::Live(live)) =
+            (&event.kind, &event.step_id, &mut self.stage)
+        {
+            live.opened.step_cursor = Some(step_id.clone());
+        }
         if let (EventKind::TaskStarted { .. }, Some(task_id)) = (&event.kind, &event.task_id) {
             let begun = TaskBegun { task_id: task_id.to_string() };
             self.settle_first(|wait| matches!(wait, Wait::Begin), Ok(value(&begun)));
@@ -62,6 +67,7 @@ impl Desk {
                 if task.is_some() {
                     live.task.clone_from(task);
                 }
+                live.note_end_of_task();
                 if self.leaving.is_some() && (!live.works() || live.status == SessionStatus::Paused) {
                     live.quit(&mut self.acts);
                 }

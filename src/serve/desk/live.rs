@@ -29,6 +29,8 @@ pub(super) struct Live {
     pub failed_by: Option<String>,
     /// A task was cancelled because the session ends.
     pub cancelled: bool,
+    /// The task is being cancelled: nothing resumes it.
+    pub cancels_task: bool,
     /// It was told to end.
     pub quits: bool,
 }
@@ -44,6 +46,11 @@ impl Live {
         if let Some(task) = &mut self.task {
             task.status = status;
         }
+    }
+
+    /// A task whose status is final is cancelled no more.
+    pub(super) fn note_end_of_task(&mut self) {
+        self.cancels_task &= self.works();
     }
 
     /// Tasks are counted from 1 in a session.

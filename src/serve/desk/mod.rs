@@ -182,6 +182,10 @@ impl Desk {
                 let same =
                     |asked: &ResumeSession| live.opened.session_id.as_str().starts_with(&asked.session_id.to_ascii_lowercase());
                 match asked {
+                    Asked::Again(asked) if same(&asked) && live.cancels_task => {
+                        let message = "the task is being cancelled; wait for `task_cancelled`, then call `StartTask`";
+                        self.answer(slot, exists(message.to_owned()));
+                    }
                     Asked::Again(asked) if same(&asked) && live.status == SessionStatus::Paused && live.ready.is_none() => {
                         live.go_on(slot, &mut self.acts);
                     }
@@ -214,6 +218,7 @@ impl Desk {
                         went_on: false,
                         failed_by: None,
                         cancelled: false,
+                        cancels_task: false,
                         quits: false,
                     };
                     live.mark(&mut self.acts);

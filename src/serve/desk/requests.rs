@@ -50,6 +50,7 @@ impl Desk {
             if !runs {
                 return Err(Fault::new(FaultCode::NoTask, format!("no task `{}` runs", asked.task_id)));
             }
+            live.cancels_task = true;
             Ok(asked.force)
         });
         let outcome = outcome.map(|force| {

@@ -103,6 +103,7 @@ impl List {
             items: Items::Starts { lines: self.starts },
             note: after_a_cut,
             within: None,
+            missing: 0,
         };
         Told { text: self.text + &own, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
     }

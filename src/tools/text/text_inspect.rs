@@ -250,6 +250,7 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
         items: Items::Starts { lines: starts },
         note: "[lines to {last}; {missing} bytes after them are left out, continue with ReadFile and `offset` {next}]".to_owned(),
         within: None,
+        missing: 0,
     };
     Told { text: text + &note, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
 }
@@ -264,6 +265,7 @@ fn list(lines: &[String], advice: &str) -> Told {
         items: Items::Starts { lines: (0..lines.len() as u64).collect() },
         note: format!("[the last {{missing}} bytes of this are left out here; {advice}]"),
         within: None,
+        missing: 0,
     };
     Told { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
 }

@@ -49,6 +49,7 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
             "[lines {first}{from} to {{last}}; {{missing}} bytes after them are left out, continue with `{name}` {{next}}]"
         ),
         within: Some(within),
+        missing: 0,
     };
     let text = format!("{}{gap}{note}", taken.text);
     Ok(Told { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() })
