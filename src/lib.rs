@@ -55,7 +55,7 @@ pub mod fuzzing {
     }
 
     pub mod screen {
-        pub use crate::tui::measure::Screen;
+        pub use crate::tui::bench_support::Screen;
     }
 
     pub mod mcp {

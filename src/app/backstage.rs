@@ -27,7 +27,7 @@ use crate::llm::Unset;
 use crate::ports::Model;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, Query, SessionId};
 use crate::store::Store;
-use crate::tui::{Ahead, Header, ModelAccess, Start, Trust, TrustAnswer};
+use crate::tui::{Header, ModelAccess, Start, StartupQuestion, TrustAnswer, TrustQuestion};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -35,7 +35,7 @@ use tokio::sync::{mpsc, oneshot};
 /// What connects it to the screen.
 pub struct Wires {
     pub start: oneshot::Sender<Start>,
-    pub ahead: mpsc::UnboundedSender<Ahead>,
+    pub ahead: mpsc::UnboundedSender<StartupQuestion>,
     pub commands: mpsc::Receiver<Command>,
     pub queries: mpsc::Receiver<Query>,
     pub events: mpsc::UnboundedSender<Event>,
@@ -80,7 +80,7 @@ pub async fn run(opened: Opened, wires: Wires) -> Remains {
             desk.follow_keys();
             let Wires { start, ahead, commands, queries, .. } = wires;
             let serving = QueryService::new(desk).serve(queries);
-            let _ = ahead.send(Ahead::Choose);
+            let _ = ahead.send(StartupQuestion::Choose);
             wait_for_the_end(commands).await;
             serving.end().await;
             // No start came, and its sender lives until here, so that its end is no message.
@@ -200,7 +200,7 @@ impl Backstage {
         };
         let (header, model_access) = head(&place, &policy, (&model, wanted), &standing);
         let is_first = sets_up && session.is_new() && open && model.is_err() && super::setup::is_first(&place);
-        let trust = asks.then(|| Trust {
+        let trust = asks.then(|| TrustQuestion {
             place: place.workspace_for_people(),
             items: project.lines(),
             runs_code: project.runs_code(),

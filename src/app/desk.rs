@@ -4,7 +4,7 @@ use super::editor;
 use super::here::Here;
 use super::place::Place;
 use crate::sys::clipboard;
-use crate::tui::{Between, Clipboard, Shown, Shows};
+use crate::tui::{Between, Clipboard, EditorTarget, OpenInEditor};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -43,10 +43,10 @@ pub fn clipboard(place: &Place) -> Clipboard {
 }
 
 /// In the person's editor, in the workspace.
-pub fn shows(here: &Here) -> Shows {
+pub fn shows(here: &Here) -> OpenInEditor {
     let here = here.clone();
-    Shows(Arc::new(move |shown| match shown {
-        Shown::File(path) => {
+    OpenInEditor(Arc::new(move |shown| match shown {
+        EditorTarget::File(path) => {
             let workspace = here.workspace();
             let path = workspace.join(path);
             if !path.exists() {
@@ -55,6 +55,6 @@ pub fn shows(here: &Here) -> Shows {
             editor::open(&path, &workspace)
         }
         // What is changed in it there changes nothing here.
-        Shown::Text(text) => editor::edit("answer.md", text).map(drop),
+        EditorTarget::Text(text) => editor::edit("answer.md", text).map(drop),
     }))
 }

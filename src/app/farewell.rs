@@ -2,14 +2,14 @@
 
 use super::exit::Exit;
 use crate::protocol::ChangedFiles;
-use crate::tui::{Ended, Outcome};
+use crate::tui::{ExitReason, TuiOutcome};
 use std::fmt::Write as _;
 
 /// Changed files that are named; the others are counted.
 const MAX_NAMED: usize = 12;
 
 /// Says on the main screen what the other one ended with.
-pub fn farewell(outcome: &Outcome, changed: &ChangedFiles) -> Exit {
+pub fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     let mut text = String::new();
     if let Some(answer) = &outcome.last_answer {
         text.push_str(&crate::text::clean(answer.trim_end()));
@@ -20,14 +20,14 @@ pub fn farewell(outcome: &Outcome, changed: &ChangedFiles) -> Exit {
         text = format!("{text}\nTo go on: {hint}\n");
     }
     match outcome.ended {
-        Ended::Closed | Ended::Another | Ended::Open(_) | Ended::Setup => {}
-        Ended::Quit | Ended::Signal(_) => super::say(&text),
+        ExitReason::Closed | ExitReason::Another | ExitReason::Open(_) | ExitReason::Setup => {}
+        ExitReason::Quit | ExitReason::Signal(_) => super::say(&text),
     }
     match outcome.ended {
-        Ended::Quit | Ended::Another | Ended::Open(_) | Ended::Setup => Exit::Completed,
-        Ended::Closed => Exit::Failed,
-        Ended::Signal(signal) if signal == super::SIGINT => Exit::Interrupted,
-        Ended::Signal(_) => Exit::Terminated,
+        ExitReason::Quit | ExitReason::Another | ExitReason::Open(_) | ExitReason::Setup => Exit::Completed,
+        ExitReason::Closed => Exit::Failed,
+        ExitReason::Signal(signal) if signal == super::SIGINT => Exit::Interrupted,
+        ExitReason::Signal(_) => Exit::Terminated,
     }
 }
 

@@ -7,7 +7,7 @@ use super::take_over;
 use super::trouble::Trouble;
 use crate::protocol::SessionId;
 use crate::store::{Holder, Piece, SessionSummary, Store};
-use crate::tui::{Ahead, Held, HeldAnswer};
+use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
 /// How the session of a screen begins.
@@ -48,7 +48,13 @@ enum Tried {
 
 impl Waiting {
     /// Asks until there is an answer that helps.
-    pub async fn ask(self, place: &Place, policy: &Policy, model: &str, ahead: &mpsc::UnboundedSender<Ahead>) -> Opened {
+    pub async fn ask(
+        self,
+        place: &Place,
+        policy: &Policy,
+        model: &str,
+        ahead: &mpsc::UnboundedSender<StartupQuestion>,
+    ) -> Opened {
         let Self { store, chosen } = self;
         let id = chosen.session_id.clone();
         let mut problem = None;
@@ -63,12 +69,12 @@ impl Waiting {
             };
             let (answer, answered) = oneshot::channel();
             let stays = take_over::forbidden();
-            let question = Held { session: id.clone(), pid, since, problem: problem.take(), stays, answer };
-            if ahead.send(Ahead::Held(question)).is_err() {
+            let question = LockQuestion { session: id.clone(), pid, since, problem: problem.take(), stays, answer };
+            if ahead.send(StartupQuestion::Held(question)).is_err() {
                 return Opened::Left;
             }
             match answered.await {
-                Ok(HeldAnswer::ReadOnly) => {
+                Ok(LockAnswer::ReadOnly) => {
                     let (from, session) = (store.clone(), id.clone());
                     match beside(move || from.piece(&session, None, PIECE_RECORDS).map_err(|error| error.to_string())).await {
                         Ok(tail) => {
@@ -77,11 +83,11 @@ impl Waiting {
                         Err(message) => problem = Some(message),
                     }
                 }
-                Ok(HeldAnswer::TakeOver) => {
+                Ok(LockAnswer::TakeOver) => {
                     let (store, id) = (store.clone(), id.clone());
                     problem = beside(move || take_over::end_holder(&store, &id)).await.err();
                 }
-                Ok(HeldAnswer::Another | HeldAnswer::Quit) | Err(_) => return Opened::Left,
+                Ok(LockAnswer::Another | LockAnswer::Quit) | Err(_) => return Opened::Left,
             }
         }
     }

@@ -14,7 +14,7 @@ use super::trouble::Trouble;
 use crate::agent;
 use crate::protocol::{Mode, SessionId};
 use crate::sys::{allocator, fatal_signals};
-use crate::tui::{self, Ended, Front, Next, Outcome};
+use crate::tui::{self, ExitReason, SessionTarget, TuiHandles, TuiOutcome};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,8 +127,10 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
             tokio::spawn(backstage::open(opening, wires))
         };
         let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
-        let leaves_nothing = |outcome: &Outcome| {
-            outcome.mode.is_none() && outcome.typed.is_empty() && matches!(outcome.ended, Ended::Quit | Ended::Signal(_))
+        let leaves_nothing = |outcome: &TuiOutcome| {
+            outcome.mode.is_none()
+                && outcome.typed.is_empty()
+                && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
         };
         let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
@@ -154,7 +156,7 @@ fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) 
 }
 
 /// A screen, and the other ends of what it is connected to.
-pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (Front, Wires) {
+pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, Wires) {
     tui::on_let_go(allocator::give_back);
     fatal_signals::before_death(tui::give_back_at_once);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
@@ -162,7 +164,7 @@ pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> 
     let (events, receive_events) = mpsc::unbounded_channel();
     let (start, receive_start) = oneshot::channel();
     let (ahead, receive_ahead) = mpsc::unbounded_channel();
-    let front = Front {
+    let front = TuiHandles {
         commands,
         queries,
         events: receive_events,
@@ -177,20 +179,20 @@ pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> 
 }
 
 /// `prompt`: what the command line gave.
-fn left(outcome: Outcome, remains: Remains, prompt: Option<String>, before: Option<Before>) -> Result<Left, Trouble> {
+fn left(outcome: TuiOutcome, remains: Remains, prompt: Option<String>, before: Option<Before>) -> Result<Left, Trouble> {
     let unsent = outcome.unsent.clone().filter(|unsent| Some(unsent) != prompt.as_ref());
-    let by_signal = matches!(outcome.ended, Ended::Signal(_));
+    let by_signal = matches!(outcome.ended, ExitReason::Signal(_));
     if let Some(trouble) = remains.trouble.filter(|_| !by_signal) {
         let typed: Vec<String> = unsent.into_iter().chain(Some(outcome.typed).filter(|typed| !typed.trim().is_empty())).collect();
         let kept = if typed.is_empty() { String::new() } else { format!("\nwhat you typed meanwhile: {}", typed.join("\n\n")) };
         return Err(Trouble { message: trouble.message + &kept, ..trouble });
     }
     let session = match &outcome.ended {
-        Ended::Another => SessionChoice::Pick,
-        Ended::Open(Next::New) => SessionChoice::New,
-        Ended::Open(Next::Session(id)) => SessionChoice::Id(id.to_string()),
-        Ended::Setup => return Ok(Left::Setup(outcome.session)),
-        Ended::Quit | Ended::Signal(_) | Ended::Closed => {
+        ExitReason::Another => SessionChoice::Pick,
+        ExitReason::Open(SessionTarget::New) => SessionChoice::New,
+        ExitReason::Open(SessionTarget::Session(id)) => SessionChoice::Id(id.to_string()),
+        ExitReason::Setup => return Ok(Left::Setup(outcome.session)),
+        ExitReason::Quit | ExitReason::Signal(_) | ExitReason::Closed => {
             if let Some(unsent) = unsent {
                 super::say(&format!("Not sent: {}\n", crate::text::clean(&unsent)));
             }

@@ -5,7 +5,7 @@ use super::desk;
 use super::here::Here;
 use super::place::Place;
 use crate::config::Notifications;
-use crate::tui::{Colours, Emulator, Ground, KeptAs, KeyFile, Notices, Options, Pace, ThemeChoice};
+use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, KeyFile, Notices, Options, ThemeChoice};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
             "auto" => ThemeChoice::Auto,
             name => ThemeChoice::Named(name.to_owned()),
         },
-        ground: Ground::of_variable(variable("COLORFGBG")),
+        ground: Background::of_variable(variable("COLORFGBG")),
         colours,
         mouse: place.settings.mouse() && !emulator.holds_escape(),
         emulator,
@@ -39,13 +39,13 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
         },
         ascii: screen.ascii.unwrap_or(!is_unicode),
         lacks,
-        pace: Pace {
+        pace: GuardTiming {
             strict: place.settings.approval.strict,
             arming_ms: place.settings.approval.arming_ms,
-            lone_ms: crate::tui::HELD_MS,
+            lone_ms: crate::tui::KEY_REPEAT_MS,
         },
         history: Some(place.directories.data.join("history.jsonl")),
-        kept_as: KeptAs(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
+        kept_as: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
         clipboard: desk::clipboard(place),
         shows: desk::shows(here),
         keys: keys(place),

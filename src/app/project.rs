@@ -11,7 +11,7 @@ use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code}
 use crate::ports::{Guidance, Guide};
 use crate::protocol::cut_before;
 use crate::tools::RepositoryTrust;
-use crate::tui::BroughtFile;
+use crate::tui::ProjectFile;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -368,11 +368,11 @@ impl Brought {
     }
 
     /// What can be read of it before the answer, within bounds.
-    pub fn files(&self) -> Vec<BroughtFile> {
+    pub fn files(&self) -> Vec<ProjectFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
             let end = cut_before(&text, SHOWN_BYTES);
-            BroughtFile { name, text: text[..end].to_owned(), is_cut: end < text.len() }
+            ProjectFile { name, text: text[..end].to_owned(), is_cut: end < text.len() }
         };
         self.project.texts().into_iter().map(file).collect()
     }

@@ -1,12 +1,12 @@
 //! Browse mode: the keyboard is the transcript's.
 
-use super::transcript::Found;
+use super::transcript::SearchMatches;
 
 #[derive(Debug, Default)]
 pub struct Browse {
     /// What is looked for, while it is typed.
     pub typing: Option<String>,
-    pub found: Found,
+    pub found: SearchMatches,
     /// Whose code the next `c` copies, and which piece of it.
     pub code: (usize, usize),
     /// Lines or columns are being selected.

@@ -2,10 +2,10 @@
 
 mod rows;
 
-use super::front::KeptAs;
 use super::history::History;
+use super::interface::HistoryRedactor;
 use super::theme::{Theme, Token};
-use super::vim::{self, Did, Mode, Vim};
+use super::vim::{self, KeyOutcome, Mode, Vim};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -32,7 +32,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    pub fn new(history: Option<PathBuf>, kept_as: KeptAs, vim: bool) -> Self {
+    pub fn new(history: Option<PathBuf>, kept_as: HistoryRedactor, vim: bool) -> Self {
         Self {
             area: TextArea::new(Vec::new()),
             history: History::new(history).kept_as(kept_as),
@@ -67,18 +67,18 @@ impl Composer {
         let was = vim.mode();
         let is_letter = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match (vim.key(&mut self.area, key), key.code) {
-            (Did::Moved, _) => Some(false),
-            (Did::Changed, _) => {
+            (KeyOutcome::Moved, _) => Some(false),
+            (KeyOutcome::Changed, _) => {
                 self.history.leave();
                 Some(true)
             }
-            (Did::Nothing, KeyCode::Char('j')) if was == Mode::Normal => Some(self.down()),
-            (Did::Nothing, KeyCode::Char('k')) if was == Mode::Normal => Some(self.up()),
-            (Did::Nothing, KeyCode::Char(_)) if was == Mode::Normal && is_letter => {
+            (KeyOutcome::Nothing, KeyCode::Char('j')) if was == Mode::Normal => Some(self.down()),
+            (KeyOutcome::Nothing, KeyCode::Char('k')) if was == Mode::Normal => Some(self.up()),
+            (KeyOutcome::Nothing, KeyCode::Char(_)) if was == Mode::Normal && is_letter => {
                 vim.begin_anew();
                 None
             }
-            (Did::Nothing, _) => {
+            (KeyOutcome::Nothing, _) => {
                 if was == Mode::Insert {
                     vim.was_typed(key);
                 }

@@ -1,7 +1,7 @@
 //! What is on the terminal now, and the fewest bytes that make it what it should be.
 
-mod paint;
-mod pen;
+mod diff_writer;
+mod sgr_state;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +19,7 @@ pub struct Scroll {
 
 /// What a view leaves behind besides the cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drawn {
+pub struct DrawStats {
     pub cursor: Option<Position>,
     pub scroll: Option<Scroll>,
 }
@@ -29,7 +29,7 @@ pub struct Display<W: Write> {
     output: W,
     shown: Buffer,
     next: Buffer,
-    last: Drawn,
+    last: DrawStats,
     /// Nothing of ours is there yet.
     fresh: bool,
     /// Whether a frame is put between the marks of a synchronised update.
@@ -49,7 +49,7 @@ impl<W: Write> Display<W> {
             output,
             shown: Buffer::empty(area),
             next: Buffer::empty(area),
-            last: Drawn::default(),
+            last: DrawStats::default(),
             fresh: true,
             synchronised: true,
             frame: Vec::new(),
@@ -75,7 +75,7 @@ impl<W: Write> Display<W> {
     }
 
     /// Draws what changed, in one write; whether anything did.
-    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> Drawn) -> io::Result<bool> {
+    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> DrawStats) -> io::Result<bool> {
         self.next.reset();
         let drawn = view(&mut self.next);
         self.frame.clear();
@@ -85,7 +85,7 @@ impl<W: Write> Display<W> {
         } else {
             self.scroll(drawn)?;
         }
-        paint::changes(&self.shown, &self.next, &mut self.frame);
+        diff_writer::changes(&self.shown, &self.next, &mut self.frame);
         let has_cells = !self.frame.is_empty();
         let has_changed = has_cells || drawn.cursor != self.last.cursor;
         if has_changed {
@@ -111,7 +111,7 @@ impl<W: Write> Display<W> {
     }
 
     /// Moves rows that only changed their place, here and on the terminal; a wrong guess costs bytes and nothing else.
-    fn scroll(&mut self, drawn: Drawn) -> io::Result<()> {
+    fn scroll(&mut self, drawn: DrawStats) -> io::Result<()> {
         let (Some(before), Some(now)) = (self.last.scroll, drawn.scroll) else { return Ok(()) };
         let area = before.area;
         if area != now.area || area.x != 0 || area.width != self.shown.area.width {

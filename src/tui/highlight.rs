@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::ink::{Ink, Inked};
+use super::styled_text::{SpanStyle, StyledText};
 use super::theme::{Syntax, Token};
 
 pub use worker::{on_let_go, on_progress};
@@ -64,17 +64,17 @@ impl Track {
     }
 
     /// One line in its colours, or plain while they are not known.
-    pub fn ink(&self, index: usize, line: &str, ground: Token) -> Inked {
+    pub fn ink(&self, index: usize, line: &str, ground: Token) -> StyledText {
         let lines = locked(&self.shared.lines);
-        let mut inked = Inked::default();
+        let mut inked = StyledText::default();
         let mut at = 0;
         for (end, syntax) in lines.get(index).map(Box::as_ref).unwrap_or_default() {
             let end = usize::from(*end);
             let Some(part) = line.get(at..end) else { break };
-            inked.push(part, Ink::code(*syntax, ground));
+            inked.push(part, SpanStyle::code(*syntax, ground));
             at = end;
         }
-        inked.push(line.get(at..).unwrap_or_default(), Ink::code(None, ground));
+        inked.push(line.get(at..).unwrap_or_default(), SpanStyle::code(None, ground));
         inked
     }
 }

@@ -1,6 +1,6 @@
 //! The prompts sent before, one JSON string a line in a file of the person's own.
 
-use super::front::KeptAs;
+use super::interface::HistoryRedactor;
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub struct History {
     sent: Vec<String>,
     /// Which entry is shown, counted back from the newest, and the draft that it took the place of.
     browsing: Option<(usize, String)>,
-    kept_as: Option<KeptAs>,
+    kept_as: Option<HistoryRedactor>,
 }
 
 impl History {
@@ -26,7 +26,7 @@ impl History {
     }
 
     /// What the file is given in the place of a prompt.
-    pub fn kept_as(self, kept_as: KeptAs) -> Self {
+    pub fn kept_as(self, kept_as: HistoryRedactor) -> Self {
         Self { kept_as: Some(kept_as), ..self }
     }
 
@@ -45,7 +45,7 @@ impl History {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let kept = self.kept_as.as_ref().map_or_else(|| prompt.to_owned(), |KeptAs(kept_as)| kept_as(prompt));
+        let kept = self.kept_as.as_ref().map_or_else(|| prompt.to_owned(), |HistoryRedactor(kept_as)| kept_as(prompt));
         let mut line = serde_json::to_string(&kept)?;
         line.push('\n');
         options.open(path)?.write_all(line.as_bytes())

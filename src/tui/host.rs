@@ -1,17 +1,17 @@
 //! The loop that connects terminal, events and commands to the model.
 
+use super::channels::{CommandQueue, EventReceiver, Startup, StartupEvent};
 use super::clipboard;
 use super::display::Display;
-use super::front::{Ahead, Editor, Ended, Front, Outcome, Start};
+use super::frame_timer::FrameTimer;
 use super::highlight;
-use super::input::{Answer, Input, Reader};
+use super::input::{Input, Reader, TerminalReply};
+use super::interface::{Editor, ExitReason, Start, StartupQuestion, TuiHandles, TuiOutcome};
 use super::model::{EditFile, Effect, Model};
-use super::pace::Pace;
 use super::status;
-use super::terminal::{self, Modes, Ours, Push};
+use super::terminal::{self, RawModeGuard, TerminalMode, TerminalWriter};
 use super::update::{Msg, begin, is_text, update};
 use super::view;
-use super::wires::{Began, Beginning, Inlet, Outlet};
 use crate::protocol::{Command, Query};
 use crate::text;
 use ratatui::layout::Size;
@@ -33,9 +33,9 @@ const ANSWERED_BY: Duration = Duration::from_secs(1);
 const STOP_GRACE: Duration = Duration::from_millis(200);
 
 /// Shows the screen until the person leaves or a signal ends it; the terminal is as before when it returns.
-pub async fn run(front: Front) -> io::Result<Outcome> {
+pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let size = terminal_size();
-    let modes = Modes::enter(&mut io::stdout(), &front.options.emulator)?;
+    let modes = RawModeGuard::enter(&mut io::stdout(), &front.options.emulator)?;
     let mut host = Host::new(front, modes, size)?;
     let ended = host.run().await;
     host.hear_answers().await;
@@ -44,10 +44,10 @@ pub async fn run(front: Front) -> io::Result<Outcome> {
     drop(modes);
     let typed = format!("{}{}", model.unkept(), unread(inputs));
     let resume_hint = model.session.as_ref().map(|id| format!("aye --resume {id}"));
-    let mode = model.access.as_ref().map(|_| model.header.mode);
+    let mode = model.model_access.as_ref().map(|_| model.header.mode);
     let (session, name) = (model.session, model.header.model);
     let (last_answer, unsent) = (model.last_answer, model.waiting_prompt);
-    Ok(Outcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
+    Ok(TuiOutcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
 }
 
 /// The words among what nobody took any more.
@@ -70,20 +70,20 @@ fn terminal_size() -> Size {
 
 struct Host {
     model: Model,
-    display: Display<io::BufWriter<Ours>>,
-    modes: Option<Modes>,
+    display: Display<io::BufWriter<TerminalWriter>>,
+    modes: Option<RawModeGuard>,
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
-    inlet: Inlet,
-    commands: Outlet<Command>,
-    queries: Outlet<Query>,
-    beginning: Beginning,
+    inlet: EventReceiver,
+    commands: CommandQueue<Command>,
+    queries: CommandQueue<Query>,
+    beginning: Startup,
     editor: Editor,
     signals: Signals,
-    pace: Pace,
+    pace: FrameTimer,
     title: String,
     /// What was switched on before the terminal was given back.
-    pushed: Vec<Push>,
+    pushed: Vec<TerminalMode>,
     asked: Option<Instant>,
     /// Rung by the thread that finds syntax colours.
     colours: Arc<Notify>,
@@ -99,11 +99,11 @@ struct Signals {
     hang_up: Signal,
 }
 
-enum Happened {
+enum HostEvent {
     Input(Instant, Input),
     Events,
     Start(Option<Start>),
-    Ahead(Ahead),
+    Ahead(StartupQuestion),
     Resize,
     Resumed,
     Signal(i32),
@@ -116,7 +116,7 @@ enum Happened {
 }
 
 impl Host {
-    fn new(front: Front, modes: Modes, size: Size) -> io::Result<Self> {
+    fn new(front: TuiHandles, modes: RawModeGuard, size: Size) -> io::Result<Self> {
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         let colours = Arc::new(Notify::new());
         let bell = Arc::clone(&colours);
@@ -125,14 +125,14 @@ impl Host {
         model.composer.insert(&front.typed);
         Ok(Self {
             model,
-            display: Display::new(io::BufWriter::with_capacity(64 << 10, Ours), size),
+            display: Display::new(io::BufWriter::with_capacity(64 << 10, TerminalWriter), size),
             modes: Some(modes),
             reader: Some(reader),
             inputs,
-            inlet: Inlet::new(front.events, EVENTS_A_FRAME),
-            commands: Outlet::new(front.commands),
-            queries: Outlet::new(front.queries),
-            beginning: Beginning::new(front.start, front.ahead),
+            inlet: EventReceiver::new(front.events, EVENTS_A_FRAME),
+            commands: CommandQueue::new(front.commands),
+            queries: CommandQueue::new(front.queries),
+            beginning: Startup::new(front.start, front.ahead),
             editor: front.editor,
             signals: Signals {
                 resize: signal(SignalKind::window_change())?,
@@ -141,7 +141,7 @@ impl Host {
                 terminate: signal(SignalKind::terminate())?,
                 hang_up: signal(SignalKind::hangup())?,
             },
-            pace: Pace::new(Instant::now()),
+            pace: FrameTimer::new(Instant::now()),
             title: String::new(),
             pushed: Vec::new(),
             asked: None,
@@ -150,7 +150,7 @@ impl Host {
         })
     }
 
-    async fn run(&mut self) -> io::Result<Ended> {
+    async fn run(&mut self) -> io::Result<ExitReason> {
         self.ask()?;
         let effects = begin(&mut self.model);
         self.perform(effects).await?;
@@ -159,7 +159,7 @@ impl Host {
         loop {
             let (at, msgs) = match self.next().await {
                 // Told in the order of the keys. What comes when it is switched on, or after the signal, is no change.
-                Happened::Input(at, Input::Size(width, height)) => {
+                HostEvent::Input(at, Input::Size(width, height)) => {
                     let size = Size::new(width, height);
                     if size == self.model.size {
                         continue;
@@ -167,43 +167,45 @@ impl Host {
                     self.display.resize(size);
                     (at, vec![Msg::Resize(size)])
                 }
-                Happened::Input(at, input) => {
+                HostEvent::Input(at, input) => {
                     self.pace.typed();
                     (at, vec![Msg::Input(input)])
                 }
-                Happened::Events => {
+                HostEvent::Events => {
                     let batch = self.inlet.take();
                     (Instant::now(), batch.into_iter().map(|event| Msg::Event(Box::new(event))).collect())
                 }
-                Happened::Start(start) => (Instant::now(), vec![start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start)))]),
-                Happened::Ahead(ahead) => (Instant::now(), vec![Msg::Ahead(Box::new(ahead))]),
-                Happened::Resize => {
+                HostEvent::Start(start) => {
+                    (Instant::now(), vec![start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start)))])
+                }
+                HostEvent::Ahead(ahead) => (Instant::now(), vec![Msg::Ahead(Box::new(ahead))]),
+                HostEvent::Resize => {
                     let size = terminal_size();
                     self.display.resize(size);
                     (Instant::now(), vec![Msg::Resize(size)])
                 }
-                Happened::Resumed => {
+                HostEvent::Resumed => {
                     self.come_back()?;
                     (Instant::now(), vec![Msg::Resumed])
                 }
-                Happened::Signal(number) => (Instant::now(), vec![Msg::Signal(number)]),
-                Happened::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
-                Happened::Time => {
+                HostEvent::Signal(number) => (Instant::now(), vec![Msg::Signal(number)]),
+                HostEvent::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
+                HostEvent::Time => {
                     let now = Instant::now();
                     self.pace.told(now);
                     (now, vec![Msg::Time])
                 }
-                Happened::Colours => {
+                HostEvent::Colours => {
                     self.model.dirty = true;
                     (Instant::now(), Vec::new())
                 }
-                Happened::Told(msg) => (Instant::now(), vec![msg]),
+                HostEvent::Told(msg) => (Instant::now(), vec![msg]),
                 // The next frame says so, also where nobody would have wanted one.
-                Happened::Panicked => {
+                HostEvent::Panicked => {
                     self.model.dirty = true;
                     (Instant::now(), Vec::new())
                 }
-                Happened::CommandSent => continue,
+                HostEvent::CommandSent => continue,
             };
             let at = self.pace.since_start(at);
             for msg in msgs {
@@ -217,7 +219,7 @@ impl Host {
     }
 
     fn ask(&mut self) -> io::Result<()> {
-        let questions = self.model.told.emulator.questions(self.model.options.colours);
+        let questions = self.model.terminal.emulator.questions(self.model.options.colours);
         self.asked = (!questions.is_empty()).then(Instant::now);
         self.display.write(&questions)
     }
@@ -225,12 +227,12 @@ impl Host {
     /// Answers that are still on their way are taken: a shell would read them as what was typed.
     async fn hear_answers(&mut self) {
         let is_over = self.asked.is_none_or(|asked| asked.elapsed() > ANSWERED_BY);
-        if is_over || self.model.told.has_answered || !terminal::is_ours() {
+        if is_over || self.model.terminal.has_answered || !terminal::is_ours() {
             return;
         }
         let last = async {
             while let Some((_, input)) = self.inputs.recv().await {
-                if matches!(input, Input::Answer(Answer::Attributes) | Input::Closed) {
+                if matches!(input, Input::Answer(TerminalReply::Attributes) | Input::Closed) {
                     return;
                 }
             }
@@ -239,7 +241,7 @@ impl Host {
         let _ = tokio::time::timeout(LAST_ANSWERS, last).await;
     }
 
-    async fn next(&mut self) -> Happened {
+    async fn next(&mut self) -> HostEvent {
         let wake = self.pace.wake_at(Instant::now(), self.model.dirty, |told| self.model.deadline(told));
         let sleep = async {
             match wake {
@@ -252,28 +254,28 @@ impl Host {
             some = self.inputs.recv() => {
                 // Nobody reads any more, whatever became of them.
                 let (at, input) = some.unwrap_or_else(|| (Instant::now(), Input::Closed));
-                Happened::Input(at, input)
+                HostEvent::Input(at, input)
             }
-            () = terminal::panicked() => Happened::Panicked,
-            _ = self.signals.interrupt.recv() => Happened::Signal(nix::libc::SIGINT),
-            _ = self.signals.terminate.recv() => Happened::Signal(nix::libc::SIGTERM),
-            _ = self.signals.hang_up.recv() => Happened::Signal(nix::libc::SIGHUP),
-            _ = self.signals.resize.recv() => Happened::Resize,
-            _ = self.signals.resumed.recv() => Happened::Resumed,
+            () = terminal::panicked() => HostEvent::Panicked,
+            _ = self.signals.interrupt.recv() => HostEvent::Signal(nix::libc::SIGINT),
+            _ = self.signals.terminate.recv() => HostEvent::Signal(nix::libc::SIGTERM),
+            _ = self.signals.hang_up.recv() => HostEvent::Signal(nix::libc::SIGHUP),
+            _ = self.signals.resize.recv() => HostEvent::Resize,
+            _ = self.signals.resumed.recv() => HostEvent::Resumed,
             began = self.beginning.next() => match began {
-                Began::Start(start) => Happened::Start(start),
-                Began::Ahead(ahead) => Happened::Ahead(ahead),
+                StartupEvent::Start(start) => HostEvent::Start(start),
+                StartupEvent::Ahead(ahead) => HostEvent::Ahead(ahead),
             },
-            () = self.queries.send_one() => Happened::CommandSent,
-            () = self.commands.send_one() => Happened::CommandSent,
-            Some(msg) = self.told.1.recv() => Happened::Told(msg),
-            () = self.colours.notified() => Happened::Colours,
-            () = sleep => Happened::Time,
-            some = self.inlet.next() => if some { Happened::Events } else { Happened::SessionGone },
+            () = self.queries.send_one() => HostEvent::CommandSent,
+            () = self.commands.send_one() => HostEvent::CommandSent,
+            Some(msg) = self.told.1.recv() => HostEvent::Told(msg),
+            () = self.colours.notified() => HostEvent::Colours,
+            () = sleep => HostEvent::Time,
+            some = self.inlet.next() => if some { HostEvent::Events } else { HostEvent::SessionGone },
         }
     }
 
-    async fn perform(&mut self, effects: Vec<Effect>) -> io::Result<Option<Ended>> {
+    async fn perform(&mut self, effects: Vec<Effect>) -> io::Result<Option<ExitReason>> {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
@@ -319,11 +321,11 @@ impl Host {
         let at = self.pace.since_start(now);
         let model = &mut self.model;
         self.display.draw(|buffer| view::draw(model, buffer, at))?;
-        if self.model.panels.take_fence(at) {
+        if self.model.dialogs.take_fence(at) {
             self.display.write(terminal::FENCE)?;
         }
         let title = status::title(&self.model);
-        if title != self.title && self.model.told.emulator.has_title() {
+        if title != self.title && self.model.terminal.emulator.has_title() {
             self.display.write(format!("\x1b]2;{title}\x1b\\").as_bytes())?;
             self.title = title;
         }
@@ -374,7 +376,7 @@ impl Host {
         self.lend(move || (editor.0)(&name, &text), |outcome| Some(Msg::Edited(Box::new(edit), outcome))).await
     }
 
-    async fn show(&mut self, shown: super::front::Shown) -> io::Result<Vec<Effect>> {
+    async fn show(&mut self, shown: super::interface::EditorTarget) -> io::Result<Vec<Effect>> {
         let shows = self.model.options.shows.clone();
         self.lend(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
     }
@@ -406,7 +408,7 @@ impl Host {
     fn come_back(&mut self) -> io::Result<()> {
         self.give_back();
         let pushed = std::mem::take(&mut self.pushed);
-        self.modes = Some(Modes::enter(&mut io::stdout(), &self.model.told.emulator)?);
+        self.modes = Some(RawModeGuard::enter(&mut io::stdout(), &self.model.terminal.emulator)?);
         self.mouse(self.model.pointer.is_ours)?;
         for what in pushed {
             self.display.write(terminal::push(what))?;

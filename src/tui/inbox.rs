@@ -1,9 +1,9 @@
 //! The list of all that waits for the person: what is harmless enough is decided together, the rest is opened one by one.
 
-use super::approval::{Frame, Panel};
-use super::guard::{Confirm, Guard, Key, Look, Stimulus};
+use super::approval::{Dialog, Frame};
 use super::status::counted;
 use super::theme::Token;
+use super::typeahead_guard::{ChoiceState, Confirm, Guard, GuardInput, Key};
 use super::view::GUTTER;
 use crate::text;
 use ratatui::buffer::Buffer;
@@ -64,7 +64,7 @@ impl Inbox {
         ['y', 'n'].map(|letter| Key { letter, confirm: Confirm::LetterThenEnter }).to_vec()
     }
 
-    pub fn move_by(&mut self, rows: isize, panels: &[Panel]) {
+    pub fn move_by(&mut self, rows: isize, panels: &[Dialog]) {
         let at = self.place(panels).saturating_add_signed(rows).min(panels.len().saturating_sub(1));
         self.point(at, panels);
     }
@@ -74,7 +74,7 @@ impl Inbox {
     }
 
     /// Points at the one in this place.
-    pub fn point(&mut self, place: usize, panels: &[Panel]) {
+    pub fn point(&mut self, place: usize, panels: &[Dialog]) {
         self.said = None;
         if let Some(panel) = panels.get(place) {
             self.at = Some(panel.number);
@@ -82,9 +82,9 @@ impl Inbox {
     }
 
     /// A click: it points at a question, or highlights a choice, and decides nothing.
-    pub fn click(&mut self, place: Position, panels: &[Panel], now: u64) {
+    pub fn click(&mut self, place: Position, panels: &[Dialog], now: u64) {
         if self.list.contains(place) && self.guard.is_armed(now) {
-            self.guard.step(Stimulus::Other, now);
+            self.guard.step(GuardInput::Other, now);
             self.point(self.top + usize::from(place.y - self.list.y), panels);
         } else if self.choices.contains(place) {
             self.guard.point(usize::from(place.y - self.choices.y), now);
@@ -97,12 +97,12 @@ impl Inbox {
     }
 
     /// The place that is pointed at; where what stood there is gone, what came to stand there.
-    fn place(&self, panels: &[Panel]) -> usize {
+    fn place(&self, panels: &[Dialog]) -> usize {
         let gone = || self.place.min(panels.len().saturating_sub(1));
         panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)
     }
 
-    pub fn turn_mark(&mut self, panels: &[Panel]) {
+    pub fn turn_mark(&mut self, panels: &[Dialog]) {
         self.said = None;
         let Some(panel) = panels.iter().find(|panel| Some(panel.number) == self.at) else { return };
         if let Some(why) = self.alone(panel) {
@@ -115,15 +115,15 @@ impl Inbox {
     }
 
     /// Why it is not decided together with others: also a command of which the list does not show all, and that was not opened.
-    fn alone(&self, panel: &Panel) -> Option<String> {
+    fn alone(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "not all of this command is seen here: enter opens it".to_owned());
         panel.alone().or(hidden)
     }
 
     /// Those that are marked and still wait, in the order of the list. Where there are none it is said.
-    pub fn marked(&mut self, panels: &[Panel]) -> Vec<u64> {
-        let marked = |panel: &&Panel| self.marked.contains(&panel.number) && self.alone(panel).is_none();
+    pub fn marked(&mut self, panels: &[Dialog]) -> Vec<u64> {
+        let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.alone(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
         if marked.is_empty() {
             self.said = Some("nothing is marked: space marks, enter opens one".to_owned());
@@ -132,7 +132,7 @@ impl Inbox {
     }
 
     /// When a key counts, or a wait is a minute longer.
-    pub fn deadline(&self, panels: &[Panel], now: u64) -> Option<u64> {
+    pub fn deadline(&self, panels: &[Dialog], now: u64) -> Option<u64> {
         let minute = |came: u64| came + (now.saturating_sub(came) / MINUTE_MS + 1) * MINUTE_MS;
         let waits = panels.iter().filter_map(|panel| panel.came).map(minute).min();
         self.guard.deadline(now).into_iter().chain(waits).min()
@@ -141,9 +141,11 @@ impl Inbox {
     /// What the keys do, most likely first.
     pub fn hints(&self, now: u64) -> Vec<&'static str> {
         match self.guard.look(now) {
-            Look::Arming => vec!["a moment … letters go to your draft", "esc closes"],
-            Look::Highlighted(_) => vec!["enter confirms", "any other key takes it back"],
-            Look::Ready | Look::Waiting(_) => vec!["space marks", "enter opens", "y n decide the marked", "esc later", "up down"],
+            ChoiceState::Arming => vec!["a moment … letters go to your draft", "esc closes"],
+            ChoiceState::Highlighted(_) => vec!["enter confirms", "any other key takes it back"],
+            ChoiceState::Ready | ChoiceState::Waiting(_) => {
+                vec!["space marks", "enter opens", "y n decide the marked", "esc later", "up down"]
+            }
         }
     }
 
@@ -154,7 +156,7 @@ impl Inbox {
         rows.min(limit)
     }
 
-    pub fn draw(&mut self, panels: &[Panel], area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+    pub fn draw(&mut self, panels: &[Dialog], area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
         let Frame { theme, glyphs, .. } = frame;
         let place = self.place(panels);
         self.at = panels.get(place).map(|panel| panel.number);
@@ -166,7 +168,7 @@ impl Inbox {
         };
         let is_roomy = area.height >= ROOMY;
         let row = usize::from(inner).max(1);
-        let shows = |at: usize, panel: &Panel| match panel.name() {
+        let shows = |at: usize, panel: &Dialog| match panel.name() {
             // So long a name is not wrapped in each frame to see that it does not fit.
             name if name.len() > 16 * row => false,
             name if is_roomy => text::wrap(&name, row).len() <= DETAIL_ROWS,
@@ -192,7 +194,7 @@ impl Inbox {
         }
         let mut y = area.y + 1 + room;
         if is_roomy {
-            let words = self.said.clone().or_else(|| panels.get(place).map(Panel::whole)).unwrap_or_default();
+            let words = self.said.clone().or_else(|| panels.get(place).map(Dialog::whole)).unwrap_or_default();
             let token = if self.said.is_some() { Token::Warn } else { Token::Muted };
             let parts = text::wrap(&words, usize::from(inner).max(1));
             for (at, part) in parts.iter().take(DETAIL_ROWS).enumerate() {
@@ -214,7 +216,7 @@ impl Inbox {
         cursor
     }
 
-    fn row(&self, at: usize, panel: &Panel, width: u16, is_at: bool, frame: Frame<'_>) -> Line<'static> {
+    fn row(&self, at: usize, panel: &Dialog, width: u16, is_at: bool, frame: Frame<'_>) -> Line<'static> {
         let Frame { theme, .. } = frame;
         let mark = match (self.alone(panel), self.marked.contains(&panel.number)) {
             (Some(_), _) => "   ",
@@ -253,14 +255,18 @@ impl Inbox {
                 count => format!("the {count} that are marked"),
             };
             let (lead, token, tail) = match look {
-                Look::Arming => (glyphs.arming, Token::Faint, ""),
-                Look::Waiting(held) if held == at => ("", Token::Accent, glyphs.cursor),
-                Look::Highlighted(held) if held == at && self.marked.is_empty() => {
+                ChoiceState::Arming => (glyphs.arming, Token::Faint, ""),
+                ChoiceState::Waiting(held) if held == at => ("", Token::Accent, glyphs.cursor),
+                ChoiceState::Highlighted(held) if held == at && self.marked.is_empty() => {
                     (glyphs.user, Token::Faint, "   nothing is marked")
                 }
-                Look::Highlighted(held) if held == at => (glyphs.user, Token::Accent, "   enter confirms"),
-                Look::Ready | Look::Waiting(_) | Look::Highlighted(_) if self.marked.is_empty() => ("", Token::Faint, ""),
-                Look::Ready | Look::Waiting(_) | Look::Highlighted(_) => ("", Token::Text, "   (then enter)"),
+                ChoiceState::Highlighted(held) if held == at => (glyphs.user, Token::Accent, "   enter confirms"),
+                ChoiceState::Ready | ChoiceState::Waiting(_) | ChoiceState::Highlighted(_) if self.marked.is_empty() => {
+                    ("", Token::Faint, "")
+                }
+                ChoiceState::Ready | ChoiceState::Waiting(_) | ChoiceState::Highlighted(_) => {
+                    ("", Token::Text, "   (then enter)")
+                }
             };
             let said = if !is_roomy && at == 1 { self.said.clone() } else { None };
             let choice = format!("{lead:<2}{key}  {verb} {what}");
@@ -269,7 +275,7 @@ impl Inbox {
             let words = said.unwrap_or_else(|| choice + tail);
             let words = text::truncate(&words, area.width.into());
             buffer.set_stringn(area.x, y, &words, area.width.into(), theme.style(token));
-            if matches!(look, Look::Waiting(held) | Look::Highlighted(held) if held == at) {
+            if matches!(look, ChoiceState::Waiting(held) | ChoiceState::Highlighted(held) if held == at) {
                 cursor = Some(Position { x: area.x + (text::width(&words) as u16).min(area.width.saturating_sub(1)), y });
             }
         }
@@ -283,14 +289,14 @@ pub fn waiting(count: usize) -> String {
 }
 
 /// Cells of a name in its row, and of how long it waits.
-fn cells(at: usize, panel: &Panel, width: u16, waits: &str) -> (usize, usize) {
+fn cells(at: usize, panel: &Dialog, width: u16, waits: &str) -> (usize, usize) {
     let (width, risk) = (usize::from(width), text::width(&panel.risk_words));
     let right = if width < 2 * NAME + risk + waits.len() + 10 { 0 } else { waits.len() + 2 };
     let lead = "[x]   ".len() + (at + 1).to_string().len();
     (width.saturating_sub(lead + risk + 2 + right).max(NAME), right)
 }
 
-fn waits(panel: &Panel, now: u64) -> String {
+fn waits(panel: &Dialog, now: u64) -> String {
     let Some(came) = panel.came else { return String::new() };
     match now.saturating_sub(came) / MINUTE_MS {
         0 => "just now".to_owned(),

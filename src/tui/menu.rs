@@ -1,6 +1,6 @@
 //! What the word under the cursor could become: a command behind `/`, a file behind `@`.
 
-use super::picker::Clicked;
+use super::picker::ClickResult;
 use crate::protocol::{CustomCommand, FoundFile, FoundSymbol};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -29,12 +29,12 @@ pub struct Item {
     pub words: String,
     /// Of a file.
     pub tokens: Option<u64>,
-    pub then: Then,
+    pub then: EnterAction,
 }
 
 /// What Enter does with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
+pub enum EnterAction {
     /// The command runs.
     Run,
     /// It goes into the draft; there is more to say.
@@ -151,17 +151,17 @@ impl Menu {
     }
 
     /// What stood in this row of the screen is marked; what was marked there is taken. Nothing where no menu stands there.
-    pub fn click(&mut self, row: u16) -> Option<Clicked> {
+    pub fn click(&mut self, row: u16) -> Option<ClickResult> {
         let (first, count) = self.shown.filter(|_| self.is_open())?;
         let nth = row.checked_sub(first).filter(|nth| *nth < count)?;
         let at = self.top + usize::from(nth);
         if at == self.at {
-            return Some(Clicked::Taken);
+            return Some(ClickResult::Taken);
         }
         self.at = at.min(self.items.len().saturating_sub(1));
         self.moved = true;
         self.drawn = None;
-        Some(Clicked::Marked)
+        Some(ClickResult::Marked)
     }
 
     /// The highlighted row is on the screen now.
@@ -304,7 +304,7 @@ mod tests {
             name: name.to_owned(),
             words: String::new(),
             tokens: None,
-            then: Then::Run,
+            then: EnterAction::Run,
         };
         let mut menu = Menu::default();
         menu.typed(Some(Typing::Command("/mo".to_owned())));

@@ -1,77 +1,72 @@
 //! The terminal screen: what the person sees and types.
 
 mod approval;
-mod asking;
-mod attached;
-mod attention;
+mod attachments;
+#[cfg(feature = "fuzzing")]
+pub mod bench_support;
 mod browse;
 mod changes;
+mod channels;
 mod clipboard;
 mod composer;
 mod diff;
 mod display;
-mod dropped;
-mod figures;
-mod front;
+mod drag_drop;
+mod elicitation;
+mod format;
+mod frame_timer;
 mod glyphs;
-mod guard;
 mod help;
 mod highlight;
 mod history;
 mod host;
 mod inbox;
-mod ink;
 mod input;
+mod interface;
 mod keymap;
 mod markdown;
-#[cfg(feature = "fuzzing")]
-pub mod measure;
 mod menu;
 mod model;
 mod models;
+mod notifications;
 mod onboarding;
-#[cfg(test)]
-mod outside;
-mod pace;
 mod palette;
 mod picker;
 mod plain;
-mod reading;
 mod rewind;
-#[cfg(test)]
-pub mod samples;
-#[cfg(test)]
-mod screen;
 mod servers;
 mod sessions;
 mod status;
+mod styled_text;
 mod task;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub mod tests;
+mod text_viewer;
 mod theme;
 mod transcript;
 mod tree;
+mod typeahead_guard;
 mod update;
 mod view;
 mod vim;
-mod wires;
 
 pub use clipboard::{Between, Clipboard};
-pub use figures::tokens;
-pub use front::{
-    Ahead, BroughtFile, Editor, Ended, Front, Ground, Header, Held, HeldAnswer, KeptAs, KeyFile, ModelAccess, Next, Notices,
-    Options, Outcome, Shown, Shows, Start, ThemeChoice, Trust, TrustAnswer,
-};
-pub use guard::{HELD_MS, Pace};
+pub use format::tokens;
 pub use highlight::on_let_go;
 pub use host::run;
 #[cfg(feature = "fuzzing")]
 pub use input::inputs_in;
+pub use interface::{
+    Background, Editor, EditorTarget, ExitReason, Header, HistoryRedactor, KeyFile, LockAnswer, LockQuestion, ModelAccess,
+    Notices, OpenInEditor, Options, ProjectFile, SessionTarget, Start, StartupQuestion, ThemeChoice, TrustAnswer, TrustQuestion,
+    TuiHandles, TuiOutcome,
+};
 pub use keymap::problems as key_problems;
 pub use onboarding::provider_of_key;
 pub use plain::run as run_plain;
 pub use terminal::{Emulator, columns, give_back_at_once, spare_contained};
 pub use theme::Colours;
 pub use transcript::exit_of;
+pub use typeahead_guard::{GuardTiming, KEY_REPEAT_MS};
 pub use update::COMMANDS;

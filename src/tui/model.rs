@@ -1,32 +1,32 @@
 //! All that the screen shows, and nothing about how.
 
-use super::approval::Panels;
-use super::attached::Attached;
-use super::attention::Attention;
+use super::approval::DialogStack;
+use super::attachments::Attachments;
 use super::browse::Browse;
 use super::changes::Changes;
 use super::clipboard::Clip;
 use super::composer::Composer;
-use super::front::{Ended, Ground, Header, HeldAnswer, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
-use super::guard;
 use super::help::Help;
+use super::interface::{Background, ExitReason, Header, LockAnswer, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::keymap::{Focus, Keymap};
 use super::menu::Menu;
 use super::models::ModelPicker;
+use super::notifications::Notifications;
 use super::picker::Picker;
-use super::reading::Reading;
 use super::rewind::Rewind;
 use super::servers::Servers;
 use super::sessions::Sessions;
-pub use super::task::{Activity, Race, Retry, TakenBack, Task};
-use super::terminal::{Push, Told};
+pub use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
+use super::terminal::{TerminalCapabilities, TerminalMode};
+use super::text_viewer::TextViewer;
 use super::theme::{self, Theme};
-use super::transcript::{Look, Transcript};
+use super::transcript::{RenderContext, Transcript};
 use super::tree::Tree;
+use super::typeahead_guard;
 use super::update::mouse::Pointer;
-use super::update::own::Own;
-use super::update::saving::Saving;
+use super::update::save_errors::SaveState;
+use super::update::user_shell::UserCommand;
 use super::update::worktree::Worktree;
 use crate::protocol::{
     ApprovalId, Artifact, Budget, BudgetScope, BudgetUnit, Command, ModelFacts, PolicyLayer, Query, RunningCommand, SessionId,
@@ -39,7 +39,7 @@ pub const SMALLEST: (u16, u16) = (40, 12);
 
 /// What of a resumed session is not shown yet.
 #[derive(Debug, Default)]
-pub struct Older {
+pub struct HistoryCursor {
     /// Where in the journal it ends; nothing where all is shown.
     pub before: Option<i64>,
     /// It was asked for, and has not come.
@@ -48,7 +48,7 @@ pub struct Older {
 
 /// Numbers of the session for the status row.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct SessionTotals {
     pub context_tokens: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
@@ -59,7 +59,7 @@ pub struct Tally {
     pub budgets_asked: bool,
 }
 
-impl Tally {
+impl SessionTotals {
     pub fn spend(&mut self, cost_usd: Option<f64>) {
         if let Some(cost) = cost_usd {
             *self.cost_usd.get_or_insert(0.0) += cost;
@@ -99,7 +99,7 @@ pub struct Policy {
 }
 
 /// How long the strip shows a sentence.
-pub const SAID_MS: u64 = 6000;
+pub const TOAST_MS: u64 = 6000;
 /// So long before its end a policy says so.
 const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
 /// And so long before it in the colour of a warning.
@@ -107,11 +107,11 @@ const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl Policy {
     /// When it ends, if that is soon or past.
-    pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, Ending)> {
+    pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
         let (end, left, came) = self.left()?;
         let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
         let left = left.saturating_sub(passed);
-        let all = [(0, Ending::Over), (ENDS_SOON_MS, Ending::Soon), (ENDS_NEAR_MS, Ending::Near)];
+        let all = [(0, ExpiryStage::Over), (ENDS_SOON_MS, ExpiryStage::Soon), (ENDS_NEAR_MS, ExpiryStage::Near)];
         all.into_iter().find(|(most, _)| left <= *most).map(|(_, ending)| (end, ending))
     }
 
@@ -132,7 +132,7 @@ impl Policy {
 
 /// How it stands with the end of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum ExpiryStage {
     Near,
     Soon,
     Over,
@@ -163,16 +163,16 @@ pub enum Editable {
 pub enum Effect {
     Send(Command),
     Ask(Query),
-    Trust(super::front::Trust, TrustAnswer),
-    Held(super::front::Held, HeldAnswer),
+    Trust(super::interface::TrustQuestion, TrustAnswer),
+    Held(super::interface::LockQuestion, LockAnswer),
     /// To every clipboard there is.
     Copy(Clip),
     /// The person's editor with this, in the place of the screen.
-    Show(super::front::Shown),
+    Show(super::interface::EditorTarget),
     /// Whether the terminal is to send what the mouse does.
     Mouse(bool),
     /// Something the terminal knows is switched on.
-    Push(Push),
+    Push(TerminalMode),
     /// Whether frames are marked.
     Synchronise(bool),
     /// Bytes for the terminal that are no cells.
@@ -180,29 +180,29 @@ pub enum Effect {
     Suspend,
     /// Opens it in the person's editor; answered by `Msg::Edited`.
     EditFile(EditFile),
-    Exit(Ended),
+    Exit(ExitReason),
 }
 
 pub struct Model {
     pub options: Options,
     pub theme: Theme,
     /// The terminal's background, once it has told.
-    pub ground: Option<(u8, u8, u8)>,
+    pub background: Option<(u8, u8, u8)>,
     /// What else it told.
-    pub told: Told,
-    pub attention: Attention,
+    pub terminal: TerminalCapabilities,
+    pub attention: Notifications,
     pub glyphs: Glyphs,
     pub size: Size,
     pub header: Header,
     /// Whether everything was loaded, and whether the model can be reached.
-    pub access: Option<ModelAccess>,
+    pub model_access: Option<ModelAccess>,
     pub composer: Composer,
     pub transcript: Transcript,
-    pub panels: Panels,
+    pub dialogs: DialogStack,
     pub task: Task,
-    pub tally: Tally,
+    pub tally: SessionTotals,
     /// Older parts of the session.
-    pub older: Older,
+    pub older: HistoryCursor,
     pub policy: Policy,
     /// Sessions and commands that run on while the agent works.
     pub commands: Vec<RunningCommand>,
@@ -214,7 +214,7 @@ pub struct Model {
     /// What was said last, for the main screen.
     pub last_answer: Option<String>,
     /// A sentence above the composer, until a time.
-    pub said: Option<(String, u64)>,
+    pub toast: Option<(String, u64)>,
     /// Which key does what.
     pub keymap: Keymap,
     /// What of the person's keys does not hold.
@@ -222,7 +222,7 @@ pub struct Model {
     /// The help, while it is open: it has the keyboard, whatever is below.
     pub help: Option<Help>,
     /// A long text that is read in place of the transcript.
-    pub reading: Option<Reading>,
+    pub reading: Option<TextViewer>,
     /// What the session kept whole, as it was listed last.
     pub artifacts: Vec<Artifact>,
     /// What changed, while that is looked at; a key other than its own does not reach the composer.
@@ -234,18 +234,18 @@ pub struct Model {
     /// Another session is chosen, a command is looked for: these have the keyboard in the same way.
     pub sessions: Option<Sessions>,
     /// The screen is only there to choose one: no start comes.
-    pub picks: bool,
+    pub is_session_chooser: bool,
     pub palette: Option<Picker>,
     pub tree: Option<Tree>,
     /// What the word under the cursor could become.
     pub menu: Menu,
     /// Images that were put into a draft.
-    pub attached: Attached,
+    pub attached: Attachments,
     /// Going back: the list of prompts has the keyboard in the same way.
     pub rewind: Rewind,
     /// What the process before left in flight is still being told.
     pub recovering: bool,
-    pub saving: Saving,
+    pub saving: SaveState,
     pub worktree: Worktree,
     /// It opens as soon as there is a session to ask.
     pub wants_picker: bool,
@@ -254,7 +254,7 @@ pub struct Model {
     /// The person asked for the first questions, which have not come yet.
     pub wants_setup: bool,
     /// The command of the person's own that runs.
-    pub own: Option<Own>,
+    pub user_command: Option<UserCommand>,
     /// What is known of the model.
     pub facts: Option<ModelFacts>,
     pub search: Option<Search>,
@@ -307,26 +307,26 @@ impl Model {
             keymap,
             key_problems,
             theme: theme(&options, None),
-            ground: None,
-            told: Told::new(options.emulator.clone()),
-            attention: Attention::default(),
+            background: None,
+            terminal: TerminalCapabilities::new(options.emulator.clone()),
+            attention: Notifications::default(),
             glyphs: if options.ascii { ASCII } else { UNICODE },
             size,
             header: Header::default(),
-            access: None,
+            model_access: None,
             composer: Composer::new(options.history.clone(), options.kept_as.clone(), options.vim),
             transcript: Transcript::default(),
-            panels: Panels::paced(options.pace),
+            dialogs: DialogStack::paced(options.pace),
             task: Task::default(),
-            tally: Tally::default(),
-            older: Older::default(),
+            tally: SessionTotals::default(),
+            older: HistoryCursor::default(),
             policy: Policy::default(),
             commands: Vec::new(),
             servers: Servers::default(),
             tool_uses: ToolUses::default(),
             session: None,
             last_answer: None,
-            said: None,
+            toast: None,
             help: None,
             reading: None,
             artifacts: Vec::new(),
@@ -334,19 +334,19 @@ impl Model {
             changes_asked: false,
             picker: None,
             sessions: None,
-            picks: false,
+            is_session_chooser: false,
             palette: None,
             tree: None,
             menu: Menu::default(),
-            attached: Attached::default(),
+            attached: Attachments::default(),
             rewind: Rewind::default(),
             recovering: false,
-            saving: Saving::default(),
+            saving: SaveState::default(),
             worktree: Worktree::default(),
             wants_picker: false,
             in_lines: false,
             wants_setup: false,
-            own: None,
+            user_command: None,
             facts: None,
             search: None,
             browse: None,
@@ -369,12 +369,12 @@ impl Model {
 
     /// The same, and what was laid out is kept.
     pub fn retheme(&mut self) {
-        self.theme = theme(&self.options, self.ground);
+        self.theme = theme(&self.options, self.background);
     }
 
     /// The draft, as long as there is no session that keeps it.
     pub fn unkept(&self) -> String {
-        if self.access.is_none() { self.composer.text() } else { String::new() }
+        if self.model_access.is_none() { self.composer.text() } else { String::new() }
     }
 
     pub fn is_running(&self) -> bool {
@@ -384,7 +384,7 @@ impl Model {
     /// Whether the task goes on only when the person has answered: then there is nothing to count.
     pub fn waits_for_person(&self) -> bool {
         match self.task.activity {
-            Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.panels.approvals() > 0,
+            Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.dialogs.approvals() > 0,
             Activity::Idle
             | Activity::Running { .. }
             | Activity::Retrying(_)
@@ -394,7 +394,7 @@ impl Model {
     }
 
     /// The time of a question is not the model's time: what follows counts from here.
-    pub fn person_had_the_turn(&mut self, now: u64) {
+    pub fn restart_activity_timer(&mut self, now: u64) {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
             Activity::Idle
@@ -411,10 +411,10 @@ impl Model {
     }
 
     /// Says a sentence for some seconds.
-    pub fn say(&mut self, words: impl Into<String>, now: u64) {
+    pub fn show_toast(&mut self, words: impl Into<String>, now: u64) {
         let words = words.into();
         let named = self.keymap.sentence(Focus::Composer, &words).into_owned();
-        self.said = Some((named, now + SAID_MS));
+        self.toast = Some((named, now + TOAST_MS));
         self.dirty = true;
     }
 
@@ -441,7 +441,7 @@ impl Model {
     }
 
     pub fn may_take_focus(&self, now: u64) -> bool {
-        self.has_room_for_question() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        self.has_room_for_question() && typeahead_guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
     /// Whether nothing else has the keyboard, and no draft stands where a question would.
@@ -452,21 +452,21 @@ impl Model {
     }
 
     /// The transcript and what its rows are made with.
-    pub fn transcript_look(&mut self, now: u64) -> (&mut Transcript, Look<'_>) {
+    pub fn transcript_look(&mut self, now: u64) -> (&mut Transcript, RenderContext<'_>) {
         let whole_rows = self.options.reduce_motion;
         let unfolds = self.keymap.called(Focus::Composer, "ctrl+o");
-        let look = Look { unfolds, whole_rows, ..self.transcript.look(self.size.width, &self.theme, &self.glyphs, now) };
+        let look = RenderContext { unfolds, whole_rows, ..self.transcript.look(self.size.width, &self.theme, &self.glyphs, now) };
         (&mut self.transcript, look)
     }
 
     /// The next moment after this one at which time alone changes something; none while nothing goes on. Asked from the time of what
     /// is on the screen, it is never missed.
     pub fn deadline(&self, now: u64) -> Option<u64> {
-        let guard = self.panels.deadline(now);
-        let said = self.said.as_ref().map(|(_, until)| *until);
+        let guard = self.dialogs.deadline(now);
+        let said = self.toast.as_ref().map(|(_, until)| *until);
         let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now)).flatten();
-        let focus = (self.panels.waits_for_idle() && self.has_room_for_question())
-            .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
+        let focus = (self.dialogs.waits_for_idle() && self.has_room_for_question())
+            .then(|| self.keys.last_key.map_or(now, |at| at + typeahead_guard::IDLE_MS));
         let saving = self.keys.saving_at.map(|(_, at)| at);
         let edge = self.pointer.deadline();
         let policy = self.policy.next_change(now);
@@ -490,8 +490,8 @@ fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
         ThemeChoice::Named(name) => theme::find(options.themes.as_deref(), name).ok(),
     };
     let ground = ground.or(match options.ground {
-        Ground::Dark => None,
-        Ground::Light => Some((255, 255, 255)),
+        Background::Dark => None,
+        Background::Light => Some((255, 255, 255)),
     });
     named.map_or_else(|| Theme::choose(ground, options.colours), |theme| theme.with_colours(options.colours))
 }

@@ -1,8 +1,8 @@
 //! The models there are, to choose one: what they take and cost, and what keeps one from being used.
 
-use super::figures::{dollars, tokens};
+use super::format::{dollars, tokens};
 use super::onboarding::provider_of_key;
-use super::picker::{Column, Picked, Picker, Row};
+use super::picker::{Column, Picker, PickerResult, Row};
 use crate::protocol::{Effort, KeyText, ListedModel, ModelFacts};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -120,11 +120,11 @@ impl ModelPicker {
         // The highlighted one may take no effort.
         self.say();
         match picked {
-            Picked::Nothing => Choice::Nothing,
-            Picked::Closed => Choice::Closed,
-            Picked::Refused(why) => self.ask_for_key(why),
-            Picked::Other => Choice::Other,
-            Picked::Chosen(name) => {
+            PickerResult::Nothing => Choice::Nothing,
+            PickerResult::Closed => Choice::Closed,
+            PickerResult::Refused(why) => self.ask_for_key(why),
+            PickerResult::Other => Choice::Other,
+            PickerResult::Chosen(name) => {
                 let takes = self.at().is_some_and(|model| model.facts.reasoning);
                 Choice::Model { name, effort: self.effort.filter(|_| takes && self.effort != self.before) }
             }

@@ -49,7 +49,7 @@ pub struct Column {
 
 /// What a key came to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Picked {
+pub enum PickerResult {
     Nothing,
     Closed,
     Chosen(String),
@@ -61,7 +61,7 @@ pub enum Picked {
 
 /// What a click came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clicked {
+pub enum ClickResult {
     /// No row is there.
     Nothing,
     Marked,
@@ -169,28 +169,28 @@ impl Picker {
     }
 
     /// What stood in this row of the screen is marked; what was marked there is taken.
-    pub fn click(&mut self, row: u16) -> Clicked {
+    pub fn click(&mut self, row: u16) -> ClickResult {
         let (first, keys) = &self.shown;
         let nth = row.checked_sub(*first).map(usize::from);
         match nth.and_then(|nth| keys.get(nth)) {
             // Asked for a key or a title, no other row is meant.
-            Some(_) if self.asked.is_some() => Clicked::Nothing,
-            Some(key) if Some(key) == self.at.as_ref() => Clicked::Taken,
+            Some(_) if self.asked.is_some() => ClickResult::Nothing,
+            Some(key) if Some(key) == self.at.as_ref() => ClickResult::Taken,
             Some(key) => {
                 self.at = Some(key.clone());
-                Clicked::Marked
+                ClickResult::Marked
             }
-            None => Clicked::Nothing,
+            None => ClickResult::Nothing,
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Picked {
+    pub fn key(&mut self, key: KeyEvent) -> PickerResult {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let page = self.page.max(1).cast_signed();
         match key.code {
-            KeyCode::Esc => return Picked::Closed,
-            KeyCode::Char('c') if ctrl => return Picked::Closed,
+            KeyCode::Esc => return PickerResult::Closed,
+            KeyCode::Char('c') if ctrl => return PickerResult::Closed,
             KeyCode::Char('n') if ctrl => self.scroll_by(1),
             KeyCode::Char('p') if ctrl => self.scroll_by(-1),
             KeyCode::Char('u') if ctrl => {
@@ -212,17 +212,17 @@ impl Picker {
                 self.filter.push(letter);
                 self.settle_anew();
             }
-            _ => return Picked::Other,
+            _ => return PickerResult::Other,
         }
-        Picked::Nothing
+        PickerResult::Nothing
     }
 
     /// Only what was highlighted on the screen can be meant.
-    fn choose(&self) -> Picked {
+    fn choose(&self) -> PickerResult {
         match self.at().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
-            None => Picked::Nothing,
-            Some(Row { lacks: Some(why), .. }) => Picked::Refused(why.clone()),
-            Some(row) => Picked::Chosen(row.key.clone()),
+            None => PickerResult::Nothing,
+            Some(Row { lacks: Some(why), .. }) => PickerResult::Refused(why.clone()),
+            Some(row) => PickerResult::Chosen(row.key.clone()),
         }
     }
 

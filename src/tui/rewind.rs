@@ -17,13 +17,13 @@ const COMMAND: usize = 28;
 /// What of going back is on the screen, or on its way.
 #[derive(Debug, Default)]
 pub struct Rewind {
-    pub list: Option<Points>,
+    pub list: Option<RewindList>,
     /// The session was asked, at this time.
-    pub awaits: Option<(Awaits, u64)>,
+    pub awaits: Option<(PendingRewind, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Awaits {
+pub enum PendingRewind {
     Points,
     Plan,
     /// It was told to go back.
@@ -32,12 +32,12 @@ pub enum Awaits {
 
 /// The list.
 #[derive(Debug)]
-pub struct Points {
+pub struct RewindList {
     pub picker: Picker,
     points: Vec<RewindPoint>,
 }
 
-impl Points {
+impl RewindList {
     pub fn new() -> Self {
         let mut picker = Picker::new("Rewind to before", COLUMNS);
         "looking".clone_into(&mut picker.aside);

@@ -1,8 +1,8 @@
 //! Sessions to go on with: the list, what was said last in the highlighted one, and what may be done to it.
 
-use super::figures::about;
+use super::format::about;
 use super::glyphs::Glyphs;
-use super::picker::{Column, Picked, Picker, Row};
+use super::picker::{Column, Picker, PickerResult, Row};
 use crate::protocol::{ListedSession, ListedState, SessionId, SessionLook};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -304,11 +304,11 @@ impl Sessions {
                     return self.ask();
                 }
                 return match picked {
-                    Picked::Nothing => Choice::Nothing,
-                    Picked::Refused(why) => Choice::Refused(format!("it cannot be opened: {why}")),
-                    Picked::Closed => Choice::Closed,
-                    Picked::Other => Choice::Other,
-                    Picked::Chosen(id) => Choice::Open(SessionId::new(id)),
+                    PickerResult::Nothing => Choice::Nothing,
+                    PickerResult::Refused(why) => Choice::Refused(format!("it cannot be opened: {why}")),
+                    PickerResult::Closed => Choice::Closed,
+                    PickerResult::Other => Choice::Other,
+                    PickerResult::Chosen(id) => Choice::Open(SessionId::new(id)),
                 };
             }
         }

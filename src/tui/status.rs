@@ -5,15 +5,15 @@ mod items;
 pub use items::{shows_worktree, unknown};
 
 use super::approval;
-use super::figures::{about, dollars, tokens};
-use super::front::ModelAccess;
+use super::format::{about, dollars, tokens};
+use super::interface::ModelAccess;
 use super::keymap::Focus;
 use super::menu::Typing;
-use super::model::{Activity, Ending, Model};
+use super::model::{Activity, ExpiryStage, Model};
 use super::models::ModelPicker;
 use super::theme::Token;
 use super::update::focus::focus;
-use super::update::{commands, retry, window};
+use super::update::{commands, compaction, retry};
 use super::view::{GUTTER, SESSIONS_WIDE};
 use crate::protocol::{CallId, Mode, Usage};
 use crate::text;
@@ -28,7 +28,7 @@ const BAR: u64 = 8;
 
 /// What the status row leaves out, one after the other, until it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Left {
+enum DropOrder {
     Nothing,
     /// How far the sandbox goes; whether there is one, and the network, stay.
     Extent,
@@ -53,22 +53,22 @@ enum Left {
     Context,
 }
 
-const LEAVING: [Left; 15] = [
-    Left::Nothing,
-    Left::Extent,
-    Left::Provider,
-    Left::Bar,
-    Left::Cwd,
-    Left::Branch,
-    Left::Own,
-    Left::Tokens,
-    Left::Effort,
-    Left::Cost,
-    Left::Model,
-    Left::Words,
-    Left::Held,
-    Left::Long,
-    Left::Context,
+const LEAVING: [DropOrder; 15] = [
+    DropOrder::Nothing,
+    DropOrder::Extent,
+    DropOrder::Provider,
+    DropOrder::Bar,
+    DropOrder::Cwd,
+    DropOrder::Branch,
+    DropOrder::Own,
+    DropOrder::Tokens,
+    DropOrder::Effort,
+    DropOrder::Cost,
+    DropOrder::Model,
+    DropOrder::Words,
+    DropOrder::Held,
+    DropOrder::Long,
+    DropOrder::Context,
 ];
 
 /// Of the line of the person's own command.
@@ -95,36 +95,36 @@ pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     buffer.set_line(area.x + GUTTER, area.y, &Line::from(spans), area.width.saturating_sub(GUTTER));
 }
 
-fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
+fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     let header = &model.header;
-    let plain = |words: &str, from: Left| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
+    let plain = |words: &str, from: DropOrder| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
     let name = match header.model.rsplit_once('/') {
-        Some((_, name)) if left >= Left::Provider => name,
+        Some((_, name)) if left >= DropOrder::Provider => name,
         Some(_) | None => header.model.as_str(),
     };
     let name = match header.effort {
-        Some(effort) if left < Left::Effort => format!("{name} {}", effort.as_str()),
+        Some(effort) if left < DropOrder::Effort => format!("{name} {}", effort.as_str()),
         Some(_) | None => name.to_owned(),
     };
     let all = fields(&model.options.status).into_iter().flat_map(|field| match field {
         Field::Model if is_without_model(model) => vec![("no model".to_owned(), Token::Warn)],
-        Field::Model => vec![plain(&name, Left::Model)],
+        Field::Model => vec![plain(&name, DropOrder::Model)],
         // There is no window where nothing answers.
-        Field::Context if is_without_model(model) || left >= Left::Context => Vec::new(),
+        Field::Context if is_without_model(model) || left >= DropOrder::Context => Vec::new(),
         Field::Context => vec![context(model, left)],
         Field::Cost => vec![cost(model, left)],
         Field::Mode => states(model, left, now),
         // Left out by the person it is there all the same where there is none.
-        Field::Sandbox if !is_open(&header.sandbox) && left >= Left::Held => Vec::new(),
+        Field::Sandbox if !is_open(&header.sandbox) && left >= DropOrder::Held => Vec::new(),
         Field::Sandbox if !is_open(&header.sandbox) && !is_wanted(&model.options.status, field) => Vec::new(),
         Field::Sandbox => {
             vec![(sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Danger } else { Token::Muted })]
         }
-        Field::Branch => vec![plain(&branch(model), Left::Branch)],
-        Field::Directory => vec![plain(&model.options.cwd, Left::Cwd)],
+        Field::Branch => vec![plain(&branch(model), DropOrder::Branch)],
+        Field::Directory => vec![plain(&model.options.cwd, DropOrder::Cwd)],
         Field::Command => {
             let line = model.worktree.line.as_deref().unwrap_or_default();
-            vec![plain(&text::truncate(&text::clean(line), OWN_CELLS), Left::Own)]
+            vec![plain(&text::truncate(&text::clean(line), OWN_CELLS), DropOrder::Own)]
         }
     });
     let shown = all.filter(|(words, _)| !words.is_empty());
@@ -133,24 +133,24 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
 
 /// Whether all is there but something that answers.
 fn is_without_model(model: &Model) -> bool {
-    model.header.model.is_empty() && matches!(model.access, Some(ModelAccess::NoKey { .. }))
+    model.header.model.is_empty() && matches!(model.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
 /// How much is asked, and what keeps everything from going on.
-fn states(model: &Model, left: Left, now: u64) -> Vec<Item> {
-    let mode = match &model.access {
+fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
+    let mode = match &model.model_access {
         Some(_) => model.header.mode.as_str(),
-        None if model.picks || model.options.sets_up => "",
+        None if model.is_session_chooser || model.options.sets_up => "",
         None => "starting",
     };
-    let broken = if left < Left::Long { "policy file broken" } else { "policy broken" };
+    let broken = if left < DropOrder::Long { "policy file broken" } else { "policy broken" };
     vec![
         (mode.to_owned(), if model.header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
         (if model.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
         (if model.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
         ending(model, left, now),
         // It was said when it began; where there is room it stays in sight.
-        (model.servers.trouble().filter(|_| left < Left::Effort).unwrap_or_default(), Token::Warn),
+        (model.servers.trouble().filter(|_| left < DropOrder::Effort).unwrap_or_default(), Token::Warn),
     ]
 }
 
@@ -167,7 +167,7 @@ fn branch(model: &Model) -> String {
 }
 
 /// What the session cost, and what it may still cost where that is limited. What costs nothing has no field.
-fn cost(model: &Model, left: Left) -> Item {
+fn cost(model: &Model, left: DropOrder) -> Item {
     let price = model.facts.as_ref().map(|facts| facts.price);
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
     let is_here = ["local/", "demo/"].iter().any(|provider| model.header.model.starts_with(provider));
@@ -182,31 +182,31 @@ fn cost(model: &Model, left: Left) -> Item {
     let near = budget.is_some_and(|(left, limit)| left <= limit * 0.2);
     let token = if near { Token::Warn } else { Token::Muted };
     match (words, budget) {
-        (_, _) if left >= Left::Words || (left >= Left::Cost && !near) => (String::new(), token),
-        (_, Some((rest, _))) if left >= Left::Cost => (format!("{} left", dollars(rest)), token),
+        (_, _) if left >= DropOrder::Words || (left >= DropOrder::Cost && !near) => (String::new(), token),
+        (_, Some((rest, _))) if left >= DropOrder::Cost => (format!("{} left", dollars(rest)), token),
         (words, Some((left, _))) if !words.is_empty() => (format!("{words}, {} left", dollars(left)), token),
         (words, _) => (words, token),
     }
 }
 
 /// The end of the policy, once it is near: as a time of day, which stays true while nothing is drawn.
-fn ending(model: &Model, left: Left, now: u64) -> Item {
+fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
     let words = |end: jiff::Timestamp| {
-        let form = if left < Left::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
+        let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
         end.strftime(form).to_string()
     };
     match model.policy.end(now) {
-        Some((end, Ending::Near)) => (words(end), Token::Muted),
-        Some((end, Ending::Soon)) => (words(end), Token::Warn),
-        Some((_, Ending::Over)) => ("policy expired".to_owned(), Token::Danger),
+        Some((end, ExpiryStage::Near)) => (words(end), Token::Muted),
+        Some((end, ExpiryStage::Soon)) => (words(end), Token::Warn),
+        Some((_, ExpiryStage::Over)) => ("policy expired".to_owned(), Token::Danger),
         None => (String::new(), Token::Muted),
     }
 }
 
 /// `sandbox on: preview · net off`, or without what stands between colon and dot.
-fn sandbox(words: &str, left: Left) -> String {
+fn sandbox(words: &str, left: DropOrder) -> String {
     // What is less than usual stays longer.
-    let leaves = if words.contains(": preview") { Left::Extent } else { Left::Effort };
+    let leaves = if words.contains(": preview") { DropOrder::Extent } else { DropOrder::Effort };
     match words.split_once(':').zip(words.split_once(" · ")) {
         Some(((on, _), (_, network))) if left >= leaves => format!("{on} · {network}"),
         Some(_) | None => words.to_owned(),
@@ -225,7 +225,7 @@ pub fn window(model: &Model) -> Option<u64> {
     Some(layers.fold(model.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
 }
 
-fn context(model: &Model, left: Left) -> Item {
+fn context(model: &Model, left: DropOrder) -> Item {
     let used = model.tally.context_tokens;
     let Some(limit) = window(model) else {
         return (if used > 0 { format!("ctx {}", tokens(used)) } else { String::new() }, Token::Muted);
@@ -233,13 +233,13 @@ fn context(model: &Model, left: Left) -> Item {
     let percent = used * 100 / limit;
     let filled = ((used * BAR + limit / 2) / limit).min(BAR) as usize;
     let bar = model.glyphs.bar_full.repeat(filled) + &model.glyphs.bar_empty.repeat(BAR as usize - filled);
-    let bar = if left < Left::Bar { format!("{bar} ") } else { String::new() };
+    let bar = if left < DropOrder::Bar { format!("{bar} ") } else { String::new() };
     let (token, way) = match percent {
-        80.. if left < Left::Words => (Token::Warn, " /compact"),
+        80.. if left < DropOrder::Words => (Token::Warn, " /compact"),
         80.. => (Token::Warn, ""),
         _ => (Token::Muted, ""),
     };
-    if left < Left::Tokens {
+    if left < DropOrder::Tokens {
         (format!("ctx {bar}{percent}% {}/{}{way}", tokens(used), tokens(limit)), token)
     } else {
         (format!("{percent}%{way}"), token)
@@ -254,7 +254,7 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let style = model.theme.style(Token::Faint);
     let keys = model.keymap.called(Focus::Composer, "f1");
     let right: Cow<'_, str> = match (
-        model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some() || model.has_list(),
+        model.dialogs.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some() || model.has_list(),
         model.composer.is_empty(),
     ) {
         (true, _) => "".into(),
@@ -290,41 +290,41 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if model.help.is_some() {
         return vec!["type to search", "esc back", "up down pgup pgdn scroll"];
     }
-    if model.reading.is_some() && !model.panels.is_open() {
+    if model.reading.is_some() && !model.dialogs.is_open() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
     }
-    if let Some(sessions) = model.sessions.as_ref().filter(|_| !model.panels.is_open()) {
+    if let Some(sessions) = model.sessions.as_ref().filter(|_| !model.dialogs.is_open()) {
         if sessions.is_renaming() {
             return vec!["enter renames it", "esc back"];
         }
         let look = (model.size.width < SESSIONS_WIDE).then_some("space shows it");
         // What waits for the person comes first there too.
-        let tab = if model.panels.is_empty() { "tab here/all" } else { "tab review" };
+        let tab = if model.dialogs.is_empty() { "tab here/all" } else { "tab review" };
         let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a put away"];
         return ["enter resume"].into_iter().chain(look).chain(["esc"]).chain(keys).chain(["ctrl+o order"]).collect();
     }
-    if model.servers.list.is_some() && !model.panels.is_open() {
+    if model.servers.list.is_some() && !model.dialogs.is_open() {
         return vec!["enter tells more", "ctrl+r connects anew", "esc closes", "up down", "type to filter"];
     }
-    if model.picker.as_ref().is_some_and(ModelPicker::takes_key) && !model.panels.is_open() {
+    if model.picker.as_ref().is_some_and(ModelPicker::takes_key) && !model.dialogs.is_open() {
         return vec!["enter keeps the key", "esc goes back"];
     }
-    if model.has_list() && !model.panels.is_open() {
+    if model.has_list() && !model.dialogs.is_open() {
         return vec!["enter takes it", "esc closes", "up down", "type to filter"];
     }
     if let Some(changes) = &model.changes
-        && !model.panels.is_open()
+        && !model.dialogs.is_open()
     {
         if changes.is_empty() {
             return vec!["esc closes", "r look again"];
         }
         return vec!["esc closes", "n p other file", "up down pgup pgdn scroll", "r look again"];
     }
-    if let Some(inbox) = model.panels.inbox() {
+    if let Some(inbox) = model.dialogs.inbox() {
         return inbox.hints(now);
     }
-    if let Some(panel) = model.panels.open() {
-        return approval::hints(panel, panel.guard.look(now), model.panels.len());
+    if let Some(panel) = model.dialogs.open() {
+        return approval::hints(panel, panel.guard.look(now), model.dialogs.len());
     }
     if let Some(browse) = &model.browse {
         return match (&browse.typing, browse.selects) {
@@ -333,7 +333,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             (None, false) if model.transcript.marks.query.is_some() => {
                 vec!["n N next", "enter folds", "y copies", "esc ends the search"]
             }
-            (None, false) if !model.panels.is_empty() => vec!["tab review", "j k entry", "enter folds", "esc leaves"],
+            (None, false) if !model.dialogs.is_empty() => vec!["tab review", "j k entry", "enter folds", "esc leaves"],
             (None, false) => vec!["j k entry", "enter folds", "y copies", "/ search", "v select", "esc leaves"],
         };
     }
@@ -341,7 +341,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         return vec!["enter takes it", "ctrl+r older", "esc back"];
     }
     let running = model.is_running();
-    if !model.panels.is_empty() {
+    if !model.dialogs.is_empty() {
         return vec!["tab review", if running { "esc stop" } else { "enter send" }, "ctrl+o fold", "pgup scroll"];
     }
     if model.menu.is_open() {
@@ -373,7 +373,7 @@ fn enter(model: &Model) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
         "enter replaces the key"
-    } else if model.said.is_some() && model.keys.no_key_said.is_some() {
+    } else if model.toast.is_some() && model.keys.no_key_said.is_some() {
         "enter adds a key"
     } else {
         "enter send"
@@ -387,7 +387,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     if model.waits_for_person() {
         return None;
     }
-    let elsewhere = (model.changes.is_some() || model.has_list()) && !model.panels.is_open();
+    let elsewhere = (model.changes.is_some() || model.has_list()) && !model.dialogs.is_open();
     let keys = |words| if elsewhere { &[][..] } else { words };
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {
@@ -406,9 +406,9 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         }
         Activity::Compacting { messages } => {
             let right = &["esc keeps all and stops", "esc stops"];
-            let what = window::messages(*messages);
+            let what = compaction::messages(*messages);
             let long = format!("Compacting {what} into a summary {} {elapsed}", g.dot);
-            let full = format!("{}. {long}", window::filled(model));
+            let full = format!("{}. {long}", compaction::filled(model));
             let few = format!("Compacting {what}");
             let short = format!("{few} {} {elapsed}", g.dot);
             // How full it is gives way to all of what Escape does, and nothing is cut.
@@ -424,7 +424,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     };
     words.push(elapsed);
     // More than one have a row of their own, and so has one that is not open.
-    if model.panels.is_open() && model.panels.len() == 1 && model.panels.approvals() > 0 {
+    if model.dialogs.is_open() && model.dialogs.len() == 1 && model.dialogs.approvals() > 0 {
         words.push("1 waits for you".to_owned());
     }
     let usage = model.task.usage;
@@ -460,7 +460,7 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
 pub fn title(model: &Model) -> String {
     let dot = model.glyphs.dot;
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
-    let waiting = match model.panels.len() {
+    let waiting = match model.dialogs.len() {
         0 => String::new(),
         count => format!(" {dot} {} {count} waiting", model.glyphs.waits),
     };

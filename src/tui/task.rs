@@ -61,16 +61,16 @@ impl Retry {
 
 /// A message that waited, taken back to be changed. Until the session has said so it may have been taken by the model.
 #[derive(Debug)]
-pub struct TakenBack {
+pub struct RetractedMessage {
     pub id: u64,
     pub text: String,
     pub steer: bool,
-    pub race: Race,
+    pub race: RetractState,
 }
 
 /// What was heard since it was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Race {
+pub enum RetractState {
     /// Nothing yet.
     Open,
     /// It waits no longer: taken back, or taken.
@@ -117,7 +117,7 @@ pub struct Task {
     /// What left them when they changed last.
     pub left_queue: Vec<String>,
     /// What of them stands in the draft now.
-    pub taken_back: Vec<TakenBack>,
+    pub taken_back: Vec<RetractedMessage>,
     /// A task of before that goes on only when the person says so.
     pub paused: Option<Paused>,
     /// Sent, and the session has not taken it up yet.

@@ -1,13 +1,13 @@
 //! The modes the terminal is put into, and back, whatever ends the process.
 
-mod described;
+mod capabilities;
 mod emulator;
+mod terminfo;
 #[cfg(test)]
 mod tests;
-mod told;
 
+pub use capabilities::{CapabilityEffect, TerminalCapabilities};
 pub use emulator::{Emulator, Notice};
-pub use told::{Then, Told};
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -27,7 +27,7 @@ const LEAVE: &[u8] =
 
 /// What is switched on only where the terminal knows it, and is to be taken back: others may show the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Push {
+pub enum TerminalMode {
     /// The title, kept by the terminal.
     Title,
     /// Kitty's keyboard protocol: keys with modifiers are not mistaken for others.
@@ -46,7 +46,7 @@ pub enum Push {
     OnlyScreen,
 }
 
-impl Push {
+impl TerminalMode {
     const ALL: [Self; 8] = [
         Self::Title,
         Self::Kitty,
@@ -109,22 +109,22 @@ pub fn spare_contained(contained: fn() -> bool) {
 
 /// While it lives the terminal is ours.
 #[derive(Debug)]
-pub struct Modes(());
+pub struct RawModeGuard(());
 
-impl Modes {
+impl RawModeGuard {
     pub fn enter(output: &mut impl Write, emulator: &Emulator) -> io::Result<Self> {
         restore_on_panic();
         crossterm::terminal::enable_raw_mode()?;
         ENTERED.store(true, Ordering::SeqCst);
         let modes = Self(());
         output.write_all(ENTER)?;
-        output.write_all(push(if emulator.has_title() { Push::Title } else { Push::OnlyScreen }))?;
+        output.write_all(push(if emulator.has_title() { TerminalMode::Title } else { TerminalMode::OnlyScreen }))?;
         output.flush()?;
         Ok(modes)
     }
 }
 
-impl Drop for Modes {
+impl Drop for RawModeGuard {
     fn drop(&mut self) {
         restore(|| ());
     }
@@ -133,9 +133,9 @@ impl Drop for Modes {
 /// Where frames are written: nothing, once the terminal was given back. A panic elsewhere may do that in the middle of one, whose rest
 /// would hide the cursor again.
 #[derive(Debug)]
-pub struct Ours;
+pub struct TerminalWriter;
 
-impl Write for Ours {
+impl Write for TerminalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Held while it is looked at and written: `restore` waits for it.
         let mut output = io::stdout().lock();
@@ -148,15 +148,15 @@ impl Write for Ours {
 }
 
 /// What switches it on; from now on it is taken back with all else.
-pub fn push(what: Push) -> &'static [u8] {
+pub fn push(what: TerminalMode) -> &'static [u8] {
     PUSHED.fetch_or(what.bit(), Ordering::SeqCst);
     what.on()
 }
 
 /// What of it is on.
-pub fn pushed() -> impl Iterator<Item = Push> {
+pub fn pushed() -> impl Iterator<Item = TerminalMode> {
     let bits = PUSHED.load(Ordering::SeqCst);
-    Push::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
+    TerminalMode::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
 }
 
 /// Whether the terminal is still in our modes: a panic anywhere has given it back.
@@ -177,8 +177,8 @@ pub fn columns() -> Option<u16> {
 /// What switches all of it off, in its order.
 fn off() -> impl Iterator<Item = &'static [u8]> {
     let bits = PUSHED.swap(0, Ordering::SeqCst);
-    let pushed = Push::ALL.into_iter().rev().filter(move |what| bits & what.bit() != 0);
-    pushed.map(Push::off).chain(std::iter::once(LEAVE))
+    let pushed = TerminalMode::ALL.into_iter().rev().filter(move |what| bits & what.bit() != 0);
+    pushed.map(TerminalMode::off).chain(std::iter::once(LEAVE))
 }
 
 /// Gives the terminal back from a handler of a signal that ends the process: no lock and no memory is asked for. What the lines of the

@@ -1,8 +1,12 @@
 //! The whole screen in a terminal: the test starts itself again inside a PTY, with a played session behind the screen.
 
-use super::samples::*;
-use super::{Editor, Ended, Front, ModelAccess, Start, host};
+pub mod fixtures;
+pub mod snapshot;
+mod untrusted_text;
+
+use super::{Editor, ExitReason, ModelAccess, Start, TuiHandles, host};
 use crate::protocol::*;
+use fixtures::*;
 use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};
@@ -223,7 +227,7 @@ fn inside_the_terminal() {
         } else {
             ModelAccess::Ready
         };
-        begin.send(Start { model_access: access, ..super::samples::start() }).unwrap();
+        begin.send(Start { model_access: access, ..fixtures::start() }).unwrap();
         if is_panic {
             // Saying it takes long enough for the screen to end meanwhile.
             let says = std::panic::take_hook();
@@ -233,7 +237,7 @@ fn inside_the_terminal() {
             }));
             let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));
             let (typed, ahead) = (String::new(), mpsc::unbounded_channel().1);
-            let front = Front {
+            let front = TuiHandles {
                 commands,
                 queries: mpsc::channel(1).0,
                 events,
@@ -252,7 +256,7 @@ fn inside_the_terminal() {
             let editor = Editor(std::sync::Arc::new(|_, text| Ok(text.to_owned())));
             let (typed, ahead) = (String::new(), mpsc::unbounded_channel().1);
             Some(
-                host::run(Front {
+                host::run(TuiHandles {
                     commands,
                     queries: mpsc::channel(1).0,
                     events,
@@ -277,7 +281,7 @@ fn inside_the_terminal() {
     match outcome {
         Some(Ok(outcome)) => {
             println!("OUTCOME {:?} {:?} {:?}", outcome.ended, outcome.last_answer, outcome.resume_hint);
-            assert_ne!(outcome.ended, Ended::Closed);
+            assert_ne!(outcome.ended, ExitReason::Closed);
         }
         Some(Err(error)) => println!("ERROR {error}"),
         None => {}

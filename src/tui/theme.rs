@@ -1,14 +1,14 @@
 //! Which colour each kind of text has: themes, and what remains of them where a terminal has few colours or none.
 
 mod colour;
-mod fit;
-mod own;
+mod colour_depth;
 mod palette;
+mod user_themes;
 
 pub use colour::Rgb;
-pub use fit::Colours;
-pub use own::{find, list};
+pub use colour_depth::Colours;
 pub use palette::ThemeError;
+pub use user_themes::{find, list};
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -130,7 +130,7 @@ impl Theme {
     }
 
     pub fn style(&self, token: Token) -> Style {
-        fit::token_style(&self.palette, self.colours, token)
+        colour_depth::token_style(&self.palette, self.colours, token)
     }
 
     /// The style of a sign beside a text, which a line under it would only blur.
@@ -140,7 +140,7 @@ impl Theme {
 
     /// The colour of source code on what `ground` is painted with; a changed line keeps its tint.
     pub fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
-        fit::syntax_style(&self.palette, self.colours, syntax, ground)
+        colour_depth::syntax_style(&self.palette, self.colours, syntax, ground)
     }
 
     /// How far a token stands out from its ground, where both are colours of known numbers.
@@ -157,7 +157,7 @@ impl Theme {
 
     /// What the whole screen is painted with, if this theme asks for it.
     pub fn background(&self) -> Option<Color> {
-        fit::background(&self.palette, self.colours)
+        colour_depth::background(&self.palette, self.colours)
     }
 
     fn plain(name: &str) -> Self {

@@ -273,7 +273,7 @@ mod tests {
             edited: edited.map(|summary| crate::ports::Edited { summary: summary.to_owned(), actions: Vec::new() }),
         };
         let asked = |name: &str, summary: &str| {
-            let approval = crate::tui::samples::command_approval(name);
+            let approval = crate::tui::tests::fixtures::command_approval(name);
             let approval = crate::protocol::Approval { tool_call_id: id(name), action_summary: summary.to_owned(), ..approval };
             Record::ApprovalRequested { approval }
         };

@@ -223,7 +223,8 @@ async fn calls_without_ids_get_ids_of_their_own_that_differ_between_answers() {
 
 #[tokio::test]
 async fn a_call_that_the_limit_cut_is_malformed() {
-    for (arguments, expected) in [("{\"a\":1", "malformed: {\"a\":1"), ("", "malformed: "), ("{\"a\":1}", "malformed: {\"a\":1}")] {
+    for (arguments, expected) in [("{\"a\":1", "malformed: {\"a\":1"), ("", "malformed: "), ("{\"a\":1}", "malformed: {\"a\":1}")]
+    {
         let completion =
             read(&[piece(json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": arguments}})), finish("length")])
                 .await;

@@ -86,7 +86,7 @@ fn the_log_names_what_was_asked_last() {
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
     let asked = |summary: &str, edited| {
-        let approval = crate::tui::samples::command_approval("a");
+        let approval = crate::tui::tests::fixtures::command_approval("a");
         let amendable = crate::protocol::Amendable { edited, ..Default::default() };
         let (tool_call_id, action_summary) = (CallId::new("c1"), summary.to_owned());
         Record::ApprovalRequested { approval: crate::protocol::Approval { tool_call_id, action_summary, amendable, ..approval } }

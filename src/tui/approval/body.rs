@@ -151,7 +151,7 @@ impl Body {
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
         }
         let proposal = &approval.proposal;
-        let renewed = approval.amendable.renewed.then(|| super::disk::CHANGED.to_owned());
+        let renewed = approval.amendable.renewed.then(|| super::staleness::CHANGED.to_owned());
         let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal_rows(note)));
         let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
         if !proposal.diff.is_empty() {

@@ -3,10 +3,10 @@
 use super::body::Verb;
 use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
 use crate::text;
-use crate::tui::asking;
-use crate::tui::front::{HeldAnswer, TrustAnswer};
-use crate::tui::guard::{Confirm, Key};
+use crate::tui::elicitation;
+use crate::tui::interface::{LockAnswer, TrustAnswer};
 use crate::tui::onboarding::Pick;
+use crate::tui::typeahead_guard::{Confirm, Key};
 use std::borrow::Cow;
 
 /// Reasons why nothing can be remembered that a question has room for.
@@ -14,7 +14,7 @@ const NEVER: usize = 3;
 
 /// What a choice does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum ChoiceAction {
     Approve,
     /// Runs it in a copy, and asks about what it did there.
     Preview,
@@ -53,32 +53,32 @@ pub enum Act {
     Offline,
     Resolve(Resolution),
     Trust(TrustAnswer),
-    Mode(Answered),
-    Held(HeldAnswer),
+    Mode(YesNo),
+    Held(LockAnswer),
     /// Goes back with this much.
     Rewind(RewindScope),
     /// Goes on in a copy that begins before the prompt, in the place of going back.
     Fork,
     /// Forgets a session.
-    Forget(Answered),
+    Forget(YesNo),
     /// Of the first questions.
     Setup(Pick),
     /// Of what an MCP server asks.
-    Asking(asking::Pick),
+    Asking(elicitation::FormAction),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered {
+pub enum YesNo {
     Yes,
     No,
 }
 
-impl Act {
+impl ChoiceAction {
     /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
     pub fn needs_all_seen(self) -> bool {
         match self {
             Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) | Self::Rewind(_) => true,
-            Self::First | Self::Offline | Self::Asking(asking::Pick::Send) => true,
+            Self::First | Self::Offline | Self::Asking(elicitation::FormAction::Send) => true,
             Self::Edit | Self::EditWhole | Self::View | Self::Wrap => false,
             Self::Preview | Self::Widen | Self::End | Self::Diff | Self::Write | Self::Reach | Self::Look | Self::Back => false,
             Self::ShowNew
@@ -110,7 +110,7 @@ impl Act {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub key: Key,
-    pub act: Act,
+    pub act: ChoiceAction,
     /// `apply it, once`
     pub words: String,
     /// For one line of all choices: `apply`.
@@ -129,7 +129,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         (None, true) => "run it again with that open, once".to_owned(),
         (None, false) => format!("{}, once", verb.long),
     };
-    let approve = choice('y', confirm, Act::Approve, yes, if again { "run again" } else { verb.short });
+    let approve = choice('y', confirm, ChoiceAction::Approve, yes, if again { "run again" } else { verb.short });
     let approve = match approval.effects.as_ref().and_then(|effects| effects.unlisted()) {
         Some(_) => Choice { enabled: false, words: "cannot be kept: not all of it is listed".to_owned(), ..approve },
         None => approve,
@@ -147,14 +147,14 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         (None, true) => "leave it: the model gets what came of the first run",
         (None, false) => "deny",
     };
-    choices.push(choice('n', Confirm::Letter, Act::Deny, deny.to_owned(), "deny"));
-    choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
+    choices.push(choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), "deny"));
+    choices.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
     let explain = match &approval.effects {
         Some(effects) if !effects.groups.is_empty() => "all it printed, the new files by folder, and the rules",
         Some(effects) if !effects.output.trim().is_empty() => "all it printed, and which rules have a say",
         Some(_) | None => "explain: which rules have a say, and where",
     };
-    choices.push(choice('x', Confirm::Letter, Act::Look, explain.to_owned(), "explain"));
+    choices.push(choice('x', Confirm::Letter, ChoiceAction::Look, explain.to_owned(), "explain"));
     choices.extend(keys(approval));
     choices
 }
@@ -163,16 +163,16 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
 pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
     let deny = "deny: nothing is written, the model is told no";
     vec![
-        choice('y', confirm, Act::ShowNew, "show the new proposal".to_owned(), "new proposal"),
-        choice('n', confirm, Act::Deny, deny.to_owned(), "deny"),
-        choice('N', confirm, Act::DenyWithWords, "deny and say why".to_owned(), "why"),
+        choice('y', confirm, ChoiceAction::ShowNew, "show the new proposal".to_owned(), "new proposal"),
+        choice('n', confirm, ChoiceAction::Deny, deny.to_owned(), "deny"),
+        choice('N', confirm, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"),
     ]
 }
 
 /// While what is to be shown is made.
 pub(super) fn of_awaited() -> Vec<Choice> {
     let words = "the new proposal is being made …".to_owned();
-    vec![Choice { enabled: false, ..choice('y', Confirm::Letter, Act::ShowNew, words, "being made …") }]
+    vec![Choice { enabled: false, ..choice('y', Confirm::Letter, ChoiceAction::ShowNew, words, "being made …") }]
 }
 
 /// What is less than all of it.
@@ -180,10 +180,10 @@ fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     let mut choices = Vec::new();
     if let Some(first) = &approval.amendable.first {
         let parts = if first.count == 1 { "part 1".to_owned() } else { format!("parts 1–{}", first.count) };
-        choices.push(choice('r', confirm, Act::First, format!("run {parts} only"), "first parts"));
+        choices.push(choice('r', confirm, ChoiceAction::First, format!("run {parts} only"), "first parts"));
     }
     if approval.amendable.offline {
-        choices.push(choice('s', confirm, Act::Offline, "run it without the network".to_owned(), "no network"));
+        choices.push(choice('s', confirm, ChoiceAction::Offline, "run it without the network".to_owned(), "no network"));
     }
     choices
 }
@@ -197,13 +197,13 @@ fn keys(approval: &Approval) -> Vec<Choice> {
         return keys;
     }
     if offer.command.is_some() || !offer.hunks.is_empty() {
-        keys.push(key('e', Act::Edit, "edit"));
+        keys.push(key('e', ChoiceAction::Edit, "edit"));
     }
     if !offer.files.is_empty() {
-        keys.push(key('E', Act::EditWhole, "edit whole"));
+        keys.push(key('E', ChoiceAction::EditWhole, "edit whole"));
     }
     if !approval.proposal.diff.is_empty() {
-        keys.extend([key('v', Act::View, "view"), key('w', Act::Wrap, "wrap")]);
+        keys.extend([key('v', ChoiceAction::View, "view"), key('w', ChoiceAction::Wrap, "wrap")]);
     }
     keys
 }
@@ -214,10 +214,15 @@ fn preview(approval: &Approval) -> Option<Choice> {
     match &approval.preview {
         _ if approval.effects.is_some() || !approval.opens.is_empty() => None,
         PreviewOffer::None => None,
-        PreviewOffer::Possible => Some(choice('p', Confirm::Letter, Act::Preview, words.to_owned(), "preview")),
+        PreviewOffer::Possible => Some(choice('p', Confirm::Letter, ChoiceAction::Preview, words.to_owned(), "preview")),
         PreviewOffer::Impossible { reason } => {
-            let off =
-                choice('p', Confirm::Letter, Act::Preview, format!("no preview: {}", text::reveal_line(reason)), "no preview");
+            let off = choice(
+                'p',
+                Confirm::Letter,
+                ChoiceAction::Preview,
+                format!("no preview: {}", text::reveal_line(reason)),
+                "no preview",
+            );
             Some(Choice { enabled: false, ..off })
         }
     }
@@ -226,9 +231,10 @@ fn preview(approval: &Approval) -> Option<Choice> {
 /// The way to a rule, or why there is none.
 pub(super) fn always(approval: &Approval) -> Choice {
     let always = &approval.always;
-    let off = |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, Act::Always, words, "not always") };
+    let off =
+        |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, ChoiceAction::Always, words, "not always") };
     if !always.offers.is_empty() {
-        return choice('a', Confirm::Letter, Act::Always, "always allow this …".to_owned(), "always …");
+        return choice('a', Confirm::Letter, ChoiceAction::Always, "always allow this …".to_owned(), "always …");
     }
     if always.never.is_empty() {
         return off("always …  nothing here can be remembered".to_owned());
@@ -244,6 +250,6 @@ pub(super) fn never_words(never: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-pub fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {
+pub fn choice(letter: char, confirm: Confirm, act: ChoiceAction, words: String, short: &'static str) -> Choice {
     Choice { key: Key { letter, confirm }, act, words, short: short.into(), enabled: true, listed: true }
 }

@@ -1,6 +1,6 @@
 //! How long a question still waits, where its time is limited: then no answer counts as a no.
 
-use super::{Panel, Panels, Question};
+use super::{Dialog, DialogStack, Question};
 
 /// From here on seconds are counted, before that minutes.
 const MINUTE_MS: u64 = 60_000;
@@ -21,7 +21,7 @@ fn next(ends: u64, now: u64) -> Option<u64> {
     Some(ends - left.div_ceil(unit).checked_sub(1)? * unit)
 }
 
-impl Panel {
+impl Dialog {
     /// It came now: its time begins.
     pub(super) fn begin_wait(&mut self, now: u64) {
         self.came = Some(now);
@@ -36,7 +36,7 @@ impl Panel {
     }
 }
 
-impl Panels {
+impl DialogStack {
     /// When what is shown of it changes: in the open question, or in the row of the only one.
     pub(super) fn next_count(&self, now: u64) -> Option<u64> {
         let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;

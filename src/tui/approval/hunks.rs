@@ -1,7 +1,7 @@
 //! The hunks of a change: taken, left out, or written anew.
 
-use super::pieces::{Piece, pieces};
-use super::{Act, Panel, Question};
+use super::hunk::{ApprovalHunk, pieces};
+use super::{ChoiceAction, Dialog, Question};
 use crate::protocol::{Amendment, Approval, Hunk, HunkChoice};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
@@ -10,13 +10,13 @@ use crate::tui::glyphs::Glyphs;
 /// From this width of the panel on before and after stand side by side.
 pub const BESIDE: u16 = 110;
 /// Below it they never do.
-pub const BESIDE_LEAST: u16 = 80;
+pub const MIN_BESIDE: u16 = 80;
 
 /// What was decided about each hunk so far.
 #[derive(Debug, Clone)]
 pub struct Hunks {
     offers: Vec<Hunk>,
-    pieces: Vec<Piece>,
+    pieces: Vec<ApprovalHunk>,
     /// What follows the last hunk in the diff.
     tail: String,
     choices: Vec<HunkChoice>,
@@ -241,7 +241,7 @@ impl Hunks {
     }
 }
 
-impl Panel {
+impl Dialog {
     /// Whether the mark was for a hunk; why it was not done, where it was.
     pub fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
         let Some(hunks) = &mut self.hunks else { return Ok(false) };
@@ -306,15 +306,15 @@ impl Panel {
         }
         for choice in &mut self.choices {
             match choice.act {
-                Act::Approve => {
+                ChoiceAction::Approve => {
                     choice.enabled = yes.is_ok();
                     choice.words = yes.clone().unwrap_or_else(|why| why);
                 }
-                Act::Always if changed && choice.enabled => {
+                ChoiceAction::Always if changed && choice.enabled => {
                     choice.enabled = false;
                     "always …  only for all of it, as it was proposed".clone_into(&mut choice.words);
                 }
-                Act::Always if !changed => {
+                ChoiceAction::Always if !changed => {
                     if let Question::Approval(approval) = &self.question {
                         *choice = super::choices::always(approval);
                     }
@@ -326,13 +326,13 @@ impl Panel {
 
     /// How the body is laid out at this width of the panel.
     pub fn shape(&self, width: u16) -> Shape {
-        let beside = self.beside.unwrap_or(width >= BESIDE) && width >= BESIDE_LEAST;
+        let beside = self.beside.unwrap_or(width >= BESIDE) && width >= MIN_BESIDE;
         Shape { beside, wraps: self.wraps }
     }
 
     /// Side by side, or below each other.
     pub fn turn_view(&mut self, width: u16) -> bool {
-        if width < BESIDE_LEAST || self.body.changes().is_none() {
+        if width < MIN_BESIDE || self.body.changes().is_none() {
             return false;
         }
         let hunk = self.top_hunk();

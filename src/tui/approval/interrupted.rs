@@ -1,9 +1,9 @@
 //! The question about a call that a crash left without an outcome.
 
-use super::{Act, Body, Confirm, Panel, Question, choice};
+use super::{Body, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::protocol::{CallId, Resolution};
 use crate::text;
-use crate::tui::figures;
+use crate::tui::format;
 use std::fmt::Write as _;
 
 /// Lines of the last output that are shown.
@@ -11,16 +11,16 @@ const LINES: usize = 8;
 
 /// What is known of it.
 #[derive(Debug, Clone, Default)]
-pub struct Left {
+pub struct InterruptedCall {
     pub known: String,
     pub last_output: Option<String>,
     pub ran_ms: Option<u64>,
 }
 
-impl Panel {
-    pub fn interrupted(id: CallId, tool: &str, summary: &str, left: &Left) -> Self {
+impl Dialog {
+    pub fn interrupted(id: CallId, tool: &str, summary: &str, left: &InterruptedCall) -> Self {
         let act = |letter, confirm, resolution, words: &str, short| {
-            choice(letter, confirm, Act::Resolve(resolution), words.to_owned(), short)
+            choice(letter, confirm, ChoiceAction::Resolve(resolution), words.to_owned(), short)
         };
         let choices = vec![
             act('r', Confirm::LetterThenEnter, Resolution::Rerun, "run it again (it asks first)", "run again"),
@@ -34,10 +34,10 @@ impl Panel {
     }
 }
 
-fn words(summary: &str, left: &Left) -> String {
+fn words(summary: &str, left: &InterruptedCall) -> String {
     let mut words = format!("{}\n\n{}", text::reveal(summary), left.known);
     if let Some(ran) = left.ran_ms {
-        let _ = write!(words, "\nit had run for at least {}", figures::seconds(ran / 1000));
+        let _ = write!(words, "\nit had run for at least {}", format::seconds(ran / 1000));
     }
     let Some(output) = left.last_output.as_deref().filter(|output| !output.trim().is_empty()) else { return words };
     let output = text::clean(output);

@@ -1,47 +1,47 @@
 //! A question to the person: what is shown, what may be chosen, how much of it has been seen.
 
-mod always;
 mod answer;
 mod body;
 mod choices;
 mod command;
 mod countdown;
-mod disk;
+mod dialog_stack;
 mod effects;
-mod held;
+mod hit_regions;
+mod hunk;
 mod hunks;
 mod interrupted;
-mod panels;
+mod lock_dialog;
+mod pager;
 mod parts;
-mod pieces;
-mod questions;
-mod reading;
-mod rewinding;
+mod pending_bar;
+mod rewind_dialog;
 mod rows;
+mod rule_choice;
 mod scroll;
-mod spots;
-mod strip;
+mod session_dialogs;
+mod staleness;
 #[cfg(test)]
 mod tests;
 mod view;
 
-pub use always::Keeping;
 pub use body::{Body, Note, Verb};
-pub use choices::{Act, Answered, Choice, choice};
-pub use disk::{CHANGED, Disk};
+pub use choices::{Choice, ChoiceAction, YesNo, choice};
+pub use dialog_stack::DialogStack;
 pub use hunks::{HunkMark, Hunks};
-pub use interrupted::Left;
-pub use panels::Panels;
-pub use reading::Reading;
-pub use rewinding::{Mark, Rewinding};
-pub use strip::strip_words;
+pub use interrupted::InterruptedCall;
+pub use pager::Pager;
+pub use pending_bar::strip_words;
+pub use rewind_dialog::{Mark, RewindChoice};
+pub use rule_choice::RuleChoice;
+pub use staleness::{CHANGED, Staleness};
 pub use view::{Frame, draw, height, hints};
 
-use super::asking::{self, Asking};
 use super::composer::{Field, Lines};
-use super::front::{Held, HeldAnswer, Trust, TrustAnswer};
-use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
+use super::elicitation::{self, ElicitationForm};
+use super::interface::{LockAnswer, LockQuestion, TrustAnswer, TrustQuestion};
 use super::onboarding::Onboarding;
+use super::typeahead_guard::{Confirm, Guard, GuardInput, GuardResult, Key};
 use crate::protocol::{
     Approval, ApprovalId, CallId, Decision, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleTold, SessionId, TaskId,
     VerdictKind,
@@ -61,27 +61,27 @@ const FEWER_WORDS: [[&str; 4]; 2] =
 pub enum Question {
     Approval(Box<Approval>),
     /// Which rule is to be kept; stands in front of its approval.
-    Keep(Box<Keeping>),
+    Keep(Box<RuleChoice>),
     /// Something to read; stands in front of its question and decides nothing.
-    Reading(Reading),
+    Reading(Pager),
     /// A call without an outcome.
     Interrupted {
         id: CallId,
     },
     /// Whether what the project brings takes effect; taken when it is answered.
-    Trust(Option<Trust>),
+    Trust(Option<TrustQuestion>),
     /// Whether less is asked from now on.
     Mode(Mode),
     /// What to do about a session that another process has; taken when it is answered.
-    Held(Option<Held>),
+    Held(Option<LockQuestion>),
     /// Whether to go back, and what with.
-    Rewind(Box<Rewinding>),
+    Rewind(Box<RewindChoice>),
     /// Whether a session is forgotten.
     Forget(SessionId),
     /// One of the first questions.
     Setup(Box<Onboarding>),
     /// What an MCP server asks.
-    Asking(Box<Asking>),
+    Asking(Box<ElicitationForm>),
 }
 
 /// What was decided, for the one who asked.
@@ -90,17 +90,17 @@ pub enum Answer {
     Decide(ApprovalId, Decision),
     Preview(ApprovalId),
     Resolve(CallId, Resolution),
-    Trust(Trust, TrustAnswer),
+    Trust(TrustQuestion, TrustAnswer),
     Mode(Mode),
     ModeStays,
-    Held(Held, HeldAnswer),
+    Held(LockQuestion, LockAnswer),
     Rewind { target: RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf> },
     Fork { before: TaskId },
     Forget(SessionId),
     ForgetNot,
 }
 
-pub struct Panel {
+pub struct Dialog {
     /// Tells it from all others of this screen, and when it came; both once it waits.
     pub number: u64,
     pub came: Option<u64>,
@@ -122,20 +122,20 @@ pub struct Panel {
     /// Keyboard state since the panel was opened.
     pub guard: Guard,
     /// The choice of a rule, in front of the question.
-    front: Option<Box<Panel>>,
+    front: Option<Box<Dialog>>,
     /// Words for a denial, while they are typed.
     pub words: Option<Field>,
     /// The hunks of a change that can be had otherwise.
     pub hunks: Option<Box<Hunks>>,
     /// What is written in the place of what was proposed, while it is.
-    pub writing: Option<Writing>,
+    pub writing: Option<AmendField>,
     /// Marks that may yet turn out to be the beginning of a sentence.
-    pub marked: Option<Marked>,
+    pub marked: Option<RecentMarks>,
     /// Whether before and after stand side by side, where the person chose.
     beside: Option<bool>,
     wraps: bool,
     /// How what is shown stands to what is on disk, and what was told of that last.
-    disk: Disk,
+    disk: Staleness,
     changed_on_disk: bool,
     /// All of it was on the screen, in whatever shape.
     saw_all: bool,
@@ -154,20 +154,20 @@ pub struct Panel {
 
 /// A field for what stands in the place of what was proposed.
 #[derive(Debug)]
-pub struct Writing {
+pub struct AmendField {
     pub lines: Lines,
-    pub what: Written,
+    pub what: AmendTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum AmendTarget {
     Hunk,
     Command,
 }
 
 /// Marks that were set one right after the other, and what was there before them.
 #[derive(Debug)]
-pub struct Marked {
+pub struct RecentMarks {
     pub at: u64,
     pub before: Hunks,
 }
@@ -179,7 +179,7 @@ pub enum Height {
     Full,
 }
 
-impl Panel {
+impl Dialog {
     pub fn approval(approval: Approval) -> Self {
         let strict = approval.critical || approval.risk_level == Risk::High;
         let body = Body::of(&approval);
@@ -241,7 +241,7 @@ impl Panel {
             marked: None,
             beside: None,
             wraps: true,
-            disk: Disk::AsShown,
+            disk: Staleness::AsShown,
             changed_on_disk: false,
             saw_all: false,
             scroll: 0,
@@ -275,16 +275,16 @@ impl Panel {
         let about = approval.command.as_ref().map_or(&approval.action_summary, |command| &command.line);
         let (id, verb, is_command) = (approval.approval_id.clone(), self.body.verb().long, approval.command.is_some());
         self.front =
-            Some(Box::new(Keeping::new(id, approval.always.clone(), verb, text::reveal_name(about), is_command).panel()));
+            Some(Box::new(RuleChoice::new(id, approval.always.clone(), verb, text::reveal_name(about), is_command).panel()));
         true
     }
 
     /// Opens what there is to read; whether there is something.
     pub fn open_reading(&mut self) -> bool {
         let reading = match &self.question {
-            Question::Approval(approval) => Reading::rules(approval),
-            Question::Trust(Some(trust)) => Reading::files(&trust.files),
-            Question::Rewind(rewinding) => Reading::diff(&rewinding.plan.diff),
+            Question::Approval(approval) => Pager::rules(approval),
+            Question::Trust(Some(trust)) => Pager::files(&trust.files),
+            Question::Rewind(rewinding) => Pager::diff(&rewinding.plan.diff),
             Question::Trust(None)
             | Question::Keep(_)
             | Question::Reading(_)
@@ -324,7 +324,7 @@ impl Panel {
     }
 
     /// Another rule, another end or another view of it.
-    pub fn turn_always(&mut self, act: Act) {
+    pub fn turn_always(&mut self, act: ChoiceAction) {
         let Some(front) = self.front.take() else { return };
         let height = front.height;
         let turned = match front.question {
@@ -394,32 +394,42 @@ impl Panel {
     }
 
     /// Rows that are to be on the screen before this is done.
-    pub fn unseen_for(&self, act: Act) -> usize {
+    pub fn unseen_for(&self, act: ChoiceAction) -> usize {
         match act {
-            Act::Approve | Act::Trust(TrustAnswer::Yes) | Act::Rewind(_) | Act::Asking(asking::Pick::Send) => {
+            ChoiceAction::Approve
+            | ChoiceAction::Trust(TrustAnswer::Yes)
+            | ChoiceAction::Rewind(_)
+            | ChoiceAction::Asking(elicitation::FormAction::Send) => {
                 self.body.required(self.seen_width).saturating_sub(self.seen)
             }
-            Act::First | Act::Offline => self.unseen_for(Act::Approve),
-            Act::Edit | Act::EditWhole | Act::View | Act::Wrap => 0,
-            Act::Always | Act::Keep(_) => self.unseen(),
-            Act::Preview | Act::Widen | Act::End | Act::Diff | Act::Write | Act::Reach | Act::Look | Act::Back => 0,
-            Act::ShowNew
-            | Act::OpenFile
-            | Act::Deny
-            | Act::DenyWithWords
-            | Act::Resolve(_)
-            | Act::Trust(_)
-            | Act::Mode(_)
-            | Act::Held(_)
-            | Act::Fork
-            | Act::Forget(_)
-            | Act::Asking(_)
-            | Act::Setup(_) => 0,
+            ChoiceAction::First | ChoiceAction::Offline => self.unseen_for(ChoiceAction::Approve),
+            ChoiceAction::Edit | ChoiceAction::EditWhole | ChoiceAction::View | ChoiceAction::Wrap => 0,
+            ChoiceAction::Always | ChoiceAction::Keep(_) => self.unseen(),
+            ChoiceAction::Preview
+            | ChoiceAction::Widen
+            | ChoiceAction::End
+            | ChoiceAction::Diff
+            | ChoiceAction::Write
+            | ChoiceAction::Reach
+            | ChoiceAction::Look
+            | ChoiceAction::Back => 0,
+            ChoiceAction::ShowNew
+            | ChoiceAction::OpenFile
+            | ChoiceAction::Deny
+            | ChoiceAction::DenyWithWords
+            | ChoiceAction::Resolve(_)
+            | ChoiceAction::Trust(_)
+            | ChoiceAction::Mode(_)
+            | ChoiceAction::Held(_)
+            | ChoiceAction::Fork
+            | ChoiceAction::Forget(_)
+            | ChoiceAction::Asking(_)
+            | ChoiceAction::Setup(_) => 0,
         }
     }
 
     /// Screens until all was seen that has to be.
-    pub fn screens_left(&self, act: Act) -> usize {
+    pub fn screens_left(&self, act: ChoiceAction) -> usize {
         self.unseen_for(act).div_ceil(self.shown.max(1))
     }
 
@@ -435,17 +445,17 @@ impl Panel {
     }
 
     /// Feeds the guard with what the choices mean as they are shown.
-    pub fn step(&mut self, stimulus: Stimulus, now: u64) -> Outcome {
+    pub fn step(&mut self, stimulus: GuardInput, now: u64) -> GuardResult {
         let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
-        if let Stimulus::Letter(_) | Stimulus::Repeat(_) | Stimulus::Up | Stimulus::Down = stimulus {
+        if let GuardInput::Letter(_) | GuardInput::Repeat(_) | GuardInput::Up | GuardInput::Down = stimulus {
             self.guard.set_confirms(&confirms);
-            self.pressed_unseen = self.unseen_for(Act::Approve) > 0;
+            self.pressed_unseen = self.unseen_for(ChoiceAction::Approve) > 0;
         }
         let outcome = self.guard.step(stimulus, now);
         // Arrows go through what has a row.
         let listed = self.listed();
-        while matches!(stimulus, Stimulus::Up | Stimulus::Down)
-            && matches!(self.guard.look(now), super::guard::Look::Highlighted(at) if at >= listed)
+        while matches!(stimulus, GuardInput::Up | GuardInput::Down)
+            && matches!(self.guard.look(now), super::typeahead_guard::ChoiceState::Highlighted(at) if at >= listed)
         {
             self.guard.step(stimulus, now);
         }
@@ -456,12 +466,12 @@ impl Panel {
     pub fn point(&mut self, choice: usize, now: u64) {
         let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
         self.guard.set_confirms(&confirms);
-        self.pressed_unseen = self.unseen_for(Act::Approve) > 0;
+        self.pressed_unseen = self.unseen_for(ChoiceAction::Approve) > 0;
         self.guard.point(choice, now);
     }
 
     /// Whether a choice only shows what has not been seen.
-    pub fn only_shows(&self, act: Act) -> bool {
+    pub fn only_shows(&self, act: ChoiceAction) -> bool {
         act.needs_all_seen() && (self.pressed_unseen || self.unseen_for(act) > 0)
     }
 }

@@ -1,9 +1,9 @@
 //! The parts of a command that is asked about: gone through one by one, each with the rule that decided it.
 
-use super::{Body, Panel, Question, Reading};
+use super::{Body, Dialog, Pager, Question};
 use crate::protocol::{Approval, RuleOrigin};
 
-impl Panel {
+impl Dialog {
     /// Marks the next part, or the one before, and brings it into view. Whether there are parts.
     pub fn mark_part(&mut self, forward: bool) -> bool {
         let width = self.seen_width;
@@ -49,7 +49,7 @@ impl Panel {
     /// Opens the rule that decided the marked part; whether one is marked.
     pub(super) fn open_rule(&mut self) -> bool {
         let (Question::Approval(approval), Some(part)) = (&self.question, self.marked_part()) else { return false };
-        self.front = Reading::rule_of(approval, part).and_then(Reading::panel).map(Box::new);
+        self.front = Pager::rule_of(approval, part).and_then(Pager::panel).map(Box::new);
         self.front.is_some()
     }
 }

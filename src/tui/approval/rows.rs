@@ -1,7 +1,7 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
-use super::disk::CHANGED;
-use super::{Choice, Confirm, Height, Panel, Question};
+use super::staleness::CHANGED;
+use super::{Choice, Confirm, Dialog, Height, Question};
 use crate::text;
 use crate::tui::view::GUTTER;
 use std::borrow::Cow;
@@ -57,7 +57,7 @@ pub fn body_width(width: u16) -> u16 {
 
 impl Rows {
     /// The best way that fits into `limit` rows. With the total it comes to as the limit it comes to the same.
-    pub fn of(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> Self {
+    pub fn of(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));
         let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
         let wanted = panel.body.rows(body_width(width)).max(written).clamp(1, usize::from(u16::MAX / 2)) as u16;
@@ -74,7 +74,7 @@ impl Rows {
             .with_body(wanted, limit)
     }
 
-    fn new(panel: &Panel, width: u16, rules: bool, choices: Choices, has_draft: bool) -> Self {
+    fn new(panel: &Dialog, width: u16, rules: bool, choices: Choices, has_draft: bool) -> Self {
         let hunks = panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split());
         let answers = match (choices, panel.words.is_some()) {
             _ if panel.writing.is_some() => 1,
@@ -103,12 +103,12 @@ impl Rows {
 }
 
 /// Whether a reason is typed, which a digit can fill in.
-pub fn has_ready_words(panel: &Panel) -> bool {
+pub fn has_ready_words(panel: &Dialog) -> bool {
     panel.words.is_some() && !matches!(panel.question, Question::Keep(_) | Question::Setup(_) | Question::Asking(_))
 }
 
 /// Rows of a choice, whatever stands there now in place of its words.
-pub fn choice_height(panel: &Panel, at: usize, width: u16) -> u16 {
+pub fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
     let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
     let room = usize::from(width.saturating_sub(CHOICE_LEAD)).max(1);
@@ -116,7 +116,7 @@ pub fn choice_height(panel: &Panel, at: usize, width: u16) -> u16 {
 }
 
 /// Choices in few words, as many on a row as there is room for.
-pub fn packed(panel: &Panel, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
+pub fn packed(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
     for at in choices {
@@ -136,19 +136,19 @@ pub fn packed(panel: &Panel, choices: Range<usize>, width: u16) -> Vec<Range<usi
 }
 
 /// Where a rule is kept, its file and line are read on the row of the choice: then that has all rows of them.
-fn packed_height(panel: &Panel, choices: Range<usize>, width: u16) -> u16 {
+fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
     let least = if matches!(panel.question, Question::Keep(_)) { CHOICE_ROWS } else { 0 };
     packed(panel, choices, width).len().max(least) as u16
 }
 
 /// Cells of a choice in few words, with its letter and what stands behind it.
-pub fn packed_wide(panel: &Panel, at: usize, width: u16) -> usize {
+pub fn packed_wide(panel: &Dialog, at: usize, width: u16) -> usize {
     let words = packed_more(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
     words + packed_lead(width) + packed_tail(panel, at, width).len()
 }
 
 /// A choice in few words. While something was not on the screen the first one says how much of it.
-pub fn packed_words(panel: &Panel, at: usize) -> Cow<'_, str> {
+pub fn packed_words(panel: &Dialog, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
     match packed_more(panel, at) {
         Some(lead) => format!("{lead}{} more", panel.screens_left(choice.act)).into(),
@@ -158,7 +158,7 @@ pub fn packed_words(panel: &Panel, at: usize) -> Cow<'_, str> {
 
 /// What stands before the count of what was not seen, which the first choice says for all; nothing where it has its own words. Behind a
 /// digit the count needs a word.
-fn packed_more(panel: &Panel, at: usize) -> Option<&'static str> {
+fn packed_more(panel: &Dialog, at: usize) -> Option<&'static str> {
     let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
     let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
     (panel.choices.iter().position(says_it) == Some(at)).then_some(lead)
@@ -175,14 +175,14 @@ pub fn packed_lead(width: u16) -> usize {
 }
 
 /// What stands behind a choice that takes two keys; a narrow screen says it on the row of the choice.
-pub fn packed_tail(panel: &Panel, at: usize, width: u16) -> &'static str {
+pub fn packed_tail(panel: &Dialog, at: usize, width: u16) -> &'static str {
     let choice = &panel.choices[at];
     let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
     if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
 }
 
 /// Why it asks, wrapped; the last row says that there was more.
-pub fn reason_lines(panel: &Panel, width: u16) -> Vec<String> {
+pub fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
     let ranges = text::wrap(&panel.reason, room);
     let shown = ranges.iter().take(REASON_ROWS).enumerate();

@@ -1,9 +1,9 @@
 //! Which part of a question is on the screen, and what of it has been.
 
-use super::{Height, Panel};
+use super::{Dialog, Height};
 use crate::tui::view::GUTTER;
 
-impl Panel {
+impl Dialog {
     /// The first screen that has not been shown whole.
     pub fn show_unseen(&mut self) {
         if self.body.is_cut(self.seen_width) && !self.saw_all {

@@ -1,10 +1,10 @@
 use super::*;
 use crate::protocol::Always;
 use crate::tui::glyphs::UNICODE;
-use crate::tui::samples::{command_approval, edit_approval};
+use crate::tui::tests::fixtures::{command_approval, edit_approval};
 use crate::tui::theme::{Colours, Theme};
 
-fn shown(panel: &Panel, width: u16) -> String {
+fn shown(panel: &Dialog, width: u16) -> String {
     let theme = Theme::choose(None, Colours::None);
     let rows = panel.body.lines(width, 0..panel.body.rows(width), &theme, &UNICODE);
     rows.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -16,7 +16,7 @@ fn every_character_of_a_command_is_shown_at_any_width() {
     let line = "printf 'a   b'  \x1b[8m; rm -rf ~  # \u{202e}txt";
     approval.command =
         approval.command.map(|command| crate::protocol::approval::CommandLine { line: line.to_owned(), ..command });
-    let panel = Panel::approval(approval);
+    let panel = Dialog::approval(approval);
     let expected: String = text::reveal(line).chars().filter(|c| *c != ' ').collect();
     assert!(expected.contains("[8m") && !expected.contains('\x1b') && !expected.contains('\u{202e}'), "{expected}");
     for width in [20, 36, 80, 120] {
@@ -28,7 +28,7 @@ fn every_character_of_a_command_is_shown_at_any_width() {
 #[test]
 fn the_rows_counted_are_the_rows_shown() {
     for approval in [edit_approval("a"), command_approval("a")] {
-        let panel = Panel::approval(approval);
+        let panel = Dialog::approval(approval);
         for width in [30, 60, 99, 100, 140] {
             assert_eq!(shown(&panel, width).split('\n').count(), panel.body.rows(width), "{width}");
         }
@@ -38,7 +38,7 @@ fn the_rows_counted_are_the_rows_shown() {
 #[test]
 fn what_is_saved_or_dangerous_takes_two_keys() {
     let letters = |approval| {
-        let panel = Panel::approval(approval);
+        let panel = Dialog::approval(approval);
         let two = panel.choices.iter().filter(|choice| choice.key.confirm == Confirm::LetterThenEnter);
         two.map(|choice| choice.key.letter).collect::<String>()
     };
@@ -57,8 +57,8 @@ fn what_may_not_be_remembered_offers_no_always() {
             "always …  nothing here can be remembered: 3 deletes, 4 uses the network, 5 runs code that nobody has seen",
         ),
     ] {
-        let mut panel = Panel::approval(approval);
-        let always = panel.choices.iter().find(|choice| choice.act == Act::Always).unwrap();
+        let mut panel = Dialog::approval(approval);
+        let always = panel.choices.iter().find(|choice| choice.act == ChoiceAction::Always).unwrap();
         assert_eq!((always.enabled, always.words.as_str()), (false, words));
         assert!(!panel.open_always());
     }
@@ -66,9 +66,9 @@ fn what_may_not_be_remembered_offers_no_always() {
 
 #[test]
 fn a_command_says_why_its_riskiest_part_asks() {
-    let panel = Panel::approval(command_approval("a"));
+    let panel = Dialog::approval(command_approval("a"));
     assert_eq!(panel.reason, "ask: 5 runs what was downloaded (built-in); 4 host not in the allow list (user:31)");
-    let panel = Panel::approval(edit_approval("a"));
+    let panel = Dialog::approval(edit_approval("a"));
     assert_eq!(panel.reason, "ask: built-in, writes inside the workspace ask");
 }
 
@@ -76,12 +76,12 @@ fn a_command_says_why_its_riskiest_part_asks() {
 fn a_long_reason_takes_up_to_three_rows() {
     let mut approval = edit_approval("a");
     approval.reason = "because of the very many words of this reason ".repeat(8);
-    let panel = Panel::approval(approval);
+    let panel = Dialog::approval(approval);
     let rows = rows::reason_lines(&panel, 60);
     assert_eq!(rows.len(), 3);
     assert!(rows[2].ends_with('…') && rows.iter().all(|row| text::width(row) <= 58), "{rows:?}");
     assert_eq!(
-        rows::reason_lines(&Panel::approval(edit_approval("a")), 36).join(" "),
+        rows::reason_lines(&Dialog::approval(edit_approval("a")), 36).join(" "),
         "ask: built-in, writes inside the workspace ask"
     );
 }
@@ -90,8 +90,8 @@ fn a_long_reason_takes_up_to_three_rows() {
 fn a_tool_of_a_manifest_is_asked_about_by_its_name() {
     let mut approval = command_approval("a");
     approval.tool_name = "tickets".to_owned();
-    assert_eq!(Panel::approval(approval).title, "Run the tool tickets");
-    assert_eq!(Panel::approval(command_approval("a")).title, "Run a command");
+    assert_eq!(Dialog::approval(approval).title, "Run the tool tickets");
+    assert_eq!(Dialog::approval(command_approval("a")).title, "Run a command");
 }
 
 #[test]
@@ -99,13 +99,13 @@ fn facts_about_a_command_are_not_broken_where_each_fits_a_row() {
     let mut approval = command_approval("a");
     approval.proposal.notes =
         vec!["a tool of yours: ~/.config/aye/tools/tickets.toml".to_owned(), "fingerprint 5f2c5f2c".to_owned()];
-    let drawn = shown(&Panel::approval(approval), 56);
+    let drawn = shown(&Dialog::approval(approval), 56);
     assert!(drawn.contains("a tool of yours: ~/.config/aye/tools/tickets.toml"), "{drawn}");
 }
 
 #[test]
 fn the_highest_risk_stands_reversed_and_only_its_word_does() {
-    let panel = Panel::approval(command_approval("a"));
+    let panel = Dialog::approval(command_approval("a"));
     let theme = Theme::choose(None, Colours::True);
     for width in [56, 120] {
         let rows = panel.body.lines(width, 0..panel.body.rows(width), &theme, &UNICODE);

@@ -1,20 +1,20 @@
 //! The panel on the screen.
 
-use super::disk::{CHANGED_SHORT, CHANGED_SHORTEST};
-use super::hunks::BESIDE_LEAST;
+use super::hit_regions::spots;
+use super::hunks::MIN_BESIDE;
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, has_ready_words, packed, packed_gap,
     packed_lead, packed_tail, packed_words, reason_lines,
 };
-use super::spots::spots;
-use super::{Act, FEWER_WORDS, Height, Panel, REASONS, Writing, Written};
+use super::staleness::{CHANGED_SHORT, CHANGED_SHORTEST};
+use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
 use crate::text;
 use crate::tui::diff::BETWEEN_SIGN;
 use crate::tui::glyphs::Glyphs;
-use crate::tui::guard::{self, Confirm};
 use crate::tui::onboarding;
 use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
+use crate::tui::typeahead_guard::{self, Confirm};
 use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -38,11 +38,11 @@ pub struct Frame<'a> {
 }
 
 /// How many rows the panel wants, at most `limit`.
-pub fn height(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> u16 {
+pub fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
     Rows::of(panel, width, limit, has_draft).total()
 }
 
-pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+pub fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let rows = Rows::of(panel, area.width, area.height, !frame.draft.is_empty());
     draw_head(panel, rows, area, buffer, frame);
     let (y, field) = match &panel.writing {
@@ -74,7 +74,7 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
     cursor
 }
 
-fn draw_head(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_line(area.x, area.y, &head_line(panel, rows, area.width, frame), area.width);
     if rows.rules {
         let token = match (panel.says_changed(), panel.critical) {
@@ -95,7 +95,7 @@ fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
 }
 
 /// Where the line between both sides of a change meets the rules above and below these rows.
-fn draw_joints(panel: &Panel, rows: Range<u16>, area: Rect, buffer: &mut Buffer) {
+fn draw_joints(panel: &Dialog, rows: Range<u16>, area: Rect, buffer: &mut Buffer) {
     let Some(seam) = panel.body.changes().and_then(|diff| diff.seam(body_width(area.width))) else { return };
     let x = area.x + GUTTER + seam;
     for (row, rule, joint) in [(rows.start, rows.start.checked_sub(1), "┬"), (rows.end.saturating_sub(1), Some(rows.end), "┴")]
@@ -110,7 +110,7 @@ fn draw_joints(panel: &Panel, rows: Range<u16>, area: Rect, buffer: &mut Buffer)
 }
 
 /// What is asked about, from where it is scrolled to; the row below it.
-fn draw_body(panel: &mut Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> u16 {
+fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> u16 {
     let Frame { theme, glyphs, .. } = frame;
     let inner = body_width(area.width);
     let room = usize::from(rows.body);
@@ -140,8 +140,8 @@ fn draw_body(panel: &mut Panel, rows: Rows, area: Rect, buffer: &mut Buffer, fra
 
 /// The field for what stands in the place of what was proposed.
 fn draw_writing(
-    writing: &Writing,
-    panel: &Panel,
+    writing: &AmendField,
+    panel: &Dialog,
     rows: Rows,
     area: Rect,
     buffer: &mut Buffer,
@@ -149,8 +149,8 @@ fn draw_writing(
 ) -> (u16, Option<Position>) {
     let top = area.y + rows.head();
     let head = match (writing.what, &panel.hunks) {
-        (Written::Hunk, Some(hunks)) => hunks.field_head(),
-        (Written::Hunk, None) | (Written::Command, _) => "the command; it is judged and asked about anew".to_owned(),
+        (AmendTarget::Hunk, Some(hunks)) => hunks.field_head(),
+        (AmendTarget::Hunk, None) | (AmendTarget::Command, _) => "the command; it is judged and asked about anew".to_owned(),
     };
     let line = Line::styled(text::truncate(&head, body_width(area.width).into()).into_owned(), frame.theme.style(Token::Heading));
     buffer.set_line(area.x + GUTTER, top, &line, area.width - GUTTER);
@@ -160,15 +160,15 @@ fn draw_writing(
     (top + rows.body.max(2), Some(cursor))
 }
 
-fn written_words(panel: &Panel) -> &'static str {
+fn written_words(panel: &Dialog) -> &'static str {
     match panel.writing.as_ref().map(|writing| writing.what) {
-        Some(Written::Command) => "enter asks about this line · ctrl+j new line · esc leaves it as it was",
-        Some(Written::Hunk) | None => "ctrl+s (or alt+enter) takes these lines · esc leaves them as they were",
+        Some(AmendTarget::Command) => "enter asks about this line · ctrl+j new line · esc leaves it as it was",
+        Some(AmendTarget::Hunk) | None => "ctrl+s (or alt+enter) takes these lines · esc leaves them as they were",
     }
 }
 
 /// Which hunks are taken.
-fn draw_hunks(panel: &Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     let Some(hunks) = &panel.hunks else { return };
     let seen = if panel.unseen() == 0 { "all of it has been on screen" } else { "" };
     let width = usize::from(area.width.saturating_sub(GUTTER));
@@ -186,7 +186,7 @@ fn draw_hunks(panel: &Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) 
 }
 
 /// The field for the words of a denial.
-fn draw_words(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_words(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
     let label: Cow<'_, str> = match &panel.question {
         super::Question::Keep(_) => "rule: ".into(),
@@ -223,7 +223,7 @@ fn ready_words(width: u16) -> String {
 }
 
 /// The choices, and where the cursor stands while one of them is held.
-fn draw_choices(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let choices = rows.choices;
     let look = panel.guard.look(frame.now);
     let all = 0..panel.listed();
@@ -249,7 +249,7 @@ fn draw_choices(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, fram
     cursor
 }
 
-fn head_line(panel: &Panel, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'static> {
+fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'static> {
     let Frame { theme, glyphs, place: (place, count), .. } = frame;
     let separator = format!(" {} ", glyphs.dot);
     let title = panel.title.replace('−', glyphs.minus);
@@ -296,7 +296,7 @@ fn head_line(panel: &Panel, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'s
 }
 
 /// What the first choice does while something has not been on the screen.
-fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
+fn unseen_words(panel: &Dialog, at: usize) -> Option<String> {
     let choice = &panel.choices[at];
     if !choice.act.shows_the_rest() || panel.unseen() == 0 {
         return None;
@@ -309,15 +309,15 @@ fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
 }
 
 /// The choice that was pressed and waits for more.
-fn held(look: guard::Look) -> Option<usize> {
+fn held(look: typeahead_guard::ChoiceState) -> Option<usize> {
     match look {
-        guard::Look::Waiting(at) | guard::Look::Highlighted(at) => Some(at),
-        guard::Look::Arming | guard::Look::Ready => None,
+        typeahead_guard::ChoiceState::Waiting(at) | typeahead_guard::ChoiceState::Highlighted(at) => Some(at),
+        typeahead_guard::ChoiceState::Arming | typeahead_guard::ChoiceState::Ready => None,
     }
 }
 
 /// One choice; where the cursor stands if it is held.
-fn draw_choice(panel: &Panel, at: usize, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let Frame { theme, glyphs, .. } = frame;
     let look = panel.guard.look(frame.now);
     let choice = &panel.choices[at];
@@ -329,17 +329,33 @@ fn draw_choice(panel: &Panel, at: usize, area: Rect, buffer: &mut Buffer, frame:
         None => choice.words.clone(),
     };
     let (lead, token) = match look {
-        guard::Look::Arming => (glyphs.arming, Token::Faint),
-        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if !choice.enabled => ("", Token::Faint),
-        guard::Look::Waiting(_) if is_held => ("", Token::Accent),
-        guard::Look::Highlighted(_) if is_held => (glyphs.user, Token::Accent),
-        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if hidden => ("", Token::Faint),
-        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text),
+        typeahead_guard::ChoiceState::Arming => (glyphs.arming, Token::Faint),
+        typeahead_guard::ChoiceState::Ready
+        | typeahead_guard::ChoiceState::Waiting(_)
+        | typeahead_guard::ChoiceState::Highlighted(_)
+            if !choice.enabled =>
+        {
+            ("", Token::Faint)
+        }
+        typeahead_guard::ChoiceState::Waiting(_) if is_held => ("", Token::Accent),
+        typeahead_guard::ChoiceState::Highlighted(_) if is_held => (glyphs.user, Token::Accent),
+        typeahead_guard::ChoiceState::Ready
+        | typeahead_guard::ChoiceState::Waiting(_)
+        | typeahead_guard::ChoiceState::Highlighted(_)
+            if hidden =>
+        {
+            ("", Token::Faint)
+        }
+        typeahead_guard::ChoiceState::Ready
+        | typeahead_guard::ChoiceState::Waiting(_)
+        | typeahead_guard::ChoiceState::Highlighted(_) => ("", Token::Text),
     };
     let tails: &[&str] = match (panel.confirm(at), look) {
         _ if !choice.enabled => &[""],
-        (_, guard::Look::Highlighted(_)) if is_held => &["   enter confirms, any other key takes it back", "   enter confirms"],
-        (_, guard::Look::Waiting(_)) if is_held => &[glyphs.cursor],
+        (_, typeahead_guard::ChoiceState::Highlighted(_)) if is_held => {
+            &["   enter confirms, any other key takes it back", "   enter confirms"]
+        }
+        (_, typeahead_guard::ChoiceState::Waiting(_)) if is_held => &[glyphs.cursor],
         (Confirm::LetterThenEnter, _) if !hidden => &[THEN_ENTER],
         (Confirm::LetterThenEnter | Confirm::Letter, _) => &[""],
     };
@@ -376,13 +392,19 @@ fn fitted(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
 }
 
 /// Several choices in few words.
-fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Look, frame: Frame<'_>) -> Line<'static> {
+fn packed_line(
+    panel: &Dialog,
+    width: u16,
+    choices: Range<usize>,
+    look: typeahead_guard::ChoiceState,
+    frame: Frame<'_>,
+) -> Line<'static> {
     let Frame { theme, glyphs, .. } = frame;
-    let lead = if look == guard::Look::Arming { glyphs.arming } else { "" };
+    let lead = if look == typeahead_guard::ChoiceState::Arming { glyphs.arming } else { "" };
     let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
     for at in choices.clone() {
         let choice = &panel.choices[at];
-        let token = if look == guard::Look::Arming || !choice.enabled { Token::Faint } else { Token::Text };
+        let token = if look == typeahead_guard::ChoiceState::Arming || !choice.enabled { Token::Faint } else { Token::Text };
         let words = packed_words(panel, at);
         let then = match panel.confirm(at) {
             Confirm::LetterThenEnter if choice.enabled && choice.key.confirm == Confirm::Letter => PLUS_ENTER,
@@ -399,14 +421,14 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
 }
 
 /// What the keys do while the panel has the keyboard, most likely first.
-pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str> {
+pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
     if let super::Question::Setup(setup) = &panel.question {
-        return onboarding::hints(setup, look == guard::Look::Arming);
+        return onboarding::hints(setup, look == typeahead_guard::ChoiceState::Arming);
     }
     if let super::Question::Asking(asking) = &panel.question {
         let scrolls = panel.body.rows(panel.seen_width) > panel.shown;
         let scroll = scrolls.then_some("pgup pgdn scroll");
-        return asking.hints(look == guard::Look::Arming).into_iter().chain(scroll).collect();
+        return asking.hints(look == typeahead_guard::ChoiceState::Arming).into_iter().chain(scroll).collect();
     }
     if panel.words.is_some() {
         if matches!(panel.question, super::Question::Keep(_)) {
@@ -415,7 +437,7 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
     }
     let keeping = matches!(panel.question, super::Question::Keep(_));
-    if let (super::Question::Rewind(rewinding), true) = (&panel.question, look != guard::Look::Arming) {
+    if let (super::Question::Rewind(rewinding), true) = (&panel.question, look != typeahead_guard::ChoiceState::Arming) {
         let scrolls = panel.body.rows(panel.seen_width) > panel.shown;
         let marks = rewinding.marks().then_some("space takes [ ] marks");
         return marks
@@ -427,12 +449,12 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
     }
     if let Some(writing) = &panel.writing {
         return match writing.what {
-            Written::Hunk => vec!["ctrl+s takes it", "esc leaves it", "enter new line"],
-            Written::Command => vec!["enter asks about it", "esc leaves it", "ctrl+j new line"],
+            AmendTarget::Hunk => vec!["ctrl+s takes it", "esc leaves it", "enter new line"],
+            AmendTarget::Command => vec!["enter asks about it", "esc leaves it", "ctrl+j new line"],
         };
     }
     let in_front = keeping || matches!(panel.question, super::Question::Reading(_));
-    if look == guard::Look::Arming {
+    if look == typeahead_guard::ChoiceState::Arming {
         return vec!["a moment … letters go to your draft", if in_front { "esc back" } else { "esc later" }];
     }
     let mut hints = vec![if in_front { "esc back" } else { "esc later" }];
@@ -446,7 +468,7 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         }
         Height::Part => {}
     }
-    let has = |act: Act| panel.choices.iter().any(|choice| choice.act == act && !choice.listed);
+    let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.listed);
     if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) && !panel.says_changed() {
         hints.insert(0, "[ ] hunk");
         hints.insert(1, "space take/leave");
@@ -456,16 +478,16 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         (None, true) => hints.push("[ ] part"),
         (None, false) => {}
     }
-    if has(Act::Edit) {
+    if has(ChoiceAction::Edit) {
         hints.push(if panel.hunks.is_some() { "e edit hunk" } else { "e edit command" });
     }
-    if has(Act::EditWhole) {
+    if has(ChoiceAction::EditWhole) {
         hints.push("E whole in $EDITOR");
     }
-    if has(Act::View) && panel.seen_width >= BESIDE_LEAST {
+    if has(ChoiceAction::View) && panel.seen_width >= MIN_BESIDE {
         hints.push(if panel.shape(panel.seen_width + GUTTER).beside { "v unified" } else { "v side by side" });
     }
-    if has(Act::Wrap) {
+    if has(ChoiceAction::Wrap) {
         hints.push(if panel.wraps { "w cut" } else { "w wrap" });
     }
     if keeping {

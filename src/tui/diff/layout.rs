@@ -9,7 +9,7 @@ use super::shape::{Shape, Unit};
 use super::words;
 use crate::text;
 use crate::tui::highlight::Track;
-use crate::tui::ink::{Ink, Inked};
+use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 /// Cells between two tab stops.
@@ -45,7 +45,7 @@ impl Layout {
             Entry::File(name) | Entry::Note(name) => text::wrap_exact(name, width).len(),
             Entry::Break(_) => 1,
             Entry::Line(line) => {
-                let text = visible(&Inked::new(&line.text, Ink::of(Token::Text))).text;
+                let text = visible(&StyledText::new(&line.text, SpanStyle::of(Token::Text))).text;
                 let room = room(width, number_width);
                 if shape.wraps {
                     return text::wrap_exact(&text, room).len();
@@ -103,7 +103,7 @@ impl Painter {
         Self { number_width, tracks: hunks.iter().map(|hunk| (track(hunk), track(hunk))).collect(), left: Vec::new() }
     }
 
-    pub fn unit_rows(&mut self, entries: &[Entry], hunks: &[Hunk], unit: Unit, width: usize, wraps: bool) -> Vec<Inked> {
+    pub fn unit_rows(&mut self, entries: &[Entry], hunks: &[Hunk], unit: Unit, width: usize, wraps: bool) -> Vec<StyledText> {
         let (old, new) = match unit {
             Unit::One(entry) => return self.rows(entries, hunks, entry, (width, wraps)),
             Unit::Two(old, new) => (old, new),
@@ -117,21 +117,21 @@ impl Painter {
         for at in 0..count {
             let mut row = match &left {
                 Some(rows) => rows.get(at).cloned().unwrap_or_default(),
-                None => Inked::new(&nothing(at), Ink::of(Token::Faint)),
+                None => StyledText::new(&nothing(at), SpanStyle::of(Token::Faint)),
             };
             // A line that is tinted to the edge is so in each of its rows.
-            let tint = |side: &Option<Vec<Inked>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.ink_at(0));
-            let blank = |row: &Inked, ink: Option<Ink>| if row.is_empty() { ink } else { None };
-            let ink = blank(&row, tint(&left)).unwrap_or(Ink::of(Token::Text));
+            let tint = |side: &Option<Vec<StyledText>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.ink_at(0));
+            let blank = |row: &StyledText, ink: Option<SpanStyle>| if row.is_empty() { ink } else { None };
+            let ink = blank(&row, tint(&left)).unwrap_or(SpanStyle::of(Token::Text));
             row.push(&" ".repeat(left_width.saturating_sub(row.width())), ink);
-            row.push(BETWEEN_SIGN, Ink::of(Token::Faint));
-            row.push(" ", Ink::of(Token::Text));
+            row.push(BETWEEN_SIGN, SpanStyle::of(Token::Faint));
+            row.push(" ", SpanStyle::of(Token::Text));
             match &right {
                 Some(rows) => match rows.get(at) {
                     Some(other) => row.append(other),
-                    None => row.push(&" ".repeat(right_width), tint(&right).unwrap_or(Ink::of(Token::Text))),
+                    None => row.push(&" ".repeat(right_width), tint(&right).unwrap_or(SpanStyle::of(Token::Text))),
                 },
-                None => row.push(&nothing(at), Ink::of(Token::Faint)),
+                None => row.push(&nothing(at), SpanStyle::of(Token::Faint)),
             }
             rows.push(row);
         }
@@ -139,7 +139,14 @@ impl Painter {
     }
 
     /// A line that stays stands on both sides, with the number it has there.
-    fn rows_of_side(&mut self, entries: &[Entry], hunks: &[Hunk], index: usize, side: Side, shape: (usize, bool)) -> Vec<Inked> {
+    fn rows_of_side(
+        &mut self,
+        entries: &[Entry],
+        hunks: &[Hunk],
+        index: usize,
+        side: Side,
+        shape: (usize, bool),
+    ) -> Vec<StyledText> {
         match &entries[index] {
             Entry::Line(line) if line.side == Side::Context && side == Side::Removed => {
                 let old = ChangeLine { number: line.old_number, text: line.text.clone(), marks: line.marks.clone(), ..*line };
@@ -149,7 +156,7 @@ impl Painter {
         }
     }
 
-    fn rows(&mut self, entries: &[Entry], hunks: &[Hunk], index: usize, shape: (usize, bool)) -> Vec<Inked> {
+    fn rows(&mut self, entries: &[Entry], hunks: &[Hunk], index: usize, shape: (usize, bool)) -> Vec<StyledText> {
         let width = shape.0;
         match &entries[index] {
             Entry::File(name) => wrapped(name, Token::Heading, width),
@@ -159,12 +166,18 @@ impl Painter {
         }
     }
 
-    fn break_row(&self, place: &str, width: usize) -> Inked {
+    fn break_row(&self, place: &str, width: usize) -> StyledText {
         let row = format!("{:>1$} ╌  {place}", "", self.number_width);
-        Inked::new(&text::truncate(&row, width), Ink::of(Token::Faint))
+        StyledText::new(&text::truncate(&row, width), SpanStyle::of(Token::Faint))
     }
 
-    fn line_rows(&mut self, entries: &[Entry], hunks: &[Hunk], line: &ChangeLine, (width, wraps): (usize, bool)) -> Vec<Inked> {
+    fn line_rows(
+        &mut self,
+        entries: &[Entry],
+        hunks: &[Hunk],
+        line: &ChangeLine,
+        (width, wraps): (usize, bool),
+    ) -> Vec<StyledText> {
         let left_out = self.left.get(line.hunk).copied().unwrap_or(false);
         let (token, sign) = match line.side {
             Side::Context => (Token::Text, " "),
@@ -172,7 +185,7 @@ impl Painter {
             Side::Removed => (if left_out { Token::Faint } else { Token::Removed }, "−"),
         };
         let mut inked = if left_out && line.side != Side::Context {
-            Inked::new(&line.text, Ink::of(Token::Faint))
+            StyledText::new(&line.text, SpanStyle::of(Token::Faint))
         } else {
             emphasised(&self.coloured(entries, &hunks[line.hunk], line, token), &changed_words(entries, line), line.side)
         };
@@ -181,7 +194,7 @@ impl Painter {
         }
         let shown = visible(&inked);
         let room = room(width, self.number_width);
-        let gutter_ink = Ink::of(if line.side == Side::Context { Token::Faint } else { token });
+        let gutter_ink = SpanStyle::of(if line.side == Side::Context { Token::Faint } else { token });
         let mut rows = Vec::new();
         let is_cut = !wraps && text::width(&shown.text) > room;
         let mut parts = text::wrap_exact(&shown.text, room.saturating_sub(usize::from(is_cut)).max(1));
@@ -189,7 +202,7 @@ impl Painter {
             parts.truncate(1);
         }
         for (nth, range) in parts.into_iter().enumerate() {
-            let mut row = Inked::default();
+            let mut row = StyledText::default();
             if room < width {
                 let number = if nth == 0 { line.number.to_string() } else { String::new() };
                 let join = if nth == 0 { " " } else { "↪" };
@@ -200,14 +213,14 @@ impl Painter {
                 row.push("…", gutter_ink);
             }
             if line.side != Side::Context {
-                row.push(&" ".repeat(width.saturating_sub(row.width())), Ink::of(token));
+                row.push(&" ".repeat(width.saturating_sub(row.width())), SpanStyle::of(token));
             }
             rows.push(row);
         }
         rows
     }
 
-    fn coloured(&mut self, entries: &[Entry], hunk: &Hunk, line: &ChangeLine, token: Token) -> Inked {
+    fn coloured(&mut self, entries: &[Entry], hunk: &Hunk, line: &ChangeLine, token: Token) -> StyledText {
         let (old, new) = &mut self.tracks[line.hunk];
         let (track, side) = if line.side == Side::Removed { (old, &hunk.old) } else { (new, &hunk.new) };
         track.want((line.index + AHEAD).min(side.len()), |range| {
@@ -224,8 +237,8 @@ fn text_of(entry: &Entry) -> String {
     }
 }
 
-fn wrapped(text: &str, token: Token, width: usize) -> Vec<Inked> {
-    text::wrap_exact(text, width).into_iter().map(|range| Inked::new(&text[range], Ink::of(token))).collect()
+fn wrapped(text: &str, token: Token, width: usize) -> Vec<StyledText> {
+    text::wrap_exact(text, width).into_iter().map(|range| StyledText::new(&text[range], SpanStyle::of(token))).collect()
 }
 
 fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
@@ -236,9 +249,9 @@ fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
 }
 
 /// The line with its changed words in the stronger tint.
-fn emphasised(line: &Inked, changed: &[Range<usize>], side: Side) -> Inked {
-    let word = Ink::of(if side == Side::Removed { Token::RemovedWord } else { Token::AddedWord });
-    let mut out = Inked::default();
+fn emphasised(line: &StyledText, changed: &[Range<usize>], side: Side) -> StyledText {
+    let word = SpanStyle::of(if side == Side::Removed { Token::RemovedWord } else { Token::AddedWord });
+    let mut out = StyledText::default();
     let mut at = 0;
     for range in changed {
         out.append_range(line, at..range.start);
@@ -250,12 +263,12 @@ fn emphasised(line: &Inked, changed: &[Range<usize>], side: Side) -> Inked {
 }
 
 /// The line with its tabs as arrows up to the next stop and the spaces at its end as dots.
-fn visible(line: &Inked) -> Inked {
+fn visible(line: &StyledText) -> StyledText {
     let blank_from = line.text.trim_end_matches([' ', '\t']).len();
     if blank_from == line.text.len() && !line.text.contains('\t') {
         return line.clone();
     }
-    let mut out = Inked::default();
+    let mut out = StyledText::default();
     let mut column = 0;
     let mut at = 0;
     for (start, blank) in line.text.match_indices(['\t', ' ']) {

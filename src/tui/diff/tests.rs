@@ -4,7 +4,7 @@ use ratatui::style::{Modifier, Style};
 use super::*;
 use crate::text;
 use crate::tui::highlight;
-use crate::tui::screen::{check, picture};
+use crate::tui::tests::snapshot::{check, picture};
 use crate::tui::theme::{Colours, Syntax, Token};
 
 const GREET: &str = "\

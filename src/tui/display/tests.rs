@@ -1,6 +1,6 @@
 use super::*;
 use crate::tui::model::Model;
-use crate::tui::samples::{model, started, tell, text};
+use crate::tui::tests::fixtures::{model, started, tell, text};
 use crate::tui::view;
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -58,13 +58,13 @@ impl Grammars {
 }
 
 /// Keeps a screen with many languages, or one that flies by, from compiling all the time.
-pub(super) struct Allowance {
+pub(super) struct CompileQuota {
     left: u32,
     /// Since when the next one is earned.
     since: Option<Instant>,
 }
 
-impl Allowance {
+impl CompileQuota {
     pub fn new() -> Self {
         Self { left: IN_A_ROW, since: None }
     }

@@ -1,4 +1,4 @@
-use super::grammars::{Allowance, Grammars};
+use super::grammars::{CompileQuota, Grammars};
 use super::*;
 use crate::tui::theme::Theme;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ fn one_language_at_a_time_is_compiled_and_a_block_goes_on_where_it_stood() {
 fn languages_that_take_turns_are_made_ready_a_few_times_in_a_row_and_then_now_and_then() {
     let begun = Instant::now();
     let at = |ms| begun + Duration::from_millis(ms);
-    let mut allowance = Allowance::new();
+    let mut allowance = CompileQuota::new();
     for taken in 0..3 {
         assert_eq!(allowance.take(at(taken)), Ok(()), "{taken}");
     }

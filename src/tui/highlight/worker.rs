@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use syntect::parsing::{ParseState, ScopeStack, SyntaxSet};
 
-use super::grammars::{Allowance, Grammars};
+use super::grammars::{CompileQuota, Grammars};
 use super::scope::Meanings;
 use super::{LINE, Run, Shared, locked};
 
@@ -76,7 +76,7 @@ fn start() -> Option<Sender<Job>> {
 
 fn work(queue: &Receiver<Job>) {
     let mut desk = Desk { waiting: VecDeque::new(), grammars: Grammars::default(), meanings: Meanings::new() };
-    let mut allowance = Allowance::new();
+    let mut allowance = CompileQuota::new();
     loop {
         for job in queue.try_iter() {
             desk.put(job);
@@ -136,7 +136,7 @@ impl Desk {
 
     /// The next piece: one in the language that is ready, else of the language that was wanted last; or how long
     /// that one is to wait.
-    fn take(&mut self, allowance: &mut Allowance, now: Instant) -> Result<Option<Piece>, Duration> {
+    fn take(&mut self, allowance: &mut CompileQuota, now: Instant) -> Result<Option<Piece>, Duration> {
         self.waiting.retain(|piece| piece.lines.of.strong_count() > 0);
         let ready = self.waiting.iter().position(|piece| self.grammars.is_ready(&piece.grammar));
         let next = match (ready, self.waiting.back()) {

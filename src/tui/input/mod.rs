@@ -9,7 +9,7 @@ mod tests;
 
 pub use keys::decode;
 pub use reader::Reader;
-pub use reports::{Answer, Standing};
+pub use reports::{ModeState, TerminalReply};
 pub use sequences::{Piece, Sequences};
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -30,7 +30,7 @@ pub enum Input {
     /// The terminal's background colour.
     Background(u8, u8, u8),
     /// Something else the terminal said of itself.
-    Answer(Answer),
+    Answer(TerminalReply),
     /// Nothing more will come.
     Closed,
 }

@@ -6,13 +6,13 @@ use super::Input;
 
 /// Something the terminal told about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum TerminalReply {
     /// It speaks the kitty keyboard protocol.
     Kitty,
     /// It can report keys with modifiers in xterm's way.
     ModifyOtherKeys,
     /// A private mode, and how it stands.
-    Mode(u16, Standing),
+    Mode(u16, ModeState),
     /// Its colours changed to those of a light or a dark ground.
     Scheme { light: bool },
     /// It has true colours.
@@ -25,7 +25,7 @@ pub enum Answer {
 
 /// How a private mode stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ModeState {
     Unknown,
     On,
     Off,
@@ -68,7 +68,7 @@ fn ended(body: &[u8]) -> Option<&str> {
 fn control(body: &[u8], last: u8) -> Report {
     match (body, last) {
         ([b'?', rest @ ..], _) => private(rest, last),
-        ([b'>', rest @ ..], b'm') if rest.starts_with(b"4;") => Report::Known(Input::Answer(Answer::ModifyOtherKeys)),
+        ([b'>', rest @ ..], b'm') if rest.starts_with(b"4;") => Report::Known(Input::Answer(TerminalReply::ModifyOtherKeys)),
         ([b'>' | b'=', ..], _) => Report::Unknown,
         (b"0" | b"3", b'n') => Report::Known(Input::Fence),
         ([b'4', b'8', b';', body @ ..], b't') => {
@@ -93,27 +93,27 @@ fn size(body: &[u8]) -> Option<(u16, u16)> {
 fn private(body: &[u8], last: u8) -> Report {
     let Ok(body) = std::str::from_utf8(body) else { return Report::Unknown };
     let answer = match (body, last) {
-        (_, b'u') => Some(Answer::Kitty),
-        (_, b'c') => Some(Answer::Attributes),
-        ("997;1", b'n') => Some(Answer::Scheme { light: false }),
-        ("997;2", b'n') => Some(Answer::Scheme { light: true }),
+        (_, b'u') => Some(TerminalReply::Kitty),
+        (_, b'c') => Some(TerminalReply::Attributes),
+        ("997;1", b'n') => Some(TerminalReply::Scheme { light: false }),
+        ("997;2", b'n') => Some(TerminalReply::Scheme { light: true }),
         (body, b'y') => body.strip_suffix('$').and_then(mode),
         _ => None,
     };
     answer.map_or(Report::Unknown, |answer| Report::Known(Input::Answer(answer)))
 }
 
-fn mode(body: &str) -> Option<Answer> {
+fn mode(body: &str) -> Option<TerminalReply> {
     let (number, standing) = body.split_once(';')?;
     let standing = match standing {
-        "0" => Standing::Unknown,
-        "1" => Standing::On,
-        "2" => Standing::Off,
-        "3" => Standing::AlwaysOn,
-        "4" => Standing::AlwaysOff,
+        "0" => ModeState::Unknown,
+        "1" => ModeState::On,
+        "2" => ModeState::Off,
+        "3" => ModeState::AlwaysOn,
+        "4" => ModeState::AlwaysOff,
         _ => return None,
     };
-    Some(Answer::Mode(number.parse().ok()?, standing))
+    Some(TerminalReply::Mode(number.parse().ok()?, standing))
 }
 
 fn osc(body: Option<&str>) -> Report {
@@ -151,13 +151,13 @@ fn dcs(body: Option<&str>) -> Report {
     let Some(body) = body else { return Report::None };
     if let Some(name) = body.strip_prefix(">|") {
         let name = name.chars().filter(|letter| !letter.is_control()).take(NAME).collect();
-        return Report::Known(Input::Answer(Answer::Name(name)));
+        return Report::Known(Input::Answer(TerminalReply::Name(name)));
     }
     // `RGB` and `Tc` in hexadecimal, as they were asked for.
     let names = body.strip_prefix("1+r").map(str::to_ascii_lowercase);
     let names = names.iter().flat_map(|names| names.split(';')).filter_map(|pair| pair.split('=').next());
     if names.into_iter().any(|name| matches!(name, "524742" | "5463")) {
-        return Report::Known(Input::Answer(Answer::TrueColour));
+        return Report::Known(Input::Answer(TerminalReply::TrueColour));
     }
     Report::Unknown
 }

@@ -148,7 +148,7 @@ fn an_answer_that_comes_in_two_packets_is_no_text() {
 
 mod random {
     use super::*;
-    use crate::tui::samples::model;
+    use crate::tui::tests::fixtures::model;
     use crate::tui::update::{Msg, update};
     use proptest::prelude::*;
 

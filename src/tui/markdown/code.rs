@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::split::CodePart;
 use crate::text;
 use crate::tui::highlight::Track;
-use crate::tui::ink::{Ink, Inked, Join};
+use crate::tui::styled_text::{Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 /// Cells of the gutter, and the narrowest screen that has room for one.
@@ -40,7 +40,7 @@ pub(super) fn part_rows(
     start: usize,
     width: usize,
     colours: &mut Colours<'_>,
-) -> Vec<Inked> {
+) -> Vec<StyledText> {
     let language = language(&source[part.info.clone()]);
     let code = &source[start..end];
     let lines: Vec<_> = code.lines().map(text::expand_tabs).collect();
@@ -62,7 +62,7 @@ pub(super) fn part_rows(
         let number = (!inside).then_some(part.line + index + 1);
         let inked = match track {
             Some(track) if !inside => track.ink(part.line + index, line, Token::Text),
-            _ => Inked::new(line, Ink::of(Token::Text)),
+            _ => StyledText::new(line, SpanStyle::of(Token::Text)),
         };
         let from = rows.len();
         line_rows(&inked, number, width, &mut rows);
@@ -74,7 +74,7 @@ pub(super) fn part_rows(
 }
 
 /// Code inside a list item or a quote: the `nth` of its block.
-pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colours: &mut Colours<'_>) -> Vec<Inked> {
+pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let lines: Vec<_> = code.lines().map(text::expand_tabs).collect();
     let track = match colours {
         Colours::Plain => None,
@@ -88,7 +88,7 @@ pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colou
     for (index, line) in lines.iter().enumerate() {
         let inked = match track {
             Some(track) => track.ink(index, line, Token::Text),
-            None => Inked::new(line, Ink::of(Token::Text)),
+            None => StyledText::new(line, SpanStyle::of(Token::Text)),
         };
         line_rows(&inked, Some(index + 1), width, &mut rows);
     }
@@ -105,14 +105,14 @@ fn language(info: &str) -> &str {
     }
 }
 
-fn line_rows(line: &Inked, number: Option<usize>, width: usize, rows: &mut Vec<Inked>) {
+fn line_rows(line: &StyledText, number: Option<usize>, width: usize, rows: &mut Vec<StyledText>) {
     let has_gutter = width >= NARROWEST;
     let room = if has_gutter { width - GUTTER } else { width };
     for (nth, range) in text::wrap_exact(&line.text, room).into_iter().enumerate() {
-        let mut row = Inked::default();
+        let mut row = StyledText::default();
         if has_gutter {
             let sign = number.filter(|_| nth == 0).map_or_else(|| "   ↪  ".to_owned(), |number| format!("{number:>4}  "));
-            row.push(&sign, Ink::of(Token::Faint));
+            row.push(&sign, SpanStyle::of(Token::Faint));
             row.skip = sign.len();
         }
         row.join = if nth == 0 { Join::Line } else { Join::Nothing };

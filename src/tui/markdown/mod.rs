@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::highlight::Track;
-use super::ink::{Inked, Row};
+use super::styled_text::{Row, StyledText};
 use super::theme::Theme;
 use crate::text::Filter;
 use code::{Colours, Tracks};
@@ -34,7 +34,7 @@ pub struct Document {
     width: usize,
     open: Open,
     /// Rows of blocks, and how many lines of code had their colours when they were made.
-    kept: HashMap<usize, (Rc<Vec<Inked>>, usize)>,
+    kept: HashMap<usize, (Rc<Vec<StyledText>>, usize)>,
     tracks: Tracks,
     /// Code among words stands in its backticks: without colours nothing else tells it from them.
     keeps_ticks: bool,
@@ -138,7 +138,7 @@ impl Document {
     }
 
     /// The rows of a closed block, or of the open one after them. Code is laid out anew when more of its colours have come.
-    fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<Inked>>> {
+    fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<StyledText>>> {
         if let Some((rows, coloured)) = self.kept.get(&index)
             && *coloured == self.coloured(index)
         {
@@ -159,7 +159,7 @@ impl Document {
         Some(rows)
     }
 
-    fn paint(&self, block: &Block, colours: &mut Colours<'_>) -> Vec<Inked> {
+    fn paint(&self, block: &Block, colours: &mut Colours<'_>) -> Vec<StyledText> {
         paint::block(&self.text, block, self.width, self.keeps_ticks, colours)
     }
 

@@ -9,11 +9,11 @@ use super::code::{self, Colours};
 use super::split::{Block, Kind};
 use super::table::Table;
 use crate::text;
-use crate::tui::ink::{Frame, Ink, Inked};
+use crate::tui::styled_text::{Frame, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 /// The rows of a block, with the empty one before it. `ticks`: code among words keeps its backticks.
-pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<Inked> {
+pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let look = Look { width, ticks };
     let mut rows = match &block.kind {
         Kind::Code(part) => code::part_rows(source, part, block.range.end, block.range.start, width, colours),
@@ -24,7 +24,7 @@ pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colo
         }
     };
     if block.gap && !rows.is_empty() {
-        rows.insert(0, Inked::default());
+        rows.insert(0, StyledText::default());
     }
     rows
 }
@@ -37,7 +37,7 @@ struct Look {
     ticks: bool,
 }
 
-fn prose(source: &str, number: Option<u64>, goes_on: bool, look: Look, colours: &mut Colours<'_>) -> Vec<Inked> {
+fn prose(source: &str, number: Option<u64>, goes_on: bool, look: Look, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut painter = Painter::new(source, number, goes_on, look, colours);
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
@@ -46,7 +46,7 @@ fn prose(source: &str, number: Option<u64>, goes_on: bool, look: Look, colours: 
     painter.flush();
     if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
         // Link definitions and the like print nothing; what was said is shown all the same.
-        return Inked::new(&source.trim_end().replace('\t', " "), Ink::of(Token::Muted)).wrap(look.width);
+        return StyledText::new(&source.trim_end().replace('\t', " "), SpanStyle::of(Token::Muted)).wrap(look.width);
     }
     painter.rows
 }
@@ -58,8 +58,8 @@ fn text_without_fences(source: &str) -> bool {
 
 /// What stands before every row of a list item or a quote.
 struct Level {
-    first: Option<Inked>,
-    rest: Inked,
+    first: Option<StyledText>,
+    rest: StyledText,
 }
 
 struct Painter<'s, 't, 'c> {
@@ -68,14 +68,14 @@ struct Painter<'s, 't, 'c> {
     ticks: bool,
     goes_on: bool,
     colours: &'c mut Colours<'t>,
-    rows: Vec<Inked>,
+    rows: Vec<StyledText>,
     levels: Vec<Level>,
     /// The number of the next item of each open list.
     lists: Vec<Option<u64>>,
     /// What the outermost list counts from.
     number: Option<u64>,
-    inline: Inked,
-    inks: Vec<Ink>,
+    inline: StyledText,
+    inks: Vec<SpanStyle>,
     /// Start of the text of each open link in `inline`, and where it leads.
     links: Vec<(usize, String)>,
     table: Option<Table>,
@@ -97,8 +97,8 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             levels: Vec::new(),
             lists: Vec::new(),
             number,
-            inline: Inked::default(),
-            inks: vec![Ink::of(Token::Text)],
+            inline: StyledText::default(),
+            inks: vec![SpanStyle::of(Token::Text)],
             links: Vec::new(),
             table: None,
             code: None,
@@ -116,7 +116,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Event::Html(html) | Event::InlineHtml(html) => self.text(&html, range),
             Event::InlineMath(math) | Event::DisplayMath(math) => self.text(&math, range),
             Event::FootnoteReference(name) => self.text(&format!("[^{name}]"), range),
-            Event::SoftBreak | Event::HardBreak => self.inline.push("\n", Ink::of(Token::Text)),
+            Event::SoftBreak | Event::HardBreak => self.inline.push("\n", SpanStyle::of(Token::Text)),
             Event::Rule => self.rule(range),
             Event::TaskListMarker(done) => self.task(done),
         }
@@ -127,14 +127,14 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Tag::Paragraph | Tag::HtmlBlock | Tag::FootnoteDefinition(_) => self.begin(range.start),
             Tag::Heading { level, .. } => {
                 self.begin(range.start);
-                self.inks.push(Ink::of(Token::Heading));
-                self.inline.push(&format!("{} ", "#".repeat(depth(level))), Ink::of(Token::Heading));
+                self.inks.push(SpanStyle::of(Token::Heading));
+                self.inline.push(&format!("{} ", "#".repeat(depth(level))), SpanStyle::of(Token::Heading));
             }
             Tag::BlockQuote(_) => {
                 self.begin(range.start);
-                let bar = Inked::new("│ ", Ink::of(Token::Faint));
+                let bar = StyledText::new("│ ", SpanStyle::of(Token::Faint));
                 self.levels.push(Level { first: None, rest: bar });
-                self.inks.push(Ink { token: Token::Quote, ..self.ink() });
+                self.inks.push(SpanStyle { token: Token::Quote, ..self.ink() });
             }
             Tag::CodeBlock(kind) => {
                 self.begin(range.start);
@@ -160,7 +160,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Tag::Strikethrough => self.stress(Modifier::CROSSED_OUT),
             Tag::Link { dest_url, .. } => self.link(dest_url.into_string()),
             Tag::Image { dest_url, .. } => {
-                self.inline.push("image: ", Ink::of(Token::Muted));
+                self.inline.push("image: ", SpanStyle::of(Token::Muted));
                 self.link(dest_url.into_string());
             }
             Tag::TableCell
@@ -191,7 +191,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             }
             TagEnd::Item => {
                 if self.levels.last().is_some_and(|level| level.first.is_some()) && self.inline.is_empty() {
-                    self.emit(&Inked::default());
+                    self.emit(&StyledText::default());
                 }
                 self.flush();
                 self.levels.pop();
@@ -218,13 +218,13 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    fn ink(&self) -> Ink {
-        self.inks.last().copied().unwrap_or(Ink::of(Token::Text))
+    fn ink(&self) -> SpanStyle {
+        self.inks.last().copied().unwrap_or(SpanStyle::of(Token::Text))
     }
 
     fn stress(&mut self, stress: Modifier) {
         let ink = self.ink();
-        self.inks.push(Ink { stress: ink.stress | stress, ..ink });
+        self.inks.push(SpanStyle { stress: ink.stress | stress, ..ink });
     }
 
     fn text(&mut self, text: &str, range: Range<usize>) {
@@ -237,7 +237,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     }
 
     /// Markdown can spell any character as an entity, so what comes out of the parser is cleaned again.
-    fn write(&mut self, text: &str, ink: Ink, range: Range<usize>) {
+    fn write(&mut self, text: &str, ink: SpanStyle, range: Range<usize>) {
         self.end = self.end.max(range.end);
         let text = text::clean(text);
         if self.table.is_some() {
@@ -248,7 +248,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     }
 
     fn code_span(&mut self, code: &str, range: Range<usize>) {
-        let ink = Ink { token: Token::Code, ..self.ink() };
+        let ink = SpanStyle { token: Token::Code, ..self.ink() };
         if !self.ticks {
             return self.write(code, ink, range);
         }
@@ -261,7 +261,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
 
     fn link(&mut self, target: String) {
         self.links.push((self.inline.text.len(), target));
-        self.inks.push(Ink { token: Token::Link, ..self.ink() });
+        self.inks.push(SpanStyle { token: Token::Link, ..self.ink() });
     }
 
     fn end_link(&mut self) {
@@ -272,7 +272,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         let says_it = words == target || target.strip_prefix("mailto:") == Some(words);
         if !says_it && !target.is_empty() {
             let lead = if words.is_empty() { "" } else { " " };
-            self.inline.push(&format!("{lead}({target})"), Ink::of(Token::Muted));
+            self.inline.push(&format!("{lead}({target})"), SpanStyle::of(Token::Muted));
         }
     }
 
@@ -296,26 +296,26 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             }
             Some(None) | None => ["• ", "◦ ", "▪ "][(depth.max(1) - 1) % 3].to_owned(),
         };
-        let rest = Inked::new(&" ".repeat(text::width(&sign)), Ink::of(Token::Text));
+        let rest = StyledText::new(&" ".repeat(text::width(&sign)), SpanStyle::of(Token::Text));
         // The sign is enough without colours: an accent would be a line under it.
         let token = if self.ticks { Token::Text } else { Token::Accent };
-        self.levels.push(Level { first: Some(Inked::new(&sign, Ink::of(token))), rest });
+        self.levels.push(Level { first: Some(StyledText::new(&sign, SpanStyle::of(token))), rest });
     }
 
     fn task(&mut self, done: bool) {
         let (sign, token) = if done { ("☑ ", Token::Ok) } else { ("☐ ", Token::Muted) };
         if let Some(first) = self.levels.last_mut().and_then(|level| level.first.as_mut()) {
-            *first = Inked::new(sign, Ink::of(token));
+            *first = StyledText::new(sign, SpanStyle::of(token));
         }
         if let Some(level) = self.levels.last_mut() {
-            level.rest = Inked::new("  ", Ink::of(Token::Text));
+            level.rest = StyledText::new("  ", SpanStyle::of(Token::Text));
         }
     }
 
     fn rule(&mut self, range: Range<usize>) {
         self.begin(range.start);
         self.end = range.end;
-        let row = Inked::new(&"─".repeat(self.room()), Ink::of(Token::Faint)).framed(Frame::Rule);
+        let row = StyledText::new(&"─".repeat(self.room()), SpanStyle::of(Token::Faint)).framed(Frame::Rule);
         self.emit(&row);
     }
 
@@ -345,7 +345,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         let between = self.source.get(self.trimmed_end()..start).unwrap_or_default();
         let is_new_item = self.levels.last().is_some_and(|level| level.first.is_some());
         if !self.rows.is_empty() && !is_new_item && between.matches('\n').count() > 1 {
-            self.emit(&Inked::default());
+            self.emit(&StyledText::default());
             self.end = start;
         }
     }
@@ -375,8 +375,8 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         self.levels.iter().map(|level| level.rest.width()).sum()
     }
 
-    fn emit(&mut self, row: &Inked) {
-        let mut line = Inked::default().joined(row.join);
+    fn emit(&mut self, row: &StyledText) {
+        let mut line = StyledText::default().joined(row.join);
         // The sign of an item is part of what was said; bars and indents are not.
         let mut has_sign = false;
         if self.marks_width() * 2 <= self.width {

@@ -3,7 +3,7 @@
 use pulldown_cmark::Alignment;
 use ratatui::style::Modifier;
 
-use crate::tui::ink::{Frame, Ink, Inked, Join};
+use crate::tui::styled_text::{Frame, Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 const SEPARATOR: &str = " │ ";
@@ -20,12 +20,12 @@ const INDENT: usize = 2;
 pub(super) struct Table {
     pub alignments: Vec<Alignment>,
     /// The head first.
-    pub rows: Vec<Vec<Inked>>,
+    pub rows: Vec<Vec<StyledText>>,
 }
 
 impl Table {
     /// `with_head` is false for a table that goes on from the block before.
-    pub fn paint(&self, width: usize, with_head: bool) -> Vec<Inked> {
+    pub fn paint(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         match self.column_widths(width) {
             Some(widths) => self.columns(&widths, with_head),
             None => self.records(width, with_head),
@@ -50,32 +50,32 @@ impl Table {
         Some(widths)
     }
 
-    fn columns(&self, widths: &[usize], with_head: bool) -> Vec<Inked> {
+    fn columns(&self, widths: &[usize], with_head: bool) -> Vec<StyledText> {
         let mut out = Vec::new();
         for (index, row) in self.rows.iter().enumerate().skip(usize::from(!with_head)) {
             let is_head = index == 0;
             self.row(row, widths, is_head, &mut out);
             if is_head {
                 let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                out.push(Inked::new(&rule.join("─┼─"), Ink::of(Token::Faint)).framed(Frame::Rule));
+                out.push(StyledText::new(&rule.join("─┼─"), SpanStyle::of(Token::Faint)).framed(Frame::Rule));
             }
         }
         out
     }
 
-    fn row(&self, row: &[Inked], widths: &[usize], is_head: bool, out: &mut Vec<Inked>) {
-        let empty = Inked::default();
-        let cells: Vec<Vec<Inked>> =
+    fn row(&self, row: &[StyledText], widths: &[usize], is_head: bool, out: &mut Vec<StyledText>) {
+        let empty = StyledText::default();
+        let cells: Vec<Vec<StyledText>> =
             widths.iter().enumerate().map(|(column, width)| row.get(column).unwrap_or(&empty).wrap(*width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(1);
         let whole: Vec<&str> = (0..widths.len()).map(|column| row.get(column).map_or("", |cell| cell.text.trim())).collect();
         for nth in 0..height {
-            let mut line = Inked::default().joined(if nth == 0 { Join::Line } else { Join::Space });
+            let mut line = StyledText::default().joined(if nth == 0 { Join::Line } else { Join::Space });
             let mut bars = Vec::new();
             for (column, cell) in cells.iter().enumerate() {
                 if column > 0 {
                     bars.push(line.text.len());
-                    line.push(SEPARATOR, Ink::of(Token::Faint));
+                    line.push(SEPARATOR, SpanStyle::of(Token::Faint));
                 }
                 let cell = cell.get(nth).unwrap_or(&empty).clone();
                 let cell = if is_head { cell.stressed(Modifier::BOLD) } else { cell };
@@ -87,22 +87,22 @@ impl Table {
         }
     }
 
-    fn align(&self, cell: &Inked, column: usize, width: usize, is_last: bool, line: &mut Inked) {
+    fn align(&self, cell: &StyledText, column: usize, width: usize, is_last: bool, line: &mut StyledText) {
         let blank = width.saturating_sub(cell.width());
         let before = match self.alignments.get(column) {
             Some(Alignment::Right) => blank,
             Some(Alignment::Center) => blank / 2,
             Some(Alignment::Left | Alignment::None) | None => 0,
         };
-        line.push(&" ".repeat(before), Ink::of(Token::Text));
+        line.push(&" ".repeat(before), SpanStyle::of(Token::Text));
         line.append(cell);
         if !is_last {
-            line.push(&" ".repeat(blank - before), Ink::of(Token::Text));
+            line.push(&" ".repeat(blank - before), SpanStyle::of(Token::Text));
         }
     }
 
     /// `Head: cell`, a line a cell, an empty row between records.
-    fn records(&self, width: usize, with_head: bool) -> Vec<Inked> {
+    fn records(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         let mut out = Vec::new();
         let Some((head, rows)) = self.rows.split_first() else { return out };
         if rows.is_empty() && with_head {
@@ -110,11 +110,11 @@ impl Table {
         }
         for (index, row) in rows.iter().enumerate() {
             if index > 0 || !with_head {
-                out.push(Inked::default());
+                out.push(StyledText::default());
             }
             for (column, cell) in row.iter().enumerate() {
                 let mut line = head.get(column).cloned().unwrap_or_default().stressed(Modifier::BOLD);
-                line.push(": ", Ink::of(Token::Muted));
+                line.push(": ", SpanStyle::of(Token::Muted));
                 line.append(cell);
                 record_rows(&line, width, &mut out);
             }
@@ -123,14 +123,14 @@ impl Table {
     }
 }
 
-fn record_rows(line: &Inked, width: usize, out: &mut Vec<Inked>) {
+fn record_rows(line: &StyledText, width: usize, out: &mut Vec<StyledText>) {
     if width <= INDENT * 4 || line.width() <= width {
         return out.extend(line.wrap(width));
     }
     for (nth, row) in line.wrap(width - INDENT).iter().enumerate() {
-        let mut indented = Inked::default();
+        let mut indented = StyledText::default();
         if nth > 0 {
-            indented.push(&" ".repeat(INDENT), Ink::of(Token::Text));
+            indented.push(&" ".repeat(INDENT), SpanStyle::of(Token::Text));
             indented.skip = INDENT;
         }
         indented.join = row.join;

@@ -4,7 +4,7 @@ use ratatui::text::Line;
 use super::*;
 use crate::text;
 use crate::tui::highlight;
-use crate::tui::screen::{check, picture};
+use crate::tui::tests::snapshot::{check, picture};
 use crate::tui::theme::Token;
 
 fn whole(source: &str) -> Document {

@@ -3,12 +3,12 @@
 //!
 //! What happens goes in, what is to be done comes out; the panels that show it are those of all questions, with their guard.
 
-mod panel;
+mod dialog;
 mod recognise;
 #[cfg(test)]
 mod tests;
 
-pub use panel::hints;
+pub use dialog::hints;
 pub use recognise::provider_of as provider_of_key;
 
 use crate::protocol::{KeyText, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};

@@ -1,7 +1,7 @@
 //! The first questions by what happens and what comes of it.
 
 use super::*;
-use crate::tui::samples::setup_found;
+use crate::tui::tests::fixtures::setup_found;
 
 fn questions() -> Onboarding {
     Onboarding::new(setup_found(), ["auto", "dark", "light"].map(str::to_owned).to_vec(), "auto")

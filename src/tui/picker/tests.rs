@@ -25,19 +25,19 @@ fn draw(picker: &mut Picker, width: u16, height: u16) -> String {
     rows.collect()
 }
 
-fn press(picker: &mut Picker, code: KeyCode) -> Picked {
+fn press(picker: &mut Picker, code: KeyCode) -> PickerResult {
     picker.key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
 #[test]
 fn only_what_was_highlighted_on_the_screen_is_chosen() {
     let mut picker = picker(&["one", "two", "three"]);
-    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Nothing, "nobody has seen it");
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerResult::Nothing, "nobody has seen it");
     draw(&mut picker, 60, 12);
     press(&mut picker, KeyCode::Char('t'));
-    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Nothing, "another one was highlighted by then");
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerResult::Nothing, "another one was highlighted by then");
     draw(&mut picker, 60, 12);
-    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Chosen("two".to_owned()));
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerResult::Chosen("two".to_owned()));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn typing_narrows_the_list_in_any_order_of_words() {
     picker.insert("zzz");
     assert_eq!(picker.at(), None);
     draw(&mut picker, 60, 12);
-    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Nothing);
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerResult::Nothing);
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn a_long_list_scrolls_with_its_highlight() {
     assert!(draw(&mut picker, 40, 12).contains("❯ thing 90."), "{}", draw(&mut picker, 40, 12));
     press(&mut picker, KeyCode::Home);
     assert!(draw(&mut picker, 40, 12).contains("❯ thing 0."));
-    assert_eq!(press(&mut picker, KeyCode::F(5)), Picked::Other);
-    assert_eq!(press(&mut picker, KeyCode::Esc), Picked::Closed);
+    assert_eq!(press(&mut picker, KeyCode::F(5)), PickerResult::Other);
+    assert_eq!(press(&mut picker, KeyCode::Esc), PickerResult::Closed);
 }
 
 #[test]

@@ -13,7 +13,7 @@ const LINE_BYTES: usize = 1 << 20;
 
 /// What was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum LineInput {
     Line(String),
     /// Several lines in one go, which nobody types: a message, and no answer to anything.
     Pasted(String),
@@ -32,7 +32,7 @@ pub struct Lines {
 
 impl Lines {
     /// `shown`: where questions are written, where that is a terminal; a question counts as seen once the line has taken it.
-    pub fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<Heard>)> {
+    pub fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("lines".into()).spawn(move || {
@@ -41,7 +41,7 @@ impl Lines {
         Ok((Self { wake, thread: Some(thread) }, receiver))
     }
 
-    /// Asks for `Heard::Fence`: call it when the question is on the screen. At the end of what is typed none comes.
+    /// Asks for `LineInput::Fence`: call it when the question is on the screen. At the end of what is typed none comes.
     pub fn fence(&mut self) {
         // A byte that cannot be written means that the thread has ended: it has told all there was.
         let _ = self.wake.write_all(b"f");
@@ -64,12 +64,12 @@ struct Reading {
     is_terminal: bool,
     /// What was read of a line without an end.
     buffer: Vec<u8>,
-    sender: mpsc::UnboundedSender<Heard>,
+    sender: mpsc::UnboundedSender<LineInput>,
 }
 
 /// What a read came to.
 #[derive(Debug, PartialEq, Eq)]
-enum Got {
+enum ReadStatus {
     Something,
     Nothing,
     End,
@@ -89,40 +89,40 @@ impl Reading {
                 if nix::unistd::read(woken, &mut what) != Ok(1) || what == *b"q" {
                     return;
                 }
-                if self.fence() == Got::End {
+                if self.fence() == ReadStatus::End {
                     break;
                 }
-            } else if typed && self.take_in() == Got::End {
+            } else if typed && self.take_in() == ReadStatus::End {
                 break;
             }
         }
         self.tell();
         let rest = self.rest();
-        let _ = self.sender.send(Heard::Closed(rest));
+        let _ = self.sender.send(LineInput::Closed(rest));
     }
 
     /// Reads what there is, and tells the lines of it.
-    fn take_in(&mut self) -> Got {
+    fn take_in(&mut self) -> ReadStatus {
         loop {
             match self.read() {
-                Got::End => return Got::End,
-                Got::Nothing => break,
-                Got::Something if !self.is_ready() => break,
-                Got::Something => {}
+                ReadStatus::End => return ReadStatus::End,
+                ReadStatus::Nothing => break,
+                ReadStatus::Something if !self.is_ready() => break,
+                ReadStatus::Something => {}
             }
         }
         self.tell();
-        Got::Something
+        ReadStatus::Something
     }
 
     /// All that was typed until now is told, and what stands in the terminal's line without an end is taken out of it.
-    fn fence(&mut self) -> Got {
+    fn fence(&mut self) -> ReadStatus {
         if let Some(shown) = &self.shown {
             // The question has left for the line, however slow that is.
             let _ = tcdrain(shown);
         }
-        if self.is_ready() && self.take_in() == Got::End {
-            return Got::End;
+        if self.is_ready() && self.take_in() == ReadStatus::End {
+            return ReadStatus::End;
         }
         if let Ok(modes) = tcgetattr(&self.input)
             && modes.local_flags.contains(LocalFlags::ICANON)
@@ -130,8 +130,8 @@ impl Reading {
             self.take_what_has_no_end(&modes);
         }
         let rest = self.rest();
-        let _ = self.sender.send(Heard::Fence(rest));
-        Got::Something
+        let _ = self.sender.send(LineInput::Fence(rest));
+        ReadStatus::Something
     }
 
     /// For a moment the terminal gives letters and not lines.
@@ -143,7 +143,7 @@ impl Reading {
         if tcsetattr(&self.input, SetArg::TCSANOW, &letters).is_err() {
             return;
         }
-        while self.is_ready() && self.read() == Got::Something {}
+        while self.is_ready() && self.read() == ReadStatus::Something {}
         let _ = tcsetattr(&self.input, SetArg::TCSANOW, modes);
         self.tell();
     }
@@ -153,16 +153,16 @@ impl Reading {
         poll(&mut ready, PollTimeout::ZERO).is_ok_and(|count| count > 0)
     }
 
-    fn read(&mut self) -> Got {
+    fn read(&mut self) -> ReadStatus {
         let mut bytes = [0; 4096];
         match nix::unistd::read(&self.input, &mut bytes) {
-            Ok(0) => Got::End,
+            Ok(0) => ReadStatus::End,
             Ok(count) => {
                 self.buffer.extend_from_slice(&bytes[..count]);
-                Got::Something
+                ReadStatus::Something
             }
-            Err(Errno::EINTR | Errno::EAGAIN) => Got::Nothing,
-            Err(_) => Got::End,
+            Err(Errno::EINTR | Errno::EAGAIN) => ReadStatus::Nothing,
+            Err(_) => ReadStatus::End,
         }
     }
 
@@ -179,10 +179,10 @@ impl Reading {
         // A program that writes commands writes one a line; so does who types ahead.
         let commands = lines.iter().any(|line| line.trim_start().starts_with(['/', '!']));
         if lines.len() > 1 && self.is_terminal && !commands {
-            let _ = self.sender.send(Heard::Pasted(lines.join("\n")));
+            let _ = self.sender.send(LineInput::Pasted(lines.join("\n")));
         } else {
             for line in lines {
-                let _ = self.sender.send(Heard::Line(line.to_owned()));
+                let _ = self.sender.send(LineInput::Line(line.to_owned()));
             }
         }
     }

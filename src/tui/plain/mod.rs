@@ -2,30 +2,30 @@
 //!
 //! The line editing is the terminal's own, which every screen reader and every editor that runs a shell knows already.
 
-mod desk;
+mod app;
 mod entries;
+mod event_printer;
 mod lines;
-mod paper;
 mod question;
-mod teller;
 #[cfg(test)]
 mod tests;
+mod writer;
 
+use super::channels::{CommandQueue, EventReceiver, Startup, StartupEvent};
 use super::clipboard;
-use super::front::{Ended, Front, Outcome};
+use super::interface::{ExitReason, TuiHandles, TuiOutcome};
 use super::model::{Effect, Model};
 use super::update::Msg;
-use super::wires::{Began, Beginning, Inlet, Outlet};
 use crate::protocol::{Command, LookUp, Query};
-use desk::Desk;
-use lines::{Heard, Lines};
-use paper::Paper;
+use app::LineApp;
+use lines::{LineInput, Lines};
 use ratatui::layout::Size;
 use std::io::{self, IsTerminal, Stdout};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use writer::LineWriter;
 
 /// What goes on for long is said so often, and no oftener.
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -35,30 +35,30 @@ const EVENTS_A_TURN: usize = 1024;
 const SIZE: Size = Size::new(120, 40);
 
 /// Tells the session until the person leaves or a signal ends it.
-pub async fn run(front: Front) -> io::Result<Outcome> {
+pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let mut host = Host::new(front)?;
     let ended = host.run().await;
     let Host { mut desk, lines, .. } = host;
     drop(lines);
     desk.paper.finish()?;
     let resume_hint = desk.model.session.as_ref().map(|id| format!("aye --resume {id}"));
-    let mode = desk.model.access.as_ref().map(|_| desk.model.header.mode);
+    let mode = desk.model.model_access.as_ref().map(|_| desk.model.header.mode);
     // The answer stands there already.
     let (typed, unsent) = (desk.model.unkept(), desk.model.waiting_prompt);
     let (session, model) = (desk.model.session, desk.model.header.model);
-    Ok(Outcome { ended: ended?, last_answer: None, typed, unsent, model, mode, resume_hint, session })
+    Ok(TuiOutcome { ended: ended?, last_answer: None, typed, unsent, model, mode, resume_hint, session })
 }
 
 struct Host {
-    desk: Desk<io::BufWriter<Stdout>>,
+    desk: LineApp<io::BufWriter<Stdout>>,
     lines: Lines,
-    heard: mpsc::UnboundedReceiver<Heard>,
+    heard: mpsc::UnboundedReceiver<LineInput>,
     /// Lines come from a person at a terminal, whose end of input means to leave.
     is_terminal: bool,
-    inlet: Inlet,
-    commands: Outlet<Command>,
-    queries: Outlet<Query>,
-    beginning: Beginning,
+    inlet: EventReceiver,
+    commands: CommandQueue<Command>,
+    queries: CommandQueue<Query>,
+    beginning: Startup,
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
@@ -67,8 +67,8 @@ struct Host {
     quiet_since: (u64, Instant),
 }
 
-enum Happened {
-    Heard(Heard),
+enum PlainEvent {
+    Heard(LineInput),
     Msg(Msg),
     Events,
     Interrupt,
@@ -77,21 +77,21 @@ enum Happened {
 }
 
 impl Host {
-    fn new(front: Front) -> io::Result<Self> {
+    fn new(front: TuiHandles) -> io::Result<Self> {
         let (stdin, stdout) = (io::stdin(), io::stdout());
         let (is_terminal, echoes) = (stdin.is_terminal(), stdin.is_terminal() && stdout.is_terminal());
         let shown = if stdout.is_terminal() { Some(stdout.as_fd().try_clone_to_owned()?) } else { None };
         let (lines, heard) = Lines::start(stdin.as_fd().try_clone_to_owned()?, shown)?;
-        let paper = Paper::new(io::BufWriter::new(stdout), front.options.ascii, echoes);
+        let paper = LineWriter::new(io::BufWriter::new(stdout), front.options.ascii, echoes);
         Ok(Self {
-            desk: Desk::new(Model::new(front.options, front.prompt, SIZE), paper),
+            desk: LineApp::new(Model::new(front.options, front.prompt, SIZE), paper),
             lines,
             heard,
             is_terminal,
-            inlet: Inlet::new(front.events, EVENTS_A_TURN),
-            commands: Outlet::new(front.commands),
-            queries: Outlet::new(front.queries),
-            beginning: Beginning::new(front.start, front.ahead),
+            inlet: EventReceiver::new(front.events, EVENTS_A_TURN),
+            commands: CommandQueue::new(front.commands),
+            queries: CommandQueue::new(front.queries),
+            beginning: Startup::new(front.start, front.ahead),
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
@@ -100,30 +100,30 @@ impl Host {
         })
     }
 
-    async fn run(&mut self) -> io::Result<Ended> {
+    async fn run(&mut self) -> io::Result<ExitReason> {
         loop {
             let happened = self.next().await;
             let now = self.now();
             let mut effects = match happened {
-                Happened::Heard(heard) => {
-                    let ends = matches!(heard, Heard::Closed(_)) && self.is_terminal;
+                PlainEvent::Heard(heard) => {
+                    let ends = matches!(heard, LineInput::Closed(_)) && self.is_terminal;
                     let mut effects = self.desk.heard(heard, now)?;
                     if ends {
                         self.desk.leave(&mut effects);
                     }
                     effects
                 }
-                Happened::Msg(msg) => self.desk.message(msg, now)?,
-                Happened::Events => {
+                PlainEvent::Msg(msg) => self.desk.message(msg, now)?,
+                PlainEvent::Events => {
                     let mut effects = Vec::new();
                     for event in self.inlet.take() {
                         effects.extend(self.desk.message(Msg::Event(Box::new(event)), now)?);
                     }
                     effects
                 }
-                Happened::Interrupt => self.desk.interrupt(now)?,
-                Happened::CommandSent => Vec::new(),
-                Happened::Quiet => {
+                PlainEvent::Interrupt => self.desk.interrupt(now)?,
+                PlainEvent::CommandSent => Vec::new(),
+                PlainEvent::Quiet => {
                     self.desk.still(now)?;
                     Vec::new()
                 }
@@ -150,9 +150,9 @@ impl Host {
         self.began.elapsed().as_millis() as u64
     }
 
-    async fn next(&mut self) -> Happened {
+    async fn next(&mut self) -> PlainEvent {
         // What a program writes waits until there is a session; a person hears that it is starting.
-        let listens = self.is_terminal || self.desk.model.access.is_some() || !self.desk.model.panels.is_empty();
+        let listens = self.is_terminal || self.desk.model.model_access.is_some() || !self.desk.model.dialogs.is_empty();
         let quiet = self.desk.works().then(|| self.quiet_since.1 + PROGRESS);
         let quiet = async {
             match quiet {
@@ -162,22 +162,22 @@ impl Host {
         };
         tokio::select! {
             biased;
-            Some(heard) = self.heard.recv(), if listens => Happened::Heard(heard),
-            _ = self.interrupt.recv() => Happened::Interrupt,
-            _ = self.terminate.recv() => Happened::Msg(Msg::Signal(nix::libc::SIGTERM)),
-            _ = self.hang_up.recv() => Happened::Msg(Msg::Signal(nix::libc::SIGHUP)),
-            began = self.beginning.next() => Happened::Msg(match began {
-                Began::Start(start) => start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start))),
-                Began::Ahead(ahead) => Msg::Ahead(Box::new(ahead)),
+            Some(heard) = self.heard.recv(), if listens => PlainEvent::Heard(heard),
+            _ = self.interrupt.recv() => PlainEvent::Interrupt,
+            _ = self.terminate.recv() => PlainEvent::Msg(Msg::Signal(nix::libc::SIGTERM)),
+            _ = self.hang_up.recv() => PlainEvent::Msg(Msg::Signal(nix::libc::SIGHUP)),
+            began = self.beginning.next() => PlainEvent::Msg(match began {
+                StartupEvent::Start(start) => start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start))),
+                StartupEvent::Ahead(ahead) => Msg::Ahead(Box::new(ahead)),
             }),
-            () = self.queries.send_one() => Happened::CommandSent,
-            () = self.commands.send_one() => Happened::CommandSent,
-            () = quiet => Happened::Quiet,
-            some = self.inlet.next() => if some { Happened::Events } else { Happened::Msg(Msg::SessionGone) },
+            () = self.queries.send_one() => PlainEvent::CommandSent,
+            () = self.commands.send_one() => PlainEvent::CommandSent,
+            () = quiet => PlainEvent::Quiet,
+            some = self.inlet.next() => if some { PlainEvent::Events } else { PlainEvent::Msg(Msg::SessionGone) },
         }
     }
 
-    async fn perform(&mut self, effects: Vec<Effect>) -> Option<Ended> {
+    async fn perform(&mut self, effects: Vec<Effect>) -> Option<ExitReason> {
         for effect in effects {
             match effect {
                 // There is no row that shows it.

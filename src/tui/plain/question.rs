@@ -2,9 +2,9 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Act, Answered, Body, CHANGED, Choice, Panel, Question};
-use crate::tui::asking::Pick;
-use crate::tui::front::{HeldAnswer, TrustAnswer};
+use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question, YesNo};
+use crate::tui::elicitation::FormAction;
+use crate::tui::interface::{LockAnswer, TrustAnswer};
 
 /// What leaves a question undecided; every question has it.
 pub const LATER: &str = "later";
@@ -28,7 +28,7 @@ pub enum Reply {
 }
 
 /// What tells one question from another, and from itself once it shows something else.
-pub fn key(panel: &Panel) -> String {
+pub fn key(panel: &Dialog) -> String {
     let id = match &panel.question {
         Question::Approval(approval) => approval.approval_id.to_string(),
         Question::Interrupted { id } => id.to_string(),
@@ -41,7 +41,7 @@ pub fn key(panel: &Panel) -> String {
 }
 
 /// All of it, from its head to its choices. `place`: which one of how many.
-pub fn sentences(panel: &Panel, place: (usize, usize)) -> Vec<String> {
+pub fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
     {
@@ -83,7 +83,7 @@ pub fn sentences(panel: &Panel, place: (usize, usize)) -> Vec<String> {
 }
 
 /// The choices, each with the word that takes it.
-fn choices(panel: &Panel) -> Vec<String> {
+fn choices(panel: &Dialog) -> Vec<String> {
     let mut lines = vec!["Type one of these words, then Enter:".to_owned()];
     let mut nth = 0;
     for choice in offered(panel) {
@@ -91,7 +91,7 @@ fn choices(panel: &Panel) -> Vec<String> {
         let word = word(choice);
         let off = if choice.enabled { "" } else { " (not possible)" };
         lines.push(match choice.act {
-            Act::DenyWithWords => format!("{nth}. {word} and then why: deny and say why"),
+            ChoiceAction::DenyWithWords => format!("{nth}. {word} and then why: deny and say why"),
             _ => format!("{nth}. {word}{off}: {}", choice.words),
         });
     }
@@ -111,18 +111,18 @@ fn choices(panel: &Panel) -> Vec<String> {
 }
 
 /// What can be taken without a screen: the others change how it is shown, or open something in it.
-fn offered(panel: &Panel) -> impl Iterator<Item = &Choice> {
+fn offered(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }
 
 /// Whether there is a question behind it, and no choice of its own that leads there.
-fn stands_in_front(panel: &Panel) -> bool {
+fn stands_in_front(panel: &Dialog) -> bool {
     matches!(panel.question, Question::Keep(_) | Question::Reading(_))
-        && panel.choices.iter().all(|choice| choice.act != Act::Back)
+        && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
 }
 
 /// What is asked for at the end of a question.
-pub fn prompt(panel: &Panel) -> String {
+pub fn prompt(panel: &Dialog) -> String {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
     {
@@ -132,7 +132,7 @@ pub fn prompt(panel: &Panel) -> String {
 }
 
 /// The words that answer it.
-pub fn expected(panel: &Panel) -> String {
+pub fn expected(panel: &Dialog) -> String {
     let mut words: Vec<String> = offered(panel).filter(|choice| choice.enabled).map(word).collect();
     if stands_in_front(panel) {
         words.push(BACK.to_owned());
@@ -144,33 +144,33 @@ pub fn expected(panel: &Panel) -> String {
 /// The word of a choice.
 fn word(choice: &Choice) -> String {
     let own = match choice.act {
-        Act::Approve => "allow",
-        Act::Preview => "preview",
-        Act::Always => "always",
-        Act::Keep(GrantScope::Session) => "session",
-        Act::Keep(GrantScope::Project) => "project",
-        Act::Keep(GrantScope::Everywhere) => "everywhere",
-        Act::Back => BACK,
-        Act::Asking(Pick::Send) => "send",
-        Act::Asking(Pick::Fill) => "fill",
-        Act::Asking(Pick::Copy) => "copy",
-        Act::Asking(Pick::Decline) => "decline",
-        Act::Asking(Pick::Dismiss) => "dismiss",
-        Act::Deny => "deny",
-        Act::DenyWithWords => "deny because",
-        Act::Resolve(Resolution::Rerun) => "again",
-        Act::Resolve(Resolution::Skip) => "skip",
-        Act::Resolve(Resolution::TellModel) => "tell",
-        Act::Trust(TrustAnswer::Yes) => "trust",
-        Act::Trust(TrustAnswer::ReadOnly) | Act::Held(HeldAnswer::ReadOnly) => "read-only",
-        Act::Trust(TrustAnswer::Quit) | Act::Held(HeldAnswer::Quit) => "quit",
-        Act::Mode(Answered::Yes) => "change",
-        Act::Mode(Answered::No) => "stay",
-        Act::Held(HeldAnswer::TakeOver) => "take-over",
-        Act::Held(HeldAnswer::Another) => "another",
-        Act::Rewind(RewindScope::Both) => "both",
-        Act::Rewind(RewindScope::Conversation) => "conversation",
-        Act::Rewind(RewindScope::Files) => "files",
+        ChoiceAction::Approve => "allow",
+        ChoiceAction::Preview => "preview",
+        ChoiceAction::Always => "always",
+        ChoiceAction::Keep(GrantScope::Session) => "session",
+        ChoiceAction::Keep(GrantScope::Project) => "project",
+        ChoiceAction::Keep(GrantScope::Everywhere) => "everywhere",
+        ChoiceAction::Back => BACK,
+        ChoiceAction::Asking(FormAction::Send) => "send",
+        ChoiceAction::Asking(FormAction::Fill) => "fill",
+        ChoiceAction::Asking(FormAction::Copy) => "copy",
+        ChoiceAction::Asking(FormAction::Decline) => "decline",
+        ChoiceAction::Asking(FormAction::Dismiss) => "dismiss",
+        ChoiceAction::Deny => "deny",
+        ChoiceAction::DenyWithWords => "deny because",
+        ChoiceAction::Resolve(Resolution::Rerun) => "again",
+        ChoiceAction::Resolve(Resolution::Skip) => "skip",
+        ChoiceAction::Resolve(Resolution::TellModel) => "tell",
+        ChoiceAction::Trust(TrustAnswer::Yes) => "trust",
+        ChoiceAction::Trust(TrustAnswer::ReadOnly) | ChoiceAction::Held(LockAnswer::ReadOnly) => "read-only",
+        ChoiceAction::Trust(TrustAnswer::Quit) | ChoiceAction::Held(LockAnswer::Quit) => "quit",
+        ChoiceAction::Mode(YesNo::Yes) => "change",
+        ChoiceAction::Mode(YesNo::No) => "stay",
+        ChoiceAction::Held(LockAnswer::TakeOver) => "take-over",
+        ChoiceAction::Held(LockAnswer::Another) => "another",
+        ChoiceAction::Rewind(RewindScope::Both) => "both",
+        ChoiceAction::Rewind(RewindScope::Conversation) => "conversation",
+        ChoiceAction::Rewind(RewindScope::Files) => "files",
         _ => return slug(&choice.short),
     };
     own.to_owned()
@@ -183,7 +183,7 @@ fn slug(short: &str) -> String {
 }
 
 /// What a line means for this question. Only a whole word decides: no letter, no digit and no empty line.
-pub fn reply(panel: &Panel, line: &str) -> Reply {
+pub fn reply(panel: &Dialog, line: &str) -> Reply {
     let line = line.trim();
     let said = line.to_lowercase();
     if said == LATER {
@@ -194,7 +194,7 @@ pub fn reply(panel: &Panel, line: &str) -> Reply {
     }
     for (at, choice) in panel.choices.iter().enumerate().filter(|(_, choice)| choice.listed) {
         let word = word(choice);
-        let because = choice.act == Act::DenyWithWords;
+        let because = choice.act == ChoiceAction::DenyWithWords;
         if because && let Some(rest) = said.strip_prefix(&word).filter(|rest| rest.is_empty() || rest.starts_with([' ', ':'])) {
             let reason = line[line.len() - rest.len()..].trim_start_matches(':').trim();
             if reason.is_empty() {

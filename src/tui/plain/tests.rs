@@ -1,19 +1,19 @@
 //! The plain session by what is typed and what stands there afterwards.
 
 use super::SIZE;
-use super::desk::Desk;
-use super::lines::{Heard, Lines};
-use super::paper::Paper;
+use super::app::LineApp;
+use super::lines::{LineInput, Lines};
+use super::writer::LineWriter;
 use crate::protocol::*;
-use crate::tui::front::{ModelAccess, Start, TrustAnswer};
+use crate::tui::interface::{ModelAccess, Start, TrustAnswer};
 use crate::tui::model::{Effect, Model};
-use crate::tui::samples::*;
+use crate::tui::tests::fixtures::*;
 use crate::tui::update::Msg;
 use std::os::fd::OwnedFd;
 
 /// A desk with what it wrote until now.
 struct Session {
-    desk: Desk<Vec<u8>>,
+    desk: LineApp<Vec<u8>>,
     read: usize,
     now: u64,
 }
@@ -24,7 +24,7 @@ impl Session {
     }
 
     fn with(start: Start) -> Self {
-        let desk = Desk::new(Model::new(options(), None, SIZE), Paper::new(Vec::new(), false, true));
+        let desk = LineApp::new(Model::new(options(), None, SIZE), LineWriter::new(Vec::new(), false, true));
         let mut session = Self { desk, read: 0, now: 0 };
         session.desk.message(Msg::Start(Box::new(start)), 0).unwrap();
         session
@@ -39,28 +39,28 @@ impl Session {
     /// The question reached the terminal, and this had been typed until then.
     fn fence(&mut self, typed: &str) {
         assert!(self.desk.take_fence(), "a question is asked");
-        let effects = self.heard(Heard::Fence(typed.to_owned()));
+        let effects = self.heard(LineInput::Fence(typed.to_owned()));
         assert!(effects.iter().all(|command| matches!(command, Command::SaveDraft { .. })), "{effects:?}");
     }
 
-    fn heard(&mut self, heard: Heard) -> Vec<Command> {
+    fn heard(&mut self, heard: LineInput) -> Vec<Command> {
         let effects = self.effects(heard);
         effects.into_iter().filter_map(|effect| if let Effect::Send(command) = effect { Some(command) } else { None }).collect()
     }
 
-    fn effects(&mut self, heard: Heard) -> Vec<Effect> {
+    fn effects(&mut self, heard: LineInput) -> Vec<Effect> {
         self.now += 10;
         self.desk.heard(heard, self.now).unwrap()
     }
 
     /// The queries that a line comes to.
     fn asks(&mut self, line: &str) -> Vec<Query> {
-        let effects = self.effects(Heard::Line(line.to_owned()));
+        let effects = self.effects(LineInput::Line(line.to_owned()));
         effects.into_iter().filter_map(|effect| if let Effect::Ask(query) = effect { Some(query) } else { None }).collect()
     }
 
     fn types(&mut self, line: &str) -> Vec<Command> {
-        self.heard(Heard::Line(line.to_owned()))
+        self.heard(LineInput::Line(line.to_owned()))
     }
 
     /// What was written since the last look.
@@ -154,7 +154,7 @@ fn a_file_that_changes_while_the_question_stands_is_said_and_the_new_proposal_as
     session.fence("");
     session.read();
     let told = |outdated| {
-        let (approval_id, tool_call_id) = (ApprovalId::new("a"), crate::tui::samples::call("call-a"));
+        let (approval_id, tool_call_id) = (ApprovalId::new("a"), crate::tui::tests::fixtures::call("call-a"));
         EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated }
     };
     session.tell(told(true));
@@ -203,7 +203,7 @@ fn only_a_whole_word_that_was_typed_after_the_question_decides() {
         session.tell(EventKind::ApprovalRequested(edit_approval("a")));
         session.fence("");
         assert!(!decides(&session.types(line)), "{line:?}");
-        assert_eq!(session.desk.model.panels.len(), 1, "{line:?}");
+        assert_eq!(session.desk.model.dialogs.len(), 1, "{line:?}");
     }
     let mut session = Session::new();
     session.tell(started("change it"));
@@ -237,7 +237,7 @@ fn a_paste_answers_nothing_and_is_kept() {
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
     session.fence("");
-    assert!(!decides(&session.heard(Heard::Pasted("allow\nallow".to_owned()))));
+    assert!(!decides(&session.heard(LineInput::Pasted("allow\nallow".to_owned()))));
     let sent = session.types("/send");
     assert!(sent.contains(&Command::Prompt { text: "allow\nallow".to_owned() }), "{sent:?}");
 }
@@ -321,7 +321,7 @@ fn trust_and_interrupted_calls_have_their_words() {
     let said = session.read();
     assert!(said.contains("Question: Trust what ~/src/greeter brings with it?") && said.contains("1. trust: trust:"), "{said}");
     session.fence("");
-    let effects = session.desk.heard(Heard::Line("read-only".to_owned()), 5).unwrap();
+    let effects = session.desk.heard(LineInput::Line("read-only".to_owned()), 5).unwrap();
     for effect in effects {
         if let Effect::Trust(trust, answer) = effect {
             trust.answer.send(answer).unwrap();
@@ -468,18 +468,18 @@ fn letters_without_an_end_are_taken_out_of_the_terminals_line_by_the_fence() {
     let (person, line) = terminal();
     let (mut lines, mut heard) = Lines::start(line.try_clone().unwrap(), Some(line)).unwrap();
     write(&person, "one\n");
-    assert_eq!(heard.blocking_recv(), Some(Heard::Line("one".to_owned())));
+    assert_eq!(heard.blocking_recv(), Some(LineInput::Line("one".to_owned())));
     write(&person, "allo");
     lines.fence();
-    assert_eq!(heard.blocking_recv(), Some(Heard::Fence("allo".to_owned())));
+    assert_eq!(heard.blocking_recv(), Some(LineInput::Fence("allo".to_owned())));
     write(&person, "w\n");
-    assert_eq!(heard.blocking_recv(), Some(Heard::Line("w".to_owned())));
+    assert_eq!(heard.blocking_recv(), Some(LineInput::Line("w".to_owned())));
     lines.fence();
-    assert_eq!(heard.blocking_recv(), Some(Heard::Fence(String::new())));
+    assert_eq!(heard.blocking_recv(), Some(LineInput::Fence(String::new())));
     write(&person, "allow\n");
-    assert_eq!(heard.blocking_recv(), Some(Heard::Line("allow".to_owned())));
+    assert_eq!(heard.blocking_recv(), Some(LineInput::Line("allow".to_owned())));
     write(&person, "\x04");
-    assert_eq!(heard.blocking_recv(), Some(Heard::Closed(String::new())));
+    assert_eq!(heard.blocking_recv(), Some(LineInput::Closed(String::new())));
 }
 
 #[test]
@@ -492,8 +492,8 @@ fn on_a_pipe_every_line_is_a_line_and_the_end_is_told() {
     while let Some(one) = heard.blocking_recv() {
         all.push(one);
     }
-    let line = |text: &str| Heard::Line(text.to_owned());
-    assert_eq!(all, [line("one"), line("two"), Heard::Closed("three".to_owned())]);
+    let line = |text: &str| LineInput::Line(text.to_owned());
+    assert_eq!(all, [line("one"), line("two"), LineInput::Closed("three".to_owned())]);
 }
 
 #[test]

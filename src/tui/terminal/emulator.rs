@@ -1,6 +1,6 @@
 //! Which terminal this is, as far as its environment says, and what may be sent to it.
 
-use super::described;
+use super::terminfo;
 use crate::tui::theme::Colours;
 
 /// The names a terminal goes by. Nothing of this is certain: what it answers counts more.
@@ -89,7 +89,7 @@ impl Emulator {
     /// How many colours it has, by its names and by what the system knows of it.
     pub fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> Colours {
         let says_so = !variable("COLORTERM").is_empty();
-        let described = if says_so { None } else { described::colours(&self.term, &variable) };
+        let described = if says_so { None } else { terminfo::colours(&self.term, &variable) };
         self.colours_by(variable("COLORTERM"), described)
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::input::{Answer, Standing};
+use crate::tui::input::{ModeState, TerminalReply};
 use crate::tui::theme::Colours;
 
 fn emulator(variables: &[(&str, &'static str)]) -> Emulator {
@@ -44,37 +44,46 @@ fn what_a_terminal_would_print_it_is_not_asked() {
 
 #[test]
 fn what_is_known_is_switched_on_and_nothing_else() {
-    let hear = |told: &mut Told, answers: Vec<Answer>| -> Vec<Then> {
-        answers.into_iter().map(|answer| told.hear(answer)).filter(|then| *then != Then::Nothing).collect()
+    let hear = |told: &mut TerminalCapabilities, answers: Vec<TerminalReply>| -> Vec<CapabilityEffect> {
+        answers.into_iter().map(|answer| told.hear(answer)).filter(|then| *then != CapabilityEffect::Nothing).collect()
     };
-    let mut kitty = Told::new(emulator(&[("TERM", "xterm-kitty")]));
+    let mut kitty = TerminalCapabilities::new(emulator(&[("TERM", "xterm-kitty")]));
     let said = vec![
-        Answer::Kitty,
-        Answer::Mode(2026, Standing::Off),
-        Answer::Mode(2027, Standing::AlwaysOn),
-        Answer::Mode(2031, Standing::Off),
-        Answer::Mode(2048, Standing::Off),
-        Answer::Attributes,
-        Answer::Kitty,
-        Answer::Attributes,
+        TerminalReply::Kitty,
+        TerminalReply::Mode(2026, ModeState::Off),
+        TerminalReply::Mode(2027, ModeState::AlwaysOn),
+        TerminalReply::Mode(2031, ModeState::Off),
+        TerminalReply::Mode(2048, ModeState::Off),
+        TerminalReply::Attributes,
+        TerminalReply::Kitty,
+        TerminalReply::Attributes,
     ];
-    let expected = [Then::Push(Push::Kitty), Then::Synchronise(true), Then::Push(Push::Schemes), Then::Push(Push::Sizes)];
+    let expected = [
+        CapabilityEffect::Push(TerminalMode::Kitty),
+        CapabilityEffect::Synchronise(true),
+        CapabilityEffect::Push(TerminalMode::Schemes),
+        CapabilityEffect::Push(TerminalMode::Sizes),
+    ];
     assert_eq!(hear(&mut kitty, said), expected);
     assert!(kitty.tells_enter() && kitty.has_answered);
 
-    let mut xterm = Told::new(emulator(&[("TERM", "xterm-256color")]));
+    let mut xterm = TerminalCapabilities::new(emulator(&[("TERM", "xterm-256color")]));
     let said = vec![
-        Answer::Mode(2026, Standing::Unknown),
-        Answer::Mode(2027, Standing::Off),
-        Answer::Mode(2031, Standing::Unknown),
-        Answer::Attributes,
+        TerminalReply::Mode(2026, ModeState::Unknown),
+        TerminalReply::Mode(2027, ModeState::Off),
+        TerminalReply::Mode(2031, ModeState::Unknown),
+        TerminalReply::Attributes,
     ];
-    let expected = [Then::Synchronise(false), Then::Push(Push::Clusters), Then::Push(Push::ModifiedKeys)];
+    let expected = [
+        CapabilityEffect::Synchronise(false),
+        CapabilityEffect::Push(TerminalMode::Clusters),
+        CapabilityEffect::Push(TerminalMode::ModifiedKeys),
+    ];
     assert_eq!(hear(&mut xterm, said), expected);
     assert!(!xterm.tells_enter(), "it did not say that it obeys");
 
-    let mut screen = Told::new(emulator(&[("TERM", "screen"), ("STY", "1")]));
-    assert_eq!(hear(&mut screen, vec![Answer::Attributes]), []);
+    let mut screen = TerminalCapabilities::new(emulator(&[("TERM", "screen"), ("STY", "1")]));
+    assert_eq!(hear(&mut screen, vec![TerminalReply::Attributes]), []);
 }
 
 #[test]
@@ -108,9 +117,9 @@ fn each_terminal_is_told_in_its_own_words() {
 
 #[test]
 fn what_is_switched_on_can_be_switched_off() {
-    for what in Push::ALL {
+    for what in TerminalMode::ALL {
         assert!(!what.off().is_empty(), "{what:?}");
-        assert_eq!(Push::ALL.iter().filter(|other| other.bit() == what.bit()).count(), 1, "{what:?}");
+        assert_eq!(TerminalMode::ALL.iter().filter(|other| other.bit() == what.bit()).count(), 1, "{what:?}");
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::entry::{more, wrapped};
 use super::output::{Output, behind_changes, cut, painted};
-use super::{Fold, Look};
+use super::{Fold, RenderContext};
 use crate::protocol::tool::hidden_words;
 use crate::protocol::{APPROVED_BY_YOU, CallId, Proposal, Redaction};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
-use crate::tui::ink::{Inked, Join, Row};
 use crate::tui::status::counted;
+use crate::tui::styled_text::{Join, Row, StyledText};
 use crate::tui::theme::{Theme, Token};
 use ratatui::text::{Line, Span};
 use std::collections::VecDeque;
@@ -214,7 +214,7 @@ impl Card {
         }
     }
 
-    pub fn rows(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+    pub fn rows(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let mut rows = vec![Row::of(self.title(width, look))];
         let inner = width.saturating_sub(2).max(1);
         let faint = look.theme.style(Token::Faint);
@@ -229,7 +229,7 @@ impl Card {
         rows
     }
 
-    fn title(&self, width: u16, look: Look<'_>) -> Line<'static> {
+    fn title(&self, width: u16, look: RenderContext<'_>) -> Line<'static> {
         let (words, token) = self.words(look.glyphs);
         let right = self.right(look);
         // Where nothing stands there the words have the room.
@@ -283,7 +283,7 @@ impl Card {
         }
     }
 
-    fn right(&self, look: Look<'_>) -> String {
+    fn right(&self, look: RenderContext<'_>) -> String {
         let mark = if self.diff.is_none() && self.output.text.is_empty() && self.live.is_empty() {
             ""
         } else if self.is_open(look.fold, look.is_own) {
@@ -333,7 +333,7 @@ impl Card {
         })
     }
 
-    fn body(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+    fn body(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let is_open = self.is_open(look.fold, look.is_own);
         if self.is_running() || self.waits_after_a_run() {
             let lines = self.live.tail().into_iter().filter(|_| is_open);
@@ -382,7 +382,7 @@ impl Card {
     }
 
     /// Every line of the output in its colours, wrapped.
-    fn whole(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+    fn whole(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
         for line in self.output.lines(0, usize::MAX) {
             for (nth, range) in text::wrap_exact(&line.text, width.into()).into_iter().enumerate() {
@@ -394,9 +394,9 @@ impl Card {
     }
 
     /// Head and tail, and how much stands between them.
-    fn excerpt(&self, width: u16, look: Look<'_>) -> Vec<Row> {
+    fn excerpt(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let count = self.output.text.lines().count();
-        let row = |line: Inked| cut(&line, width, look);
+        let row = |line: StyledText| cut(&line, width, look);
         if count <= HEAD + TAIL + 1 {
             return self.output.lines(0, count).into_iter().map(row).collect();
         }
@@ -406,11 +406,11 @@ impl Card {
         rows
     }
 
-    fn shows_diff(&self, look: Look<'_>) -> Option<&Diff> {
+    fn shows_diff(&self, look: RenderContext<'_>) -> Option<&Diff> {
         self.diff.as_ref().filter(|_| self.is_open(look.fold, look.is_own))
     }
 
-    pub fn diff_height(&self, width: u16, look: Look<'_>) -> usize {
+    pub fn diff_height(&self, width: u16, look: RenderContext<'_>) -> usize {
         self.shows_diff(look).map_or(0, |diff| diff.height(width))
     }
 

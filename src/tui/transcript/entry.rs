@@ -1,12 +1,12 @@
 //! One entry of the transcript and its rows.
 
 use super::card::Card;
-use super::{Fold, Look, Recovery, recovery, window};
+use super::{Fold, Recovery, RenderContext, context_meter, recovery};
 use crate::protocol::{ContextUse, StepId, TaskId};
 use crate::text;
-use crate::tui::ink::{Ink, Inked, Row};
 use crate::tui::markdown::Document;
 use crate::tui::status::counted;
+use crate::tui::styled_text::{Row, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
@@ -52,7 +52,7 @@ pub enum Kind {
         text: String,
         tone: Tone,
     },
-    Greeting(Vec<Inked>),
+    Greeting(Vec<StyledText>),
     /// What stands for older messages: its head, and what it says.
     Summary {
         head: String,
@@ -78,20 +78,20 @@ pub struct Entry {
     /// It keeps rows.
     pub is_warm: bool,
     /// Its rows, without the gap and without what a document or a diff lays out itself.
-    laid: Option<Laid>,
+    laid: Option<LayoutCache>,
     /// The width and the version its height was found for.
     measured: Option<(u16, u32)>,
 }
 
 /// Rows at a width, in the colours and the folding of a version.
-struct Laid {
+struct LayoutCache {
     width: u16,
     version: u32,
     rows: Vec<Row>,
 }
 
 /// What was drawn of an entry.
-pub struct Drawn {
+pub struct DrawnRows {
     /// Rows of the area above it.
     pub skipped: u16,
     pub rows: Vec<Row>,
@@ -150,7 +150,7 @@ impl Entry {
         }
     }
 
-    pub fn is_measured(&self, look: Look<'_>) -> bool {
+    pub fn is_measured(&self, look: RenderContext<'_>) -> bool {
         self.is_measured_at(look.width, look.version)
     }
 
@@ -177,10 +177,10 @@ impl Entry {
     }
 
     /// With what is folded here in place of what is folded everywhere.
-    fn own<'a>(&self, look: Look<'a>) -> Look<'a> {
+    fn own<'a>(&self, look: RenderContext<'a>) -> RenderContext<'a> {
         let general = if matches!(self.kind, Kind::Card(_)) { look.fold } else { look.rest };
         let own = self.fold.filter(|(_, round)| *round == look.round).map(|(fold, _)| fold);
-        Look { fold: own.unwrap_or(general), is_own: own.is_some(), ..look }
+        RenderContext { fold: own.unwrap_or(general), is_own: own.is_some(), ..look }
     }
 
     pub fn fold_by_itself(&mut self, fold: Fold, round: u32) {
@@ -206,7 +206,7 @@ impl Entry {
         next.is_some()
     }
 
-    pub fn height(&mut self, look: Look<'_>) -> usize {
+    pub fn height(&mut self, look: RenderContext<'_>) -> usize {
         let width = look.width.saturating_sub(GUTTER).max(1);
         let look = self.own(look);
         self.lay(look);
@@ -225,7 +225,7 @@ impl Entry {
     }
 
     /// Rows `from..` into the area, which is as high as there are rows to show.
-    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: Look<'_>) -> Drawn {
+    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: RenderContext<'_>) -> DrawnRows {
         let gap = self.gap_rows();
         let first = from.saturating_sub(gap);
         let skipped = gap.saturating_sub(from) as u16;
@@ -247,11 +247,11 @@ impl Entry {
                 buffer.set_stringn(area.x + 1, y, look.glyphs.bar, 1, faint);
             }
         }
-        Drawn { skipped, rows }
+        DrawnRows { skipped, rows }
     }
 
     /// Some of its rows, counted from the first that is no gap.
-    pub fn rows(&mut self, range: std::ops::Range<usize>, look: Look<'_>) -> Vec<Row> {
+    pub fn rows(&mut self, range: std::ops::Range<usize>, look: RenderContext<'_>) -> Vec<Row> {
         let width = look.width.saturating_sub(GUTTER).max(1);
         let look = self.own(look);
         self.lay(look);
@@ -280,7 +280,7 @@ impl Entry {
         }
     }
 
-    fn sign(&self, look: Look<'_>) -> (&'static str, Token) {
+    fn sign(&self, look: RenderContext<'_>) -> (&'static str, Token) {
         match &self.kind {
             Kind::User(_) => (look.glyphs.user, Token::Accent),
             Kind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Warn),
@@ -296,11 +296,11 @@ impl Entry {
         }
     }
 
-    fn lay(&mut self, look: Look<'_>) {
+    fn lay(&mut self, look: RenderContext<'_>) {
         let width = look.width.saturating_sub(GUTTER).max(1);
         // A running call shows its seconds: laid out as often as it is drawn, which is cheap.
         let ticking = matches!(&self.kind, Kind::Card(card) if card.is_running());
-        let is_laid = |laid: &Laid| laid.width == width && laid.version == look.version;
+        let is_laid = |laid: &LayoutCache| laid.width == width && laid.version == look.version;
         if !ticking && self.laid.as_ref().is_some_and(is_laid) {
             return;
         }
@@ -318,7 +318,7 @@ impl Entry {
                 .map(|line| line.fitted_row(width.into(), look.theme))
                 .collect(),
             Kind::Summary { head, text } => summary(head, text, width, look),
-            Kind::Window(filled) => window::rows(filled, width, look).into_iter().map(Row::of).collect(),
+            Kind::Window(filled) => context_meter::rows(filled, width, look).into_iter().map(Row::of).collect(),
             Kind::Recovery(recovery) => recovery::rows(recovery, width, look),
             Kind::Note { text, tone } => {
                 let token = match tone {
@@ -329,7 +329,7 @@ impl Entry {
                 wrapped(text, width, look, token)
             }
         };
-        self.laid = Some(Laid { width, version: look.version, rows });
+        self.laid = Some(LayoutCache { width, version: look.version, rows });
     }
 }
 
@@ -346,22 +346,22 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
 }
 
 /// Every line of a text, wrapped.
-pub fn wrapped(text: &str, width: u16, look: Look<'_>, token: Token) -> Vec<Row> {
-    let ink = Ink::of(token);
-    let lines = text.split('\n').flat_map(|line| Inked::new(&text::expand_tabs(line), ink).wrap(width.into()));
+pub fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
+    let ink = SpanStyle::of(token);
+    let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));
     lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
 }
 
 /// How much is hidden, and what opens it.
-pub fn more(hidden: usize, look: Look<'_>) -> Row {
-    let Look { glyphs, theme, .. } = look;
+pub fn more(hidden: usize, look: RenderContext<'_>) -> Row {
+    let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
     let words = format!("{} {} {} {key} unfolds", glyphs.more, counted(hidden, "line"), glyphs.dot);
     Row::of(Line::styled(words, theme.style(Token::Faint)))
 }
 
 /// What the person sent: of a long one its head, and how much more there is.
-fn prompt(text: &str, width: u16, look: Look<'_>) -> Vec<Row> {
+fn prompt(text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let mut rows = wrapped(text, width, look, Token::Text);
     if look.fold == Fold::Full || rows.len() <= PROMPT_ROWS {
         return rows;
@@ -373,7 +373,7 @@ fn prompt(text: &str, width: u16, look: Look<'_>) -> Vec<Row> {
 }
 
 /// What was said before in few words: of a long one its first rows, until it is unfolded.
-fn summary(head: &str, text: &str, width: u16, look: Look<'_>) -> Vec<Row> {
+fn summary(head: &str, text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let mut rows = wrapped(&head.replace('→', look.glyphs.to), width, look, Token::Muted);
     let body = wrapped(text, width.saturating_sub(2).max(1), look, Token::Text);
     let shown = match look.fold {
@@ -390,7 +390,7 @@ fn summary(head: &str, text: &str, width: u16, look: Look<'_>) -> Vec<Row> {
     rows
 }
 
-fn thinking(text: &str, live: bool, width: u16, look: Look<'_>) -> Vec<Row> {
+fn thinking(text: &str, live: bool, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     if look.fold == Fold::Full {
         return wrapped(text, width, look, Token::Faint);
     }

@@ -54,14 +54,14 @@ impl Query {
 
 /// The entries in which something was found, with how often, and which of all of it is looked at.
 #[derive(Debug, Default, Clone)]
-pub struct Found {
+pub struct SearchMatches {
     pub entries: Vec<(usize, usize)>,
     /// Counted from 0 over all entries.
     pub at: usize,
     words: String,
 }
 
-impl Found {
+impl SearchMatches {
     pub fn count(&self) -> usize {
         self.entries.iter().map(|(_, count)| count).sum()
     }
@@ -95,7 +95,7 @@ impl Found {
 
 impl Transcript {
     /// Looks in all entries; where the words only got longer, in those they stood in before.
-    pub fn find(&self, query: &Query, before: &Found, from: usize) -> Found {
+    pub fn find(&self, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
         let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
         let count = |at: usize| self.entries.get(at).map_or(0, |entry| query.count_in(entry));
         let hits = |at: usize| Some((at, count(at))).filter(|(_, count)| *count > 0);
@@ -104,7 +104,7 @@ impl Transcript {
         } else {
             (0..self.entries.len()).filter_map(hits).collect()
         };
-        let mut found = Found { entries, at: 0, words: query.words.clone() };
+        let mut found = SearchMatches { entries, at: 0, words: query.words.clone() };
         found.go_to(from);
         found
     }

@@ -1,10 +1,10 @@
 //! What is marked in the transcript: the entry that keys are for, what is selected, what was found.
 
-use super::entry::Drawn;
+use super::entry::DrawnRows;
 use super::plain::{cells_between, join, without_bars};
-use super::{Look, Query, Transcript};
+use super::{Query, RenderContext, Transcript};
 use crate::text;
-use crate::tui::ink::{Frame, Join, Row};
+use crate::tui::styled_text::{Frame, Join, Row};
 use crate::tui::theme::Token;
 use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
@@ -20,7 +20,7 @@ pub struct Point {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum SelectionShape {
     /// From one letter to another.
     Text,
     /// Whole lines, however many rows they take.
@@ -35,7 +35,7 @@ pub struct Selection {
     pub entry: usize,
     pub from: Point,
     pub to: Point,
-    pub shape: Shape,
+    pub shape: SelectionShape,
 }
 
 impl Selection {
@@ -50,9 +50,9 @@ impl Selection {
             return None;
         }
         Some(match self.shape {
-            Shape::Lines => 0..u16::MAX,
-            Shape::Columns => self.from.cell.min(self.to.cell)..self.from.cell.max(self.to.cell).saturating_add(1),
-            Shape::Text => {
+            SelectionShape::Lines => 0..u16::MAX,
+            SelectionShape::Columns => self.from.cell.min(self.to.cell)..self.from.cell.max(self.to.cell).saturating_add(1),
+            SelectionShape::Text => {
                 let start = if row == first.row { first.cell } else { 0 };
                 let end = if row == last.row { last.cell.saturating_add(1) } else { u16::MAX };
                 start..end
@@ -71,12 +71,12 @@ pub struct Marks {
 }
 
 /// Rows of an entry that were drawn.
-pub(super) struct Shown<'a> {
+pub(super) struct VisibleEntry<'a> {
     pub entry: usize,
     pub area: Rect,
     /// The first of them, the gap counted.
     pub from: usize,
-    pub drawn: &'a Drawn,
+    pub drawn: &'a DrawnRows,
 }
 
 /// Where a piece of a found text stands: row, cells.
@@ -99,8 +99,8 @@ impl Marks {
         self.cursor = None;
     }
 
-    pub(super) fn draw(&mut self, shown: Shown<'_>, buffer: &mut Buffer, look: Look<'_>) {
-        let Shown { entry, area, from, drawn } = shown;
+    pub(super) fn draw(&mut self, shown: VisibleEntry<'_>, buffer: &mut Buffer, look: RenderContext<'_>) {
+        let VisibleEntry { entry, area, from, drawn } = shown;
         let top = area.y + drawn.skipped;
         let x = area.x + GUTTER;
         let paint = |buffer: &mut Buffer, row: usize, cells: Range<u16>, style: Style| {
@@ -170,7 +170,7 @@ fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
 
 impl Transcript {
     /// The row of an entry, the gap counted, where the words stand for this time in it.
-    pub fn row_of_words(&mut self, at: usize, nth: usize, query: &Query, look: Look<'_>) -> Option<usize> {
+    pub fn row_of_words(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
         let gap = self.entries.get(at)?.gap_rows();
         let rows = self.rows_of(at, look);
         let places = places(&rows, query);
@@ -179,12 +179,12 @@ impl Transcript {
     }
 
     /// How often the words stand in what is shown of an entry.
-    pub fn count_shown(&mut self, at: usize, query: &Query, look: Look<'_>) -> usize {
+    pub fn count_shown(&mut self, at: usize, query: &Query, look: RenderContext<'_>) -> usize {
         places(&self.rows_of(at, look), query).len()
     }
 
     /// All rows of an entry, without its gap.
-    pub fn rows_of(&mut self, at: usize, look: Look<'_>) -> Vec<Row> {
+    pub fn rows_of(&mut self, at: usize, look: RenderContext<'_>) -> Vec<Row> {
         let height = self.height_of(at, look);
         self.entries.get_mut(at).map(|entry| entry.rows(0..height - entry.gap_rows().min(height), look)).unwrap_or_default()
     }
@@ -194,7 +194,7 @@ impl Transcript {
     }
 
     /// The rows of the line that this row belongs to.
-    pub fn line_at(&mut self, at: usize, row: usize, look: Look<'_>) -> Range<usize> {
+    pub fn line_at(&mut self, at: usize, row: usize, look: RenderContext<'_>) -> Range<usize> {
         let gap = self.gap_of(at);
         let rows = self.rows_of(at, look);
         let row = row.saturating_sub(gap).min(rows.len().saturating_sub(1));
@@ -204,11 +204,11 @@ impl Transcript {
     }
 
     /// What is selected, as text: nothing of what was only drawn, and whole lines however they were broken.
-    pub fn selected_text(&mut self, look: Look<'_>) -> Option<String> {
+    pub fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
         let selection = self.marks.selection?;
         let gap = self.gap_of(selection.entry);
         let rows = self.rows_of(selection.entry, look);
-        let columns = selection.shape == Shape::Columns;
+        let columns = selection.shape == SelectionShape::Columns;
         // Whether the row of a table that a row goes on was taken as a whole.
         let mut whole = false;
         let pieces = rows.iter().enumerate().filter_map(|(nth, row)| {

@@ -1,34 +1,34 @@
 //! What was said and done, as rows: laid out only where it is looked at.
 
 mod card;
+mod context_meter;
 mod entry;
 mod find;
 mod heights;
 mod marks;
 mod output;
-mod place;
 mod plain;
 mod recovery;
+mod rewound;
 #[cfg(test)]
 mod tests;
-mod undone;
-mod window;
+mod viewport;
 
 pub use card::{Card, CardState};
 pub use entry::{AnswerState, Entry, Kind, Tone};
-pub use find::{Found, Query};
-pub use marks::{Marks, Point, Selection, Shape};
+pub use find::{Query, SearchMatches};
+pub use marks::{Marks, Point, Selection, SelectionShape};
 pub use output::{exit_of, take_exit};
 pub use plain::code_blocks;
-pub use recovery::{Fate, Recovery};
+pub use recovery::{Recovery, RecoveryState};
 
 use super::glyphs::Glyphs;
 use super::markdown::Document;
 use super::theme::Theme;
 use crate::protocol::{CallId, StepId, TaskId};
 use heights::Heights;
-use place::{Anchor, Spot};
 use std::collections::{HashMap, VecDeque};
+use viewport::{Anchor, EntryRow};
 
 /// How much of the cards is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,7 +54,7 @@ impl Fold {
 
 /// What rows are made with.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct RenderContext<'a> {
     pub width: u16,
     /// Of cards, and of all else that folds.
     pub fold: Fold,
@@ -92,7 +92,7 @@ pub struct Transcript {
     round: u32,
     version: u32,
     /// The first row of the last frame, and how many rows the view has moved down since the start.
-    top: Spot,
+    top: EntryRow,
     position: u64,
     /// Rows that came since the person scrolled up.
     new: usize,
@@ -127,7 +127,7 @@ impl Default for Transcript {
             rest: Fold::default(),
             round: 0,
             version: 0,
-            top: Spot::default(),
+            top: EntryRow::default(),
             // Far from zero, so that a step back is a smaller number too.
             position: 1 << 40,
             new: 0,
@@ -254,9 +254,9 @@ impl Transcript {
     }
 
     /// The same look with what is folded here.
-    pub fn look<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> Look<'a> {
+    pub fn look<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> RenderContext<'a> {
         let Self { fold, rest, round, version, .. } = *self;
-        Look {
+        RenderContext {
             width,
             fold,
             rest,
@@ -320,7 +320,7 @@ impl Transcript {
     }
 
     /// Puts what was said before under the greeting. What is looked at stays where it is; where the greeting was, the older rows are.
-    pub fn prepend(&mut self, older: Self, look: Look<'_>) {
+    pub fn prepend(&mut self, older: Self, look: RenderContext<'_>) {
         let count = older.entries.len();
         let at = usize::from(matches!(self.entries.first(), Some(Entry { kind: Kind::Greeting(_), .. })));
         let above = match self.anchor {
@@ -352,7 +352,7 @@ impl Transcript {
             shift(&mut spot.entry);
         }
         if above > 0 && count > 0 {
-            self.top = Spot { entry: at + count, row: 0 };
+            self.top = EntryRow { entry: at + count, row: 0 };
             self.scroll_up(above, look);
         }
     }

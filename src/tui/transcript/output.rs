@@ -1,8 +1,8 @@
 //! What a call printed, in colours of the theme.
 
-use super::Look;
+use super::RenderContext;
 use crate::text;
-use crate::tui::ink::{Ink, Inked, Row};
+use crate::tui::styled_text::{Row, SpanStyle, StyledText};
 use crate::tui::theme::{Syntax, Token};
 use ratatui::style::Modifier;
 use std::ops::Range;
@@ -28,7 +28,7 @@ impl Output {
     }
 
     /// So many lines from this one on, in their colours.
-    pub fn lines(&self, from: usize, count: usize) -> Vec<Inked> {
+    pub fn lines(&self, from: usize, count: usize) -> Vec<StyledText> {
         let (mut lines, mut start) = (Vec::new(), 0);
         for (at, line) in self.text.split_inclusive('\n').enumerate() {
             let end = start + line.len();
@@ -47,21 +47,21 @@ impl Output {
 }
 
 /// A line with the letters that paint it.
-pub fn painted(line: &str) -> Inked {
+pub fn painted(line: &str) -> StyledText {
     let (text, paints) = text::painted(line);
     inked(&text, &text::paints_in(&paints, 0..text.len()))
 }
 
 /// A line of output in colours of the theme; tabs are blanks.
-fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> Inked {
+fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledText {
     if !line.contains('\t') {
-        let mut out = Inked::default();
+        let mut out = StyledText::default();
         for (range, paint) in paints {
             out.push(&line[range.clone()], ink(*paint));
         }
         return out;
     }
-    let mut out = Inked::default();
+    let mut out = StyledText::default();
     let whole = text::expand_tabs(line);
     let (mut at, mut rest) = (0, whole.as_ref());
     for (range, paint) in paints {
@@ -74,17 +74,17 @@ fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> Inked {
     out
 }
 
-fn ink(paint: text::Paint) -> Ink {
+fn ink(paint: text::Paint) -> SpanStyle {
     let ink = match paint.hue {
-        None => Ink::of(Token::Muted),
-        Some(text::Hue::Red) => Ink::of(Token::Danger),
-        Some(text::Hue::Green) => Ink::of(Token::Ok),
-        Some(text::Hue::Yellow) => Ink::of(Token::Warn),
-        Some(text::Hue::Blue) => Ink::of(Token::Accent),
-        Some(text::Hue::Magenta) => Ink::code(Some(Syntax::Keyword), Token::Text),
-        Some(text::Hue::Cyan) => Ink::code(Some(Syntax::Type), Token::Text),
-        Some(text::Hue::White) => Ink::of(Token::Text),
-        Some(text::Hue::Grey) => Ink::of(Token::Faint),
+        None => SpanStyle::of(Token::Muted),
+        Some(text::Hue::Red) => SpanStyle::of(Token::Danger),
+        Some(text::Hue::Green) => SpanStyle::of(Token::Ok),
+        Some(text::Hue::Yellow) => SpanStyle::of(Token::Warn),
+        Some(text::Hue::Blue) => SpanStyle::of(Token::Accent),
+        Some(text::Hue::Magenta) => SpanStyle::code(Some(Syntax::Keyword), Token::Text),
+        Some(text::Hue::Cyan) => SpanStyle::code(Some(Syntax::Type), Token::Text),
+        Some(text::Hue::White) => SpanStyle::of(Token::Text),
+        Some(text::Hue::Grey) => SpanStyle::of(Token::Faint),
     };
     let stresses = [
         (paint.bold, Modifier::BOLD),
@@ -94,17 +94,17 @@ fn ink(paint: text::Paint) -> Ink {
         (paint.struck, Modifier::CROSSED_OUT),
     ];
     let stress = stresses.into_iter().filter(|(on, _)| *on).fold(Modifier::empty(), |all, (_, one)| all | one);
-    Ink { stress, ..ink }
+    SpanStyle { stress, ..ink }
 }
 
 /// As much of a line as there is room for.
-pub fn cut(line: &Inked, width: u16, look: Look<'_>) -> Row {
+pub fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
     if line.width() <= width.into() {
         return line.fitted_row(width.into(), look.theme);
     }
     let shown = text::truncate(&line.text, width.into());
     let mut row = line.slice(0..shown.trim_end_matches('…').len().min(line.text.len()));
-    row.push("…", Ink::of(Token::Faint));
+    row.push("…", SpanStyle::of(Token::Faint));
     row.fitted_row(width.into(), look.theme)
 }
 

@@ -1,8 +1,8 @@
 //! Entries as text to take away: Markdown, without signs, numbers and broken lines.
 
 use super::{Card, Kind};
-use crate::tui::ink::{Join, Row};
 use crate::tui::markdown::BAR;
+use crate::tui::styled_text::{Join, Row};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;

@@ -1,11 +1,11 @@
 //! What was in flight when the process before ended, and what becomes of it: one entry at the end of what was said.
 
-use super::Look;
+use super::RenderContext;
 use super::entry::wrapped;
 use crate::protocol::CallId;
 use crate::text;
-use crate::tui::ink::Row;
 use crate::tui::status::counted;
+use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use ratatui::text::Span;
 
@@ -16,7 +16,7 @@ const WORDS: usize = 60;
 
 /// What is known of a call that was open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum RecoveryState {
     /// It had not begun.
     Open,
     /// It ran.
@@ -35,7 +35,7 @@ pub enum Fate {
     NotDone,
 }
 
-impl Fate {
+impl RecoveryState {
     fn words(self) -> &'static str {
         match self {
             Self::Open => "had not begun",
@@ -54,7 +54,7 @@ impl Fate {
 pub struct Recovery {
     /// Words of an answer that was cut off.
     pub answer: Option<usize>,
-    pub calls: Vec<(CallId, String, Fate)>,
+    pub calls: Vec<(CallId, String, RecoveryState)>,
     pub prompts: Vec<String>,
     pub draft: Option<String>,
 }
@@ -65,12 +65,14 @@ impl Recovery {
     }
 
     /// What is known of a call by now, where it is one of those.
-    pub fn came_to(&mut self, id: &CallId, fate: Fate) {
+    pub fn came_to(&mut self, id: &CallId, fate: RecoveryState) {
         let Some((.., known)) = self.calls.iter_mut().find(|(call, ..)| call == id) else { return };
         *known = match (*known, fate) {
             // What ends now is no news of what was in flight.
-            (Fate::Runs | Fate::Answered, _) => return,
-            (Fate::Unknown | Fate::Asked, Fate::Done | Fate::NotDone) => Fate::Answered,
+            (RecoveryState::Runs | RecoveryState::Answered, _) => return,
+            (RecoveryState::Unknown | RecoveryState::Asked, RecoveryState::Done | RecoveryState::NotDone) => {
+                RecoveryState::Answered
+            }
             (_, fate) => fate,
         };
     }
@@ -104,7 +106,7 @@ impl Recovery {
     }
 }
 
-pub fn rows(recovery: &Recovery, width: u16, look: Look<'_>) -> Vec<Row> {
+pub fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let nothing_ran = recovery.answer.is_none() && recovery.calls.is_empty();
     let head = if nothing_ran { "Back where you left it:" } else { "In flight when aye ended; nothing runs again by itself:" };
     let mut rows = wrapped(head, width, look, Token::Warn);

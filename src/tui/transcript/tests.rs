@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::Proposal;
 use crate::tui::glyphs::UNICODE;
-use crate::tui::samples::{DIFF, call};
+use crate::tui::tests::fixtures::{DIFF, call};
 use crate::tui::theme::Colours;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,8 +10,8 @@ fn theme() -> Theme {
     Theme::choose(None, Colours::None)
 }
 
-fn look(theme: &Theme, width: u16, fold: Fold) -> Look<'_> {
-    Look {
+fn look(theme: &Theme, width: u16, fold: Fold) -> RenderContext<'_> {
+    RenderContext {
         width,
         fold,
         rest: fold,
@@ -194,7 +194,7 @@ fn colours_of_the_output_are_those_of_the_theme_and_progress_is_its_last_state()
     let output = "\x1b[1;32mok\x1b[0m plain \x1b[38;5;196mred\x1b[0m\n\x1b[33mhalf\rwhole\x1b[0m\x1b]0;title\x07\x1b[2J\nget 10%\rget 50%\rget 100%\n";
     let mut card = Card::new(call("1"), "Tool");
     card.ended(CardState::Done { latency_ms: 1 }, output, None);
-    let rows = card.rows(60, Look { fold: Fold::Full, ..look(&theme, 60, Fold::Full) });
+    let rows = card.rows(60, RenderContext { fold: Fold::Full, ..look(&theme, 60, Fold::Full) });
     let span = |row: usize, words: &str| rows[row].line.spans.iter().find(|span| span.content == words).unwrap().style;
     assert_eq!(span(1, "ok").fg, theme.style(crate::tui::theme::Token::Ok).fg);
     assert!(span(1, "ok").add_modifier.contains(ratatui::style::Modifier::BOLD));
@@ -223,15 +223,19 @@ fn a_wrapped_line_of_output_says_so_at_the_bar_and_is_one_line_when_it_is_taken(
     let look = transcript.look(44, &theme, &UNICODE, 0);
     let rows = transcript.rows_of(0, look);
     assert!(rows[2].cells().starts_with("│↪ word"), "{}", rows[2].cells());
-    transcript.marks.selection =
-        Some(Selection { entry: 0, from: Point { row: 1, cell: 0 }, to: Point { row: 3, cell: 0 }, shape: Shape::Lines });
+    transcript.marks.selection = Some(Selection {
+        entry: 0,
+        from: Point { row: 1, cell: 0 },
+        to: Point { row: 3, cell: 0 },
+        shape: SelectionShape::Lines,
+    });
     assert_eq!(transcript.selected_text(look).unwrap(), "word ".repeat(20).trim_end());
 }
 
 mod random {
     use super::*;
     use crate::tui::markdown::Document;
-    use crate::tui::transcript::place::Anchor;
+    use crate::tui::transcript::viewport::Anchor;
     use proptest::prelude::*;
 
     #[derive(Debug, Clone)]
@@ -282,7 +286,7 @@ mod random {
     }
 
     /// All rows as they are, each with the entry and the row it is.
-    fn naive(transcript: &mut Transcript, known: &[bool], look: Look<'_>) -> Vec<(usize, usize)> {
+    fn naive(transcript: &mut Transcript, known: &[bool], look: RenderContext<'_>) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
         for (at, entry) in transcript.entries.iter_mut().enumerate() {
             entry.forget_layout();

@@ -21,7 +21,7 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
     let uri = match listed {
         Some(artifact) => artifact.uri.clone(),
         None if which.starts_with(ARTIFACT_SCHEME) => which.to_owned(),
-        None => return model.say("say which by its number: `/artifacts` alone lists them", now),
+        None => return model.show_toast("say which by its number: `/artifacts` alone lists them", now),
     };
     take(model, now, effects);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));

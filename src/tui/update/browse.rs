@@ -1,20 +1,20 @@
 //! Keys of browse mode: entry by entry, folding, searching, copying.
 
-use super::panel::is_text;
-use super::{copying, help, mouse, older};
+use super::dialog::is_text;
+use super::{copy_export, help, history_page, mouse};
 use crate::tui::browse::Browse;
 use crate::tui::clipboard::Clip;
 use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Entry, Found, Look, Marks, Point, Query, Selection, Shape, Transcript};
+use crate::tui::transcript::{Entry, Marks, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The transcript has the keyboard from now on; the newest entry is marked, or what is at the top where the person is scrolled up.
 pub fn enter(model: &mut Model, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
-        return model.say("there is nothing to browse yet", now);
+        return model.show_toast("there is nothing to browse yet", now);
     };
     let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
-    model.said = None;
+    model.toast = None;
     model.browse = Some(Browse::default());
     // What unfolds is another key now, and rows say which.
     model.transcript.forget_layout();
@@ -38,18 +38,18 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     if typed(model, key, now) {
         return true;
     }
-    model.said = None;
+    model.toast = None;
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         with_control(model, key, now, effects);
         return true;
     }
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     match key.code {
         KeyCode::Esc if model.transcript.marks.selection.is_some() => end_selection(model),
         KeyCode::Esc if model.transcript.marks.query.is_some() => forget_search(model),
         KeyCode::Esc | KeyCode::Char('q') => leave(model),
         KeyCode::Tab if waits => {
-            model.panels.open_current(model.keys.last_text);
+            model.dialogs.open_current(model.keys.last_text);
         }
         KeyCode::Char('?') => help::open(model, "", now, effects),
         KeyCode::PageUp | KeyCode::PageDown if !selects(model) => {
@@ -71,7 +71,7 @@ fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
         KeyCode::Char('b') => page(model, false, 1, now, effects),
         KeyCode::Char('o') => fold_all(model, now, |transcript| transcript.fold_all()),
         KeyCode::Char('s') => mouse::hand_over(model, now, effects),
-        KeyCode::Char('v') => select(model, Shape::Columns, now),
+        KeyCode::Char('v') => select(model, SelectionShape::Columns, now),
         _ => {}
     }
 }
@@ -95,26 +95,26 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
         KeyCode::Char('/') => {
             if let Some(browse) = &mut model.browse {
                 browse.typing = Some(String::new());
-                browse.found = Found::default();
+                browse.found = SearchMatches::default();
             }
         }
         KeyCode::Char('n') => next(model, true, now),
         KeyCode::Char('N') => next(model, false, now),
-        KeyCode::Char('v') => select(model, Shape::Lines, now),
-        KeyCode::Char('y') => copying::entry(model, at, now, effects),
-        KeyCode::Char('c') => copying::code_of_entry(model, at, now, effects),
-        KeyCode::Char('p') => copying::path(model, at, now, effects),
+        KeyCode::Char('v') => select(model, SelectionShape::Lines, now),
+        KeyCode::Char('y') => copy_export::entry(model, at, now, effects),
+        KeyCode::Char('c') => copy_export::code_of_entry(model, at, now, effects),
+        KeyCode::Char('p') => copy_export::path(model, at, now, effects),
         KeyCode::Char('u') => diff(model, at, now),
-        KeyCode::Char('e') => copying::edit(model, at, now, effects),
+        KeyCode::Char('e') => copy_export::edit(model, at, now, effects),
         _ => nothing(model, key, now),
     }
-    older::look(model, effects);
+    history_page::look(model, effects);
 }
 
 /// Letters that mean nothing here are not lost by accident: nothing happens, and it is said how to go on typing.
 fn nothing(model: &mut Model, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
-        model.say(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
+        model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
     }
 }
 
@@ -136,7 +136,7 @@ fn choose(model: &mut Model, at: usize, now: u64) {
 fn to_prompt(model: &mut Model, at: Option<usize>, now: u64) {
     match at {
         Some(at) => choose(model, at, now),
-        None => model.say("there is no other prompt that way", now),
+        None => model.show_toast("there is no other prompt that way", now),
     }
 }
 
@@ -145,7 +145,7 @@ fn fold(model: &mut Model, at: usize, now: u64) {
         let (transcript, look) = model.transcript_look(now);
         transcript.show_entry(at, look);
     } else {
-        model.say("all of this entry is shown", now);
+        model.show_toast("all of this entry is shown", now);
     }
 }
 
@@ -169,14 +169,14 @@ fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<
         let at = transcript.marks.chosen.unwrap_or(0);
         transcript.marks.chosen = Some(at.clamp(shown.start, shown.end.saturating_sub(1).max(shown.start)));
     }
-    older::look(model, effects);
+    history_page::look(model, effects);
 }
 
 /// The diff of a card, at the top of the view as far as it goes.
 fn diff(model: &mut Model, at: usize, now: u64) {
     let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changed().is_empty());
     if !has_diff {
-        return model.say("this entry changed no file; /diff shows all that changed", now);
+        return model.show_toast("this entry changed no file; /diff shows all that changed", now);
     }
     model.transcript.unfold(at);
     choose(model, at, now);
@@ -202,7 +202,7 @@ fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
         KeyCode::Backspace => {
             words.pop();
             // Shorter words stand in more places.
-            browse.found = Found::default();
+            browse.found = SearchMatches::default();
         }
         _ => match is_text(&key) {
             Some(letter) => words.push(letter),
@@ -234,20 +234,20 @@ fn look_for(model: &mut Model, now: u64) {
 fn forget_search(model: &mut Model) {
     if let Some(browse) = model.browse.as_mut() {
         browse.typing = None;
-        browse.found = Found::default();
+        browse.found = SearchMatches::default();
     }
     model.transcript.marks.query = None;
 }
 
 fn next(model: &mut Model, forward: bool, now: u64) {
     let Some(query) = model.transcript.marks.query.clone() else {
-        return model.say("/ looks for words first", now);
+        return model.show_toast("/ looks for words first", now);
     };
     let from = chosen(model);
     let Some(browse) = model.browse.as_mut() else { return };
     // What was said since counts too.
     let at = browse.found.at;
-    browse.found = model.transcript.find(&query, &Found::default(), from);
+    browse.found = model.transcript.find(&query, &SearchMatches::default(), from);
     browse.found.at = at.min(browse.found.count().saturating_sub(1));
     browse.found.step(forward);
     go_to_found(model, now);
@@ -274,17 +274,17 @@ fn selects(model: &Model) -> bool {
 }
 
 /// Begins with the line at the top of the chosen entry, as far as it is in view.
-fn select(model: &mut Model, shape: Shape, now: u64) {
+fn select(model: &mut Model, shape: SelectionShape, now: u64) {
     let at = chosen(model);
     let (transcript, look) = model.transcript_look(now);
     let first = transcript.first_row_shown(at, look);
     let line = transcript.line_at(at, first, look);
-    let cell = if shape == Shape::Columns { 2 } else { 0 };
+    let cell = if shape == SelectionShape::Columns { 2 } else { 0 };
     let (from, to) = (Point { row: line.start, cell: 0 }, Point { row: line.end.saturating_sub(1).max(line.start), cell });
     transcript.marks.selection = Some(Selection {
         entry: at,
         from,
-        to: if shape == Shape::Columns { Point { row: line.start, ..to } } else { to },
+        to: if shape == SelectionShape::Columns { Point { row: line.start, ..to } } else { to },
         shape,
     });
     if let Some(browse) = model.browse.as_mut() {
@@ -303,7 +303,7 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
     let (transcript, look) = model.transcript_look(now);
     let Some(mut selection) = transcript.marks.selection else { return end_selection(model) };
     let last = transcript.last_row(selection.entry, look);
-    let lines = selection.shape == Shape::Lines;
+    let lines = selection.shape == SelectionShape::Lines;
     let head = selection.to.row;
     let down = head >= selection.from.row;
     match code {
@@ -325,7 +325,7 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
             end_selection(model);
             return match text {
                 Some(text) => effects.push(Effect::Copy(Clip::of(text))),
-                None => model.say("there is no text in what is selected", now),
+                None => model.show_toast("there is no text in what is selected", now),
             };
         }
         _ => return,
@@ -339,7 +339,7 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
 }
 
 /// Both ends at the ends of their lines.
-fn whole_lines(transcript: &mut Transcript, selection: &mut Selection, look: Look<'_>) {
+fn whole_lines(transcript: &mut Transcript, selection: &mut Selection, look: RenderContext<'_>) {
     let (from, to) = (selection.from.row, selection.to.row);
     let (first, last) = (transcript.line_at(selection.entry, from, look), transcript.line_at(selection.entry, to, look));
     if to < first.start {

@@ -3,21 +3,21 @@
 use super::keys::take;
 use crate::protocol::{ChangedFiles, Query, SessionQuery};
 use crate::tui::changes::Changes;
-use crate::tui::front::ModelAccess;
+use crate::tui::interface::ModelAccess;
 use crate::tui::model::{Effect, Model};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
-    if model.access != Some(ModelAccess::Ready) {
-        return model.say("nothing has changed: there is no session yet", now);
+    if model.model_access != Some(ModelAccess::Ready) {
+        return model.show_toast("nothing has changed: there is no session yet", now);
     }
     look(model, now, effects);
 }
 
 fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.changes_asked = true;
-    model.say("looking at what changed", now);
+    model.show_toast("looking at what changed", now);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
@@ -26,7 +26,7 @@ pub fn told(model: &mut Model, changed: ChangedFiles) {
     if !std::mem::take(&mut model.changes_asked) {
         return;
     }
-    model.said = None;
+    model.toast = None;
     model.help = None;
     model.changes = Some(match model.changes.take() {
         Some(open) => open.renewed(changed),
@@ -36,7 +36,7 @@ pub fn told(model: &mut Model, changed: ChangedFiles) {
 
 /// Whether the list is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(changes) = &mut model.changes else { return false };
     model.keys.last_key = Some(now);
     let page = changes.page().cast_signed();
@@ -56,7 +56,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::End | KeyCode::Char('G') => changes.scroll_by(isize::MAX),
         // What waits for the person comes first.
         KeyCode::Tab if waits => {
-            model.panels.open_current(model.keys.last_text);
+            model.dialogs.open_current(model.keys.last_text);
         }
         KeyCode::Char('n') | KeyCode::Tab | KeyCode::Right => changes.turn(true),
         KeyCode::Char('p') | KeyCode::BackTab | KeyCode::Left => changes.turn(false),

@@ -13,7 +13,7 @@ pub fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> boo
         return false;
     }
     effects.push(Effect::Send(Command::Background { tool_call_id: None }));
-    model.say("it goes on in the background · /ps lists what does", now);
+    model.show_toast("it goes on in the background · /ps lists what does", now);
     true
 }
 
@@ -35,7 +35,7 @@ pub fn runs_command(model: &Model) -> bool {
 pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     if model.commands.is_empty() {
-        return model.say("nothing runs in the background", now);
+        return model.show_toast("nothing runs in the background", now);
     }
     let running = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
     let head = match running {
@@ -76,11 +76,11 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(id) = found else {
         if running.is_empty() {
             take(model, now, effects);
-            return model.say("nothing runs in the background", now);
+            return model.show_toast("nothing runs in the background", now);
         }
         let ids: Vec<&str> = running.iter().map(|one| one.id.as_str()).collect();
         let which = format!("say which: {}", ids.join(", "));
-        return model.say(which, now);
+        return model.show_toast(which, now);
     };
     take(model, now, effects);
     effects.push(Effect::Send(Command::Stop { id }));

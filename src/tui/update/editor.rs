@@ -21,6 +21,6 @@ pub fn left(model: &mut Model, edited: Result<String, String>, now: u64) {
                 draft_changed(model, now);
             }
         }
-        Err(why) => model.say(text::clean(&why).into_owned(), now),
+        Err(why) => model.show_toast(text::clean(&why).into_owned(), now),
     }
 }

@@ -1,15 +1,15 @@
 //! What an event of the session changes.
 
-use super::retry::{self, Failed};
+use super::retry::{self, FailedRequest};
 use super::{
-    artifacts, asking, failures, models, older, own, panel, policy, queue, recovery, rewind, saving, servers, spending,
-    streaming, window, worktree,
+    artifacts, compaction, dialog, elicitation, failures, history_page, models, policy, queue, recovery, rewind, save_errors,
+    servers, spending, streaming, user_shell, worktree,
 };
 use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
-use crate::tui::approval::{Left, Panel};
-use crate::tui::model::{Activity, Model, Policy, SAID_MS};
-use crate::tui::reading::Reading;
+use crate::tui::approval::{Dialog, InterruptedCall};
+use crate::tui::model::{Activity, Model, Policy, TOAST_MS};
+use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Card, CardState, Kind, Tone};
 
 /// How long a sentence of the strip can be read before an event may remove it.
@@ -32,21 +32,21 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             // What ran in a copy, or is to run again, runs no more.
             tool_ended(model, &approval.tool_call_id, now);
             asked(model, &approval);
-            panel::asked(model, approval, focus);
-            model.person_had_the_turn(now);
+            dialog::asked(model, approval, focus);
+            model.restart_activity_timer(now);
         }
         EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, last_output, ran_ms } => {
             interrupted(model, &tool_call_id, &summary);
-            model.panels.forget_call(&tool_call_id, last_text);
-            let left = Left { known, last_output, ran_ms };
-            model.panels.add(Panel::interrupted(tool_call_id, &tool_name, &summary, &left), focus, last_text);
+            model.dialogs.forget_call(&tool_call_id, last_text);
+            let left = InterruptedCall { known, last_output, ran_ms };
+            model.dialogs.add(Dialog::interrupted(tool_call_id, &tool_name, &summary, &left), focus, last_text);
         }
         EventKind::DraftRestored { text } => draft_restored(model, &text, now),
-        EventKind::ElicitationRequested(asked) => asking::asked(model, asked, now),
-        EventKind::ElicitationEnded { elicitation_id, outcome } => asking::ended(model, &elicitation_id, outcome),
+        EventKind::ElicitationRequested(asked) => elicitation::asked(model, asked, now),
+        EventKind::ElicitationEnded { elicitation_id, outcome } => elicitation::ended(model, &elicitation_id, outcome),
         EventKind::Rewound(done) => rewind::done(model, done, true, now),
-        EventKind::HistoryLoaded { events, before } => older::loaded(model, events, before, now),
-        EventKind::HistorySummed(sum) => older::summed(model, sum),
+        EventKind::HistoryLoaded { events, before } => history_page::loaded(model, events, before, now),
+        EventKind::HistorySummed(sum) => history_page::summed(model, sum),
         kind => shared(model, kind, now),
     }
 }
@@ -141,26 +141,26 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         // What the session does is told by its other events; only that nothing is done any more may be told by none.
         EventKind::StateChanged { session_status, .. } => {
             if session_status != SessionStatus::Running {
-                window::ends(model, now);
+                compaction::ends(model, now);
             }
-            saving::stands(model, session_status);
+            save_errors::stands(model, session_status);
         }
-        EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.panels.outdated(&approval_id, outdated),
+        EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.dialogs.outdated(&approval_id, outdated),
         EventKind::ApprovalTimeout { approval_id, tool_call_id } => timed_out(model, &approval_id, &tool_call_id, now),
         EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
         EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),
-        EventKind::CompactionStarted { trigger, messages, tokens } => window::begins(model, trigger, messages, tokens, now),
-        EventKind::ContextCompacted(compaction) => window::done(model, &compaction, now),
-        EventKind::CompactionUndone { tokens } => window::undone(model, tokens, now),
-        EventKind::ContextTruncated { removed } => window::truncated(model, removed),
-        EventKind::ContextShown(filled) => window::shown(model, filled),
-        EventKind::RuleTold { approval_id, told } => model.panels.rule_told(&approval_id, told, model.keys.last_text),
+        EventKind::CompactionStarted { trigger, messages, tokens } => compaction::begins(model, trigger, messages, tokens, now),
+        EventKind::ContextCompacted(compaction) => compaction::done(model, &compaction, now),
+        EventKind::CompactionUndone { tokens } => compaction::undone(model, tokens, now),
+        EventKind::ContextTruncated { removed } => compaction::truncated(model, removed),
+        EventKind::ContextShown(filled) => compaction::shown(model, filled),
+        EventKind::RuleTold { approval_id, told } => model.dialogs.rule_told(&approval_id, told, model.keys.last_text),
         EventKind::BudgetShown { budgets } => spending::told(model, budgets),
         EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
         EventKind::StepStarted { step_count } => {
             model.task.step = step_count;
             model.task.goes_on = true;
-            window::ends(model, now);
+            compaction::ends(model, now);
             busy(model, Activity::Thinking, now);
         }
         EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {
@@ -194,7 +194,18 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             spending::doubt(model, estimated);
             retry::begins(
                 model,
-                Failed { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id },
+                FailedRequest {
+                    attempt,
+                    max_attempts,
+                    delay_ms,
+                    asked_ms,
+                    kind,
+                    message,
+                    usage,
+                    cost_usd,
+                    estimated,
+                    request_id,
+                },
                 now,
             );
         }
@@ -204,18 +215,20 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             let name = if summary.is_empty() { tool_name } else { summary };
             let mut card = Card::new(tool_call_id, &name);
             card.path = path_in(&arguments);
-            card.by_person = own::mark(model, &card.id);
+            card.by_person = user_shell::mark(model, &card.id);
             model.transcript.push(Kind::Card(card));
         }
-        EventKind::OwnCommandStarted { tool_call_id, line, shared } => own::started(model, tool_call_id, &line, shared, now),
+        EventKind::OwnCommandStarted { tool_call_id, line, shared } => {
+            user_shell::started(model, tool_call_id, &line, shared, now);
+        }
         EventKind::OwnCommandEnded { shared, .. } => {
             ended(model, now);
-            own::ended(model, shared);
+            user_shell::ended(model, shared);
         }
         EventKind::ApprovalResolved { approval_id, tool_call_id, decision, .. } => {
-            panel::resolved(model, &approval_id, &decision);
+            dialog::resolved(model, &approval_id, &decision);
             set_card(model, &tool_call_id, CardState::Requested);
-            model.person_had_the_turn(now);
+            model.restart_activity_timer(now);
         }
         EventKind::ToolStarted { tool_call_id, rule, summary } => {
             tool_started(model, &tool_call_id, &rule, summary.as_deref(), now);
@@ -238,7 +251,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             ..
         } => {
             model.tool_uses.note(&tool_name, status, latency_ms);
-            model.panels.forget_call(&tool_call_id, model.keys.last_text);
+            model.dialogs.forget_call(&tool_call_id, model.keys.last_text);
             tool_ended(model, &tool_call_id, now);
             let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
             let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
@@ -265,15 +278,15 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::PreviewStarted { approval_id, tool_call_id } => {
             if let Some(asked) = approval_id {
-                model.panels.forget_approval(&asked, model.keys.last_text);
+                model.dialogs.forget_approval(&asked, model.keys.last_text);
             }
             preview_started(model, &tool_call_id, now);
         }
         EventKind::CommandsRunning { commands } => super::commands::changed(model, commands),
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
         EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
-        EventKind::ProposedShown { approval_id, file, text } => super::hunks::proposed(model, &approval_id, file, &text, now),
-        EventKind::ArtifactRead { artifact, text } => model.reading = Some(Reading::new(&artifact, &text)),
+        EventKind::ProposedShown { approval_id, file, text } => super::amend::proposed(model, &approval_id, file, &text, now),
+        EventKind::ArtifactRead { artifact, text } => model.reading = Some(TextViewer::new(&artifact, &text)),
         EventKind::Rewound(done) => rewind::done(model, done, false, now),
         EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
         EventKind::RewindPlanned(plan) => rewind::planned(model, plan),
@@ -303,11 +316,11 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             failures::paused(model, &failure, now);
         }
         EventKind::SavingChanged { saved, message } => {
-            saving::changed(model, saved);
+            save_errors::changed(model, saved);
             note(model, &message, if saved { Tone::Plain } else { Tone::Warning });
         }
         EventKind::Notice { message } => {
-            window::noticed(model, &message, now);
+            compaction::noticed(model, &message, now);
             rewind::noticed(model);
             note(model, &with_commands(message), Tone::Plain);
         }
@@ -345,7 +358,7 @@ pub fn busy(model: &mut Model, activity: Activity, now: u64) {
 }
 
 fn task_started(model: &mut Model, prompt: &str, now: u64) {
-    model.said = None;
+    model.toast = None;
     queue::said(model, prompt, now);
     model.task.paused = None;
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
@@ -371,10 +384,10 @@ fn with_commands(message: String) -> String {
 
 /// Nobody answered: the question is gone, and it counts as a no.
 fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
-    model.panels.forget_approval(approval, model.keys.last_text);
+    model.dialogs.forget_approval(approval, model.keys.last_text);
     let what = model.transcript.card_mut(call).map_or_else(|| "a question".to_owned(), |card| card.summary().to_owned());
     set_card(model, call, CardState::Requested);
-    model.person_had_the_turn(now);
+    model.restart_activity_timer(now);
     note(model, &format!("nobody answered in time, that counts as a no: {what}"), Tone::Warning);
 }
 
@@ -478,10 +491,10 @@ fn ended(model: &mut Model, now: u64) {
 /// Removes what the strip says about a task that has ended. A sentence that has just appeared, such as the response to a key, stays
 /// until it can be read.
 fn outdate_said(model: &mut Model, now: u64) {
-    if let Some((_, until)) = &mut model.said {
-        *until = (*until).min((*until + READ_MS).saturating_sub(SAID_MS));
+    if let Some((_, until)) = &mut model.toast {
+        *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));
     }
-    model.said.take_if(|(_, until)| *until <= now);
+    model.toast.take_if(|(_, until)| *until <= now);
 }
 
 pub fn note(model: &mut Model, words: &str, tone: Tone) {

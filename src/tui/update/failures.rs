@@ -1,7 +1,7 @@
 //! What a task or the session failed with, in words, and how it goes on.
 
 use super::events::note;
-use super::{retry, saving, streaming};
+use super::{retry, save_errors, streaming};
 use crate::protocol::{Failure, FailureKind};
 use crate::text;
 use crate::tui::model::Model;
@@ -24,13 +24,13 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
     if failure.kind == FailureKind::NotSaved {
         // How to go on stands above the composer, as long as it is so.
         model.task.paused = None;
-        if saving::stopped(model, failure, now) {
+        if save_errors::stopped(model, failure, now) {
             note(model, &failure.message, Tone::Failure);
         }
         return;
     }
     if failure.kind == FailureKind::NotHeld {
-        saving::lost(model);
+        save_errors::lost(model);
     }
     let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
     model.task.paused = match failure.kind {

@@ -10,11 +10,11 @@ pub fn focus(model: &Model) -> Focus {
     if model.help.is_some() {
         return Focus::List;
     }
-    if model.panels.inbox().is_some() {
+    if model.dialogs.inbox().is_some() {
         return Focus::Inbox;
     }
-    if model.panels.is_open() {
-        let has_field = model.panels.open().is_some_and(crate::tui::approval::Panel::has_field);
+    if model.dialogs.is_open() {
+        let has_field = model.dialogs.open().is_some_and(crate::tui::approval::Dialog::has_field);
         return if has_field { Focus::Field } else { Focus::Question };
     }
     // What is read of a session stands in front of the list of them.
@@ -40,8 +40,8 @@ pub fn focus(model: &Model) -> Focus {
 pub fn show_called_for(model: &mut Model, what: Kind) {
     model.transcript.push(what);
     model.transcript.follow();
-    if model.panels.waits_for_idle() {
-        model.panels.put_off();
+    if model.dialogs.waits_for_idle() {
+        model.dialogs.put_off();
     }
 }
 

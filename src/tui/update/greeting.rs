@@ -1,46 +1,46 @@
 //! The first lines of the transcript: where one is, what is allowed here, what one could try.
 
 use crate::text;
-use crate::tui::front::{ModelAccess, Start};
-use crate::tui::ink::{Ink, Inked};
+use crate::tui::interface::{ModelAccess, Start};
 use crate::tui::model::Model;
 use crate::tui::status;
+use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 /// For someone who looks at an empty screen.
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
-pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<Inked> {
+pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
     let mut lines = vec![place(model), rules(model, start)];
     if resumed {
         return lines;
     }
-    let mut more: Vec<Inked> = start.last_here.iter().map(|words| last_here(model, words)).collect();
+    let mut more: Vec<StyledText> = start.last_here.iter().map(|words| last_here(model, words)).collect();
     if start.model_access == ModelAccess::Ready {
         more.push(attempts(model, start.attempt.as_deref()));
     }
     if !more.is_empty() {
-        lines.push(Inked::default());
+        lines.push(StyledText::default());
         lines.extend(more);
     }
     lines
 }
 
 /// In one row, whatever a title holds.
-fn last_here(model: &Model, words: &str) -> Inked {
+fn last_here(model: &Model, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.glyphs.dot);
-    Inked::new(&words, Ink::of(Token::Muted))
+    StyledText::new(&words, SpanStyle::of(Token::Muted))
 }
 
-fn place(model: &Model) -> Inked {
-    let mut line = Inked::new(&format!("aye {}", model.options.version), Ink::of(Token::Heading));
+fn place(model: &Model) -> StyledText {
+    let mut line = StyledText::new(&format!("aye {}", model.options.version), SpanStyle::of(Token::Heading));
     let branch = model.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
     let place = format!(" {} {}{branch}", model.glyphs.dot, model.options.cwd);
-    line.push(&text::clean(&place), Ink::of(Token::Text));
+    line.push(&text::clean(&place), SpanStyle::of(Token::Text));
     line
 }
 
-fn rules(model: &Model, start: &Start) -> Inked {
+fn rules(model: &Model, start: &Start) -> StyledText {
     let header = &model.header;
     let dot = format!(" {} ", model.glyphs.dot);
     let trusted = if start.is_trusted { format!("Trusted project{dot}") } else { String::new() };
@@ -49,25 +49,25 @@ fn rules(model: &Model, start: &Start) -> Inked {
     whose.retain(|words| !words.is_empty());
     let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
     let words = format!("{trusted}policy \"{}\"{whose}{dot}", header.mode.as_str());
-    let mut line = Inked::new(&text::clean(&words), Ink::of(Token::Muted));
+    let mut line = StyledText::new(&text::clean(&words), SpanStyle::of(Token::Muted));
     if status::is_open(&header.sandbox) {
         let words = format!("{}: a command can do what you can do", header.sandbox);
-        line.push(&text::clean(&words), Ink::of(Token::Warn));
+        line.push(&text::clean(&words), SpanStyle::of(Token::Warn));
     } else {
-        line.push(&text::clean(&header.sandbox), Ink::of(Token::Muted));
+        line.push(&text::clean(&header.sandbox), SpanStyle::of(Token::Muted));
     }
     line
 }
 
 /// `own`: a task of this very project.
-fn attempts(model: &Model, own: Option<&str>) -> Inked {
-    let mut line = Inked::new("Try: ", Ink::of(Token::Muted));
+fn attempts(model: &Model, own: Option<&str>) -> StyledText {
+    let mut line = StyledText::new("Try: ", SpanStyle::of(Token::Muted));
     let own = own.map(text::reveal_line);
     let usual = TRY.into_iter().skip(usize::from(own.is_some()));
     for words in own.iter().map(String::as_str).chain(usual) {
-        line.push(words, Ink::of(Token::Text));
-        line.push(&format!(" {} ", model.glyphs.dot), Ink::of(Token::Muted));
+        line.push(words, SpanStyle::of(Token::Text));
+        line.push(&format!(" {} ", model.glyphs.dot), SpanStyle::of(Token::Muted));
     }
-    line.push("? keys", Ink::of(Token::Muted));
+    line.push("? keys", SpanStyle::of(Token::Muted));
     line
 }

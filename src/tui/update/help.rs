@@ -1,21 +1,21 @@
 //! The help: opened from anywhere, searched by typing, and back to where one was.
 
+use super::dialog::{self, is_text};
 use super::focus::focus;
-use super::panel::{self, is_text};
 use crate::text;
-use crate::tui::front::KeyFile;
-use crate::tui::guard::Stimulus;
 use crate::tui::help::Help;
+use crate::tui::interface::KeyFile;
 use crate::tui::keymap::{Focus, Keymap};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
+use crate::tui::typeahead_guard::GuardInput;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What waits in a question when another thing comes into view is not decided by that.
 pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     // What is written there stays as it is: no key of it decides before it is seen again.
     if focus(model) != Focus::Field {
-        panel::stimulus(model, Stimulus::Other, now, effects);
+        dialog::stimulus(model, GuardInput::Other, now, effects);
     }
     // A word that was just sent has no menu any more.
     if model.composer.is_empty() {
@@ -29,7 +29,7 @@ pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>)
 /// Back to what is below; a question there arms anew.
 fn close(model: &mut Model) {
     model.help = None;
-    model.panels.arm_again(model.keys.last_text);
+    model.dialogs.arm_again(model.keys.last_text);
 }
 
 /// Whether the help is open and the key was for it; another one closes it, and does what it does below.
@@ -108,7 +108,7 @@ pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     // Rows name keys.
     model.transcript.forget_layout();
     let words = if text.is_some() { "your keys were read again" } else { "your file of keys is gone: the built-in keys hold" };
-    model.say(words, now);
+    model.show_toast(words, now);
     check_keys(model);
 }
 

@@ -1,25 +1,25 @@
 //! Keys while the list of all that waits has the keyboard.
 
-use super::panel::{is_text, to_draft};
+use super::dialog::{is_text, to_draft};
 use crate::protocol::Command;
-use crate::tui::approval::{Act, Answer};
-use crate::tui::guard::{Outcome, Stimulus};
+use crate::tui::approval::{Answer, ChoiceAction};
 use crate::tui::inbox::{YES, said};
 use crate::tui::model::{Effect, Model};
+use crate::tui::typeahead_guard::{GuardInput, GuardResult};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 pub fn open(model: &mut Model, now: u64) {
-    if model.panels.is_empty() {
-        return model.say("nothing waits for you", now);
+    if model.dialogs.is_empty() {
+        return model.show_toast("nothing waits for you", now);
     }
     if !model.is_too_small() {
-        model.panels.open_inbox(model.keys.last_text);
+        model.dialogs.open_inbox(model.keys.last_text);
     }
 }
 
 /// Whether the list is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let Some((inbox, panels)) = model.panels.inbox_mut() else { return false };
+    let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     if let Some(letter) = is_text(&key) {
         let moves = letter.to_digit(10).filter(|digit| *digit > 0);
@@ -31,7 +31,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             return true;
         }
         let repeats = key.kind == KeyEventKind::Repeat;
-        stimulus(model, if repeats { Stimulus::Repeat(letter) } else { Stimulus::Letter(letter) }, now, effects);
+        stimulus(model, if repeats { GuardInput::Repeat(letter) } else { GuardInput::Letter(letter) }, now, effects);
         return true;
     }
     if key.code == KeyCode::Enter && key.modifiers.is_empty() {
@@ -40,7 +40,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         }
         return true;
     }
-    inbox.guard.step(Stimulus::Other, now);
+    inbox.guard.step(GuardInput::Other, now);
     let page = inbox.page();
     match key.code {
         KeyCode::Up => inbox.move_by(-1, panels),
@@ -49,55 +49,55 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::PageDown => inbox.move_by(page, panels),
         KeyCode::Home => inbox.move_by(isize::MIN, panels),
         KeyCode::End => inbox.move_by(isize::MAX, panels),
-        KeyCode::Esc => model.panels.put_off(),
-        KeyCode::Char('c' | 'q') if ctrl => model.panels.put_off(),
+        KeyCode::Esc => model.dialogs.put_off(),
+        KeyCode::Char('c' | 'q') if ctrl => model.dialogs.put_off(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-        KeyCode::Tab | KeyCode::BackTab => model.panels.open_current(model.keys.last_text),
+        KeyCode::Tab | KeyCode::BackTab => model.dialogs.open_current(model.keys.last_text),
         _ => {}
     }
     true
 }
 
 /// Feeds the guard of the list and does what it says.
-pub fn stimulus(model: &mut Model, stimulus: Stimulus, now: u64, effects: &mut Vec<Effect>) {
-    let Some((inbox, _)) = model.panels.inbox_mut() else { return };
+pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
+    let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     match inbox.guard.step(stimulus, now) {
-        Outcome::Nothing => {}
-        Outcome::Draft(text) => to_draft(model, &text, now),
-        Outcome::Decided(choice) => decide(model, choice == YES, now, effects),
+        GuardResult::Nothing => {}
+        GuardResult::Draft(text) => to_draft(model, &text, now),
+        GuardResult::Decided(choice) => decide(model, choice == YES, now, effects),
     }
 }
 
 /// Takes the choice that waits for it; else opens what was pointed at on the screen, which decides nothing.
 fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    let Some((inbox, _)) = model.panels.inbox_mut() else { return };
+    let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     if inbox.guard.is_held() {
-        return stimulus(model, Stimulus::Enter, now, effects);
+        return stimulus(model, GuardInput::Enter, now, effects);
     }
     if !inbox.guard.is_armed(now) {
         return;
     }
     let shown = inbox.shown();
-    if let Some(at) = shown.and_then(|number| model.panels.position(number)) {
-        model.panels.focus(at, model.keys.last_text);
+    if let Some(at) = shown.and_then(|number| model.dialogs.position(number)) {
+        model.dialogs.focus(at, model.keys.last_text);
     }
 }
 
 /// Each of the marked ones gets its own answer; what is left arms anew.
 fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
-    let Some((inbox, panels)) = model.panels.inbox_mut() else { return };
+    let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
     let marked = inbox.marked(panels);
-    let act = if yes { Act::Approve } else { Act::Deny };
+    let act = if yes { ChoiceAction::Approve } else { ChoiceAction::Deny };
     let mut count = 0;
     for number in marked {
-        if let Some(Answer::Decide(approval_id, decision)) = model.panels.answer(number, act) {
+        if let Some(Answer::Decide(approval_id, decision)) = model.dialogs.answer(number, act) {
             effects.push(Effect::Send(Command::Decide { approval_id, decision }));
             count += 1;
         }
     }
     if count > 0 {
-        model.panels.arm_inbox(Some(now));
-        model.person_had_the_turn(now);
-        model.say(said(count, yes), now);
+        model.dialogs.arm_inbox(Some(now));
+        model.restart_activity_timer(now);
+        model.show_toast(said(count, yes), now);
     }
 }

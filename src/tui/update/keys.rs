@@ -1,11 +1,13 @@
 //! Keys while the composer has the keyboard.
 
+use super::dialog::is_text;
 use super::focus::focus;
-use super::panel::is_text;
-use super::{browse, draft_changed, editor, inbox, menu, models, older, palette, queue, quit, retry, saving, search, slash};
+use super::{
+    browse, draft_changed, editor, history_page, inbox, menu, models, palette, queue, quit, retry, save_errors, search, slash,
+};
 use crate::protocol::{Command, RunningState};
 use crate::text;
-use crate::tui::front::ModelAccess;
+use crate::tui::interface::ModelAccess;
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::view::GUTTER;
@@ -22,12 +24,12 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     let before = model.keys.last_key.replace(now);
     let escaped = std::mem::replace(&mut model.keys.escaped, key.code == KeyCode::Esc && model.composer.is_empty());
     // What was said was about what is no more.
-    model.said = None;
+    model.toast = None;
     model.keys.retry_at = None;
     model.keys.saving_at = None;
     if let Some(letter) = is_text(&key) {
         retry::letter(model, letter, model.keys.last_text, now);
-        saving::letter(model, letter, model.keys.last_text, now);
+        save_errors::letter(model, letter, model.keys.last_text, now);
         model.keys.last_text = Some(now);
     }
     if search::key(model, key, now) {
@@ -52,15 +54,15 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::BackTab => super::policy::stricter(model, now, effects),
         KeyCode::Tab => {
-            if !model.panels.is_empty() && !model.is_too_small() {
-                model.panels.open_current(model.keys.last_text);
+            if !model.dialogs.is_empty() && !model.is_too_small() {
+                model.dialogs.open_current(model.keys.last_text);
             }
         }
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
         KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => leave(model, now, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-        KeyCode::Char('v') if ctrl => super::attach::ask(model, now, effects),
+        KeyCode::Char('v') if ctrl => super::attachments::ask(model, now, effects),
         KeyCode::Char('b') if ctrl && super::commands::background(model, now, effects) => {}
         KeyCode::Char('t') if ctrl => browse::enter(model, now),
         KeyCode::Char('s') if ctrl => super::mouse::hand_over(model, now, effects),
@@ -142,13 +144,13 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
     if let Some(typed) = slash::typed(&draft) {
         return slash::run(model, typed, now, effects);
     }
-    if let Some((line, shared)) = super::own::typed(&draft) {
+    if let Some((line, shared)) = super::user_shell::typed(&draft) {
         let line = line.to_owned();
-        return super::own::run(model, line, shared, now, effects);
+        return super::user_shell::run(model, line, shared, now, effects);
     }
-    match &model.access {
+    match &model.model_access {
         None if model.options.sets_up => {
-            model.say("here is nobody to ask: tab goes on with the questions, `aye` begins a session", now);
+            model.show_toast("here is nobody to ask: tab goes on with the questions, `aye` begins a session", now);
         }
         None => {
             let text = take(model, now, effects);
@@ -170,7 +172,7 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
             }
         }
         Some(ModelAccess::Ready) => {
-            if super::attach::holds(model, &draft, now) {
+            if super::attachments::holds(model, &draft, now) {
                 return;
             }
             let steer = steer || queue::steers_again(model);
@@ -184,25 +186,25 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
 pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
     let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
     model.waiting_prompt = Some(before.unwrap_or_default() + text);
-    model.say("starting: this is sent as soon as everything is loaded", now);
+    model.show_toast("starting: this is sent as soon as everything is loaded", now);
 }
 
 /// Whether there is a session that hears, with a model or without.
 pub fn has_session(model: &Model) -> bool {
-    model.access.is_some()
+    model.model_access.is_some()
 }
 
 /// Whether there is a session that hears, with a model or without; where there is none it is said.
 pub fn hears(model: &mut Model, now: u64) -> bool {
-    matches!(model.access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
+    matches!(model.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
 /// Whether there is a session that hears and a model to ask; where there is none it is said.
 pub fn is_ready(model: &mut Model, now: u64) -> bool {
-    match &model.access {
+    match &model.model_access {
         Some(ModelAccess::Ready) => true,
         None => {
-            model.say("starting: try again in a moment", now);
+            model.show_toast("starting: try again in a moment", now);
             false
         }
         Some(ModelAccess::NoKey { message, .. }) => {
@@ -210,7 +212,7 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.in_lines {
-                model.say(format!("nothing was sent, the draft stays: {clause}; /setup takes a key"), now);
+                model.show_toast(format!("nothing was sent, the draft stays: {clause}; /setup takes a key"), now);
                 return false;
             }
             let between = format!(" {} ", model.glyphs.dot);
@@ -222,11 +224,11 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
                     words = words + &between + &part;
                 }
             }
-            model.say(words, now);
+            model.show_toast(words, now);
             false
         }
         Some(ModelAccess::ReadOnly { holder }) => {
-            model.say(format!("nothing was sent, the draft stays: read-only, {}", text::clean(holder)), now);
+            model.show_toast(format!("nothing was sent, the draft stays: read-only, {}", text::clean(holder)), now);
             false
         }
     }
@@ -236,7 +238,7 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
 pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {
-        model.say(format!("the prompt history could not be written: {error}"), now);
+        model.show_toast(format!("the prompt history could not be written: {error}"), now);
     }
     model.save_draft_at = None;
     model.task.taken_back.clear();
@@ -250,7 +252,7 @@ fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if again && model.task.activity == Activity::Stopping {
         model.keys.last_escape = None;
         effects.push(Effect::Send(Command::Kill));
-        return model.say("killing what still runs", now);
+        return model.show_toast("killing what still runs", now);
     }
     model.keys.last_escape = Some(now);
     model.set_activity(Activity::Stopping, now);
@@ -260,7 +262,7 @@ fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         let _ = take(model, now, effects);
-        return model.say("draft cleared · up brings it back", now);
+        return model.show_toast("draft cleared · up brings it back", now);
     }
     if model.is_running() && model.task.activity != Activity::Stopping {
         return escape(model, now, effects);
@@ -280,10 +282,10 @@ fn left_open(model: &Model) -> Vec<String> {
         1 => Some(one.to_owned()),
         _ => Some(format!("{count} {more}")),
     };
-    let task = model.is_running() && model.panels.approvals() == 0;
+    let task = model.is_running() && model.dialogs.approvals() == 0;
     let background = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
     let open = [
-        counted(model.panels.approvals(), "1 question waits", "questions wait"),
+        counted(model.dialogs.approvals(), "1 question waits", "questions wait"),
         task.then(|| "a task runs".to_owned()),
         counted(model.task.waiting.len(), "1 message waits", "messages wait"),
         counted(
@@ -316,7 +318,7 @@ pub fn repeat_how_to_quit(model: &mut Model, now: u64) {
 fn say_how_to_quit(model: &mut Model, key: &str, now: u64) {
     let open = left_open(model);
     let open = if open.is_empty() { String::new() } else { format!("{}: ", open.join(", ")) };
-    model.say(format!("{open}{key} again to quit"), now);
+    model.show_toast(format!("{open}{key} again to quit"), now);
 }
 
 /// The transcript; `home` and `end` go to the line first where there is one.
@@ -334,5 +336,5 @@ fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>)
         KeyCode::Home => transcript.scroll_to_start(),
         _ => transcript.follow(),
     }
-    older::look(model, effects);
+    history_page::look(model, effects);
 }

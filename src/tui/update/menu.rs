@@ -1,10 +1,10 @@
 //! The menus at the composer: what the word under the cursor could become, and the keys that choose.
 
-use super::{colours, draft_changed, slash};
+use super::{draft_changed, slash, theme_command};
 use crate::protocol::{FoundFile, FoundSymbol, LookUp, Query, ServerResource, SessionQuery};
 use crate::text;
-use crate::tui::figures::tokens;
-use crate::tui::menu::{self, Item, Then, Typing};
+use crate::tui::format::tokens;
+use crate::tui::menu::{self, EnterAction, Item, Typing};
 use crate::tui::model::{Effect, Model};
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -39,7 +39,7 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                     effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
                 }
             }
-            let items = slash::candidates(&draft, &model.menu.own, &|| colours::names(model));
+            let items = slash::candidates(&draft, &model.menu.own, &|| theme_command::names(model));
             model.menu.set(items);
         }
         Some(Typing::File { words, quoted, .. }) => {
@@ -77,7 +77,7 @@ pub fn is_typed(model: &Model, words: &str) -> bool {
 
 /// Whether the keyboard, or the eye, is with something else.
 fn is_elsewhere(model: &Model) -> bool {
-    model.panels.is_open()
+    model.dialogs.is_open()
         || model.help.is_some()
         || model.reading.is_some()
         || model.search.is_some()
@@ -114,7 +114,7 @@ fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     let text = menu::lines(&symbol.path, symbol.first, symbol.last)?;
     let name = shown(&format!("{} {}", symbol.kind, symbol.name));
     let words = format!("{}:{} ~{} tokens", shown(&symbol.path), symbol.first, tokens(symbol.tokens));
-    Some(Item { text, name, words, tokens: Some(symbol.tokens), then: Then::Complete })
+    Some(Item { text, name, words, tokens: Some(symbol.tokens), then: EnterAction::Complete })
 }
 
 /// As one line that no terminal obeys.
@@ -125,7 +125,7 @@ fn shown(words: &str) -> String {
 /// Other commands: they count at once.
 pub fn commands(model: &mut Model) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
-        let items = slash::candidates(draft, &model.menu.own, &|| colours::names(model));
+        let items = slash::candidates(draft, &model.menu.own, &|| theme_command::names(model));
         model.menu.set(items);
     }
 }
@@ -162,7 +162,7 @@ fn resource(resource: &ServerResource) -> Option<Item> {
     let about = if resource.is_template { "fill in what stands in { }" } else { resource.description.as_deref().unwrap_or("") };
     let words = [resource.name.as_str(), about].map(shown);
     let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" · ");
-    (!text.contains(is_odd)).then(|| Item { name: shown(&text), text, words, tokens: None, then: Then::Complete })
+    (!text.contains(is_odd)).then(|| Item { name: shown(&text), text, words, tokens: None, then: EnterAction::Complete })
 }
 
 fn item(file: &FoundFile) -> Option<Item> {
@@ -172,7 +172,7 @@ fn item(file: &FoundFile) -> Option<Item> {
         None => String::new(),
     };
     let (text, name) = (menu::named(&file.path)?, shown(&file.path));
-    Some(Item { text, name, words, tokens: file.tokens, then: Then::Complete })
+    Some(Item { text, name, words, tokens: file.tokens, then: EnterAction::Complete })
 }
 
 /// Whether the key was for the menu.
@@ -219,7 +219,7 @@ fn begins_all(items: &[Item], draft: &str) -> String {
 fn put(model: &mut Model, item: &Item, now: u64) {
     match model.menu.typing() {
         Some(Typing::Command(_)) => {
-            let blank = if item.then == Then::Complete { " " } else { "" };
+            let blank = if item.then == EnterAction::Complete { " " } else { "" };
             model.composer.set(&format!("{}{blank}", item.text));
         }
         Some(Typing::File { start, .. }) => {
@@ -252,7 +252,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
         return false;
     }
     let Some(item) = model.menu.seen(now).cloned() else { return false };
-    if item.then == Then::Run {
+    if item.then == EnterAction::Run {
         // The word that is run is the one that is kept in the history.
         model.composer.set(&item.text);
         let typed = item.text.trim_start_matches('/').to_owned();

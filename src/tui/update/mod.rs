@@ -1,71 +1,71 @@
 //! What changes when something happens: the model and a message in, effects out.
 
+mod amend;
 mod artifacts;
-mod asking;
-mod attach;
+mod attachments;
 mod browse;
 mod changes;
-mod colours;
 pub mod commands;
-mod copying;
-mod custom;
+pub mod compaction;
+mod copy_export;
+mod dialog;
 mod editor;
+mod elicitation;
 mod events;
 mod failures;
 pub mod focus;
 mod greeting;
-mod held;
 pub mod help;
-mod hunks;
+mod history_page;
 mod inbox;
 mod keys;
+mod lock;
 mod menu;
 mod models;
 pub mod mouse;
-mod older;
 mod onboarding;
-pub mod own;
 mod palette;
-mod panel;
 mod policy;
 pub mod queue;
 mod recovery;
 pub mod retry;
 mod rewind;
-pub mod saving;
+pub mod save_errors;
 mod search;
 mod servers;
 mod sessions;
 mod slash;
 mod spending;
-mod standing;
 mod stats;
+mod status_command;
 mod streaming;
 mod terminal;
+mod theme_command;
 mod tree;
-pub mod window;
+mod user_commands;
+pub mod user_shell;
 pub mod worktree;
 
 #[cfg(test)]
 mod tests;
 
-pub use asking::{fill_line, is_filling, picked as pick_asking};
+pub use dialog::{answer, is_text, show_new};
+pub use elicitation::{fill_line, is_filling, picked as pick_asking};
 pub use help::place as key_place;
 pub use keys::enter as submit;
-pub use panel::{answer, is_text, show_new};
 pub use rewind::{leaves as leave_rewind, plan as plan_rewind};
 pub use slash::COMMANDS;
 pub use tree::go as go_to_branch;
 
-use super::approval::Panel;
-use super::attention;
-use super::front::{Ahead, Ended, ModelAccess, Start};
-use super::guard::Stimulus;
+use super::approval::Dialog;
 use super::input::Input;
+use super::interface::{ExitReason, ModelAccess, Start, StartupQuestion};
 use super::keymap::Focus;
 use super::model::{Activity, EditFile, Editable, Effect, Model};
+use super::notifications;
 use super::task::Paused;
 use super::transcript::{CardState, Kind, Tone};
+use super::typeahead_guard::GuardInput;
 use crate::protocol::{Command, Event, EventKind};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent};
@@ -81,7 +81,7 @@ pub enum Msg {
     Event(Box<Event>),
     Start(Box<Start>),
     /// Something is to be asked before there is a start.
-    Ahead(Box<Ahead>),
+    Ahead(Box<StartupQuestion>),
     Resize(Size),
     /// What came of an editor.
     Edited(Box<EditFile>, Result<String, String>),
@@ -124,8 +124,8 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::Ahead(ahead) => {
             model.dirty = true;
             match *ahead {
-                Ahead::Held(held) => held::ask(model, held, now),
-                Ahead::Choose => sessions::choose(model, &mut effects),
+                StartupQuestion::Held(held) => lock::ask(model, held, now),
+                StartupQuestion::Choose => sessions::choose(model, &mut effects),
             }
         }
         Msg::Resize(size) => {
@@ -133,7 +133,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             model.dirty = true;
             // What cannot be read cannot be answered.
             if model.is_too_small() {
-                model.panels.close();
+                model.dialogs.close();
             }
             unsettled(model, now, &mut effects);
         }
@@ -141,7 +141,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             model.dirty = true;
             match edit.what {
                 Editable::Draft => editor::left(model, outcome, now),
-                Editable::Proposed { .. } => hunks::edited(model, *edit, outcome, now, &mut effects),
+                Editable::Proposed { .. } => amend::edited(model, *edit, outcome, now, &mut effects),
             }
         }
         Msg::Resumed => {
@@ -160,10 +160,10 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::Signal(number) => {
             save_draft(model, &mut effects);
             effects.push(Effect::Send(Command::Quit));
-            effects.push(Effect::Exit(Ended::Signal(number)));
+            effects.push(Effect::Exit(ExitReason::Signal(number)));
         }
-        Msg::Done(words) => copying::done(model, &words, now),
-        Msg::NoStart => effects.push(Effect::Exit(Ended::Closed)),
+        Msg::Done(words) => copy_export::done(model, &words, now),
+        Msg::NoStart => effects.push(Effect::Exit(ExitReason::Closed)),
         Msg::SessionGone => {
             model.dirty = true;
             let text = "the session has ended; what was said until now is saved. ctrl+d leaves";
@@ -172,16 +172,16 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             model.set_activity(Activity::Idle, now);
         }
     }
-    let orphaned = model.panels.settle(now);
+    let orphaned = model.dialogs.settle(now);
     if !orphaned.is_empty() {
         // It was typed at a question that is no more.
-        panel::to_draft(model, &orphaned, now);
+        dialog::to_draft(model, &orphaned, now);
     }
     sessions::catch_up(model, &mut effects);
     if typed {
         menu::refresh(model, &mut effects);
     }
-    attention::look(model, &mut effects);
+    notifications::look(model, &mut effects);
     effects
 }
 
@@ -206,31 +206,31 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             on_key(model, key, now, effects);
             // Whatever it was for, the hands are not idle.
             model.keys.last_key = Some(now);
-            if panel::is_text(&key).is_some() {
+            if dialog::is_text(&key).is_some() {
                 model.keys.last_text = Some(now);
             }
         }
         Input::Paste(pasted) => {
             model.dirty = true;
-            let asks = model.panels.is_open();
+            let asks = model.dialogs.is_open();
             let pasted = text::clean(&pasted);
             if help::paste(model, &pasted) {
                 model.keys.last_key = Some(now);
                 return;
             }
-            if !asks && attach::pasted(model, &pasted, now, effects) {
+            if !asks && attachments::pasted(model, &pasted, now, effects) {
                 return;
             }
             if !asks && !model.has_list() && browse::paste(model, &pasted, now) {
                 return;
             }
             match &mut model.picker {
-                _ if asks => panel::paste(model, &pasted, now),
+                _ if asks => dialog::paste(model, &pasted, now),
                 Some(picker) => picker.paste(&pasted),
                 None if model.sessions.is_some() => sessions::paste(model, &pasted, now, effects),
                 None => match model.list_mut() {
                     Some(list) => list.insert(&pasted),
-                    None => panel::paste(model, &pasted, now),
+                    None => dialog::paste(model, &pasted, now),
                 },
             }
             model.keys.last_key = Some(now);
@@ -238,24 +238,24 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         Input::Mouse(event) => mouse::mouse(model, event, now, effects),
         Input::FocusIn => {
             model.pointer.focused = Some(now);
-            attention::focus(model, true, effects);
+            notifications::focus(model, true, effects);
             // The person may have been at work elsewhere.
             worktree::changed(model, effects);
             terminal::ask_again(model, effects);
             unsettled(model, now, effects);
         }
-        Input::FocusOut => attention::focus(model, false, effects),
+        Input::FocusOut => notifications::focus(model, false, effects),
         Input::Fence => {
             model.dirty = true;
-            if model.panels.fence_answered() {
-                panel::stimulus(model, Stimulus::Fence, now, effects);
+            if model.dialogs.fence_answered() {
+                dialog::stimulus(model, GuardInput::Fence, now, effects);
             }
         }
         // The loop made a change of the size of it, where it is one.
         Input::Size(..) => {}
         Input::Background(red, green, blue) => terminal::background(model, (red, green, blue)),
         Input::Answer(answer) => terminal::answered(model, answer, effects),
-        Input::Closed => effects.push(Effect::Exit(Ended::Closed)),
+        Input::Closed => effects.push(Effect::Exit(ExitReason::Closed)),
     }
 }
 
@@ -265,7 +265,7 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
         return;
     }
     let key = focus::translated(model, pressed);
-    if panel::is_text(&pressed).is_some() && panel::is_text(&key).is_none() {
+    if dialog::is_text(&pressed).is_some() && dialog::is_text(&key).is_none() {
         // Whatever it is for, somebody types: a question that it opens is to know.
         model.keys.last_text = Some(now);
     }
@@ -275,8 +275,8 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
     if inbox::key(model, key, now, effects) {
         return;
     }
-    if model.panels.is_open() {
-        return panel::key(model, key, now, effects);
+    if model.dialogs.is_open() {
+        return dialog::key(model, key, now, effects);
     }
     to_front(model, key, now, effects);
 }
@@ -298,7 +298,7 @@ fn to_front(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect
 
 fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>) {
     model.dirty = true;
-    held::forget(model);
+    lock::forget(model);
     model.header = start.header.clone();
     if let Some(cwd) = &start.cwd {
         model.options.cwd.clone_from(cwd);
@@ -306,7 +306,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     let resumed = !start.history.is_empty();
     model.older.before = start.older;
     model.transcript.push(Kind::Greeting(greeting::lines(model, &start, resumed)));
-    colours::check(model);
+    theme_command::check(model);
     help::check_keys(model);
     worktree::begin(model, effects);
     for event in start.history {
@@ -334,14 +334,14 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     let ready = start.model_access == ModelAccess::Ready;
-    model.access = Some(start.model_access);
+    model.model_access = Some(start.model_access);
     if ready {
         // What may still be spent stands in the status row.
         effects.push(Effect::Send(Command::ShowBudget));
     }
     if let Some(trust) = start.trust {
         let focus = model.may_take_focus(now);
-        model.panels.add(Panel::trust(trust), focus, model.keys.last_text);
+        model.dialogs.add(Dialog::trust(trust), focus, model.keys.last_text);
     }
     if start.is_first {
         onboarding::ask(effects);
@@ -379,27 +379,27 @@ fn after_replay(model: &mut Model) {
 }
 
 fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.panels.unsettle(now);
-    if model.panels.is_open() {
-        panel::stimulus(model, Stimulus::Unsettled, now, effects);
+    model.dialogs.unsettle(now);
+    if model.dialogs.is_open() {
+        dialog::stimulus(model, GuardInput::Unsettled, now, effects);
     }
 }
 
 fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.dirty = true;
-    if model.said.as_ref().is_some_and(|(_, until)| now >= *until) {
-        model.said = None;
+    if model.toast.as_ref().is_some_and(|(_, until)| now >= *until) {
+        model.toast = None;
     }
-    if model.panels.inbox().is_some() || model.panels.open().is_some_and(|panel| !panel.has_field()) {
-        panel::stimulus(model, Stimulus::Time, now, effects);
+    if model.dialogs.inbox().is_some() || model.dialogs.open().is_some_and(|panel| !panel.has_field()) {
+        dialog::stimulus(model, GuardInput::Time, now, effects);
     }
-    if model.panels.waits_for_idle() && model.may_take_focus(now) {
-        model.panels.open_current(model.keys.last_text);
+    if model.dialogs.waits_for_idle() && model.may_take_focus(now) {
+        model.dialogs.open_current(model.keys.last_text);
     }
     mouse::due(model, now);
     policy::look_at_end(model, now);
     retry::due(model, now, effects);
-    saving::due(model, now, effects);
+    save_errors::due(model, now, effects);
     if model.save_draft_at.is_some_and(|at| now >= at) {
         save_draft(model, effects);
     }
@@ -421,5 +421,5 @@ fn save_draft(model: &mut Model, effects: &mut Vec<Effect>) {
 fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
     save_draft(model, effects);
     effects.push(Effect::Send(Command::Quit));
-    effects.push(Effect::Exit(Ended::Quit));
+    effects.push(Effect::Exit(ExitReason::Quit));
 }

@@ -4,7 +4,7 @@ use super::failures;
 use super::keys::{has_session, is_ready, take};
 use crate::protocol::{Command, Effort, ListedModel, ModelFacts};
 use crate::text;
-use crate::tui::front::ModelAccess;
+use crate::tui::interface::ModelAccess;
 use crate::tui::model::{Effect, Model};
 use crate::tui::models::{Choice, ModelPicker};
 use crate::tui::task::Paused;
@@ -27,7 +27,7 @@ pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
 /// The key of the one that answers is to be another: its provider refused it, and nothing has gone on since.
 pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
-    if !wants || model.is_running() || !model.panels.is_empty() || model.header.model.is_empty() {
+    if !wants || model.is_running() || !model.dialogs.is_empty() || model.header.model.is_empty() {
         return false;
     }
     let name = model.header.model.clone();
@@ -47,7 +47,7 @@ pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
         model.wants_picker = true;
-        return model.say("starting: the list of models opens as soon as everything is loaded", now);
+        return model.show_toast("starting: the list of models opens as soon as everything is loaded", now);
     }
     model.help = None;
     model.reading = None;
@@ -64,7 +64,8 @@ pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>
         (_, Some(effort)) => Some(effort),
         (_, None) => {
             let is = model.header.effort.map_or("what the model chooses", Effort::as_str);
-            return model.say(format!("the effort is {is}; `/effort` with off, low, medium, high or auto changes it"), now);
+            return model
+                .show_toast(format!("the effort is {is}; `/effort` with off, low, medium, high or auto changes it"), now);
         }
     };
     if is_ready(model, now) {
@@ -88,8 +89,8 @@ pub fn known(model: &mut Model, facts: ModelFacts) {
 }
 
 pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
-    if matches!(model.access, Some(ModelAccess::NoKey { .. })) {
-        model.access = Some(ModelAccess::Ready);
+    if matches!(model.model_access, Some(ModelAccess::NoKey { .. })) {
+        model.model_access = Some(ModelAccess::Ready);
     }
     // The key that was refused is not the one that is used from now on.
     if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {
@@ -109,14 +110,14 @@ pub fn said(model: &mut Model, message: &str) {
 
 /// Whether the list is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(picker) = &mut model.picker else { return false };
     model.keys.last_key = Some(now);
-    model.said = None;
+    model.toast = None;
     match picker.key(key) {
         Choice::Nothing => {}
         Choice::Closed => model.picker = None,
-        Choice::Refused(why) => model.say(format!("nothing changed: {why} first"), now),
+        Choice::Refused(why) => model.show_toast(format!("nothing changed: {why} first"), now),
         Choice::Model { name, effort } => {
             model.picker = None;
             if name != model.header.model {
@@ -128,7 +129,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         }
         Choice::Key { name, key } => {
             model.picker = None;
-            model.say("keeping the key", now);
+            model.show_toast("keeping the key", now);
             effects.push(Effect::Send(Command::AddKey { name, key }));
         }
         Choice::Other => match key.code {
@@ -136,7 +137,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             KeyCode::Char('l') if key.modifiers.contains(KeyModifiers::CONTROL) => model.picker = None,
             // What waits for the person comes first.
             KeyCode::Tab if waits => {
-                model.panels.open_current(model.keys.last_text);
+                model.dialogs.open_current(model.keys.last_text);
             }
             _ => {}
         },

@@ -1,10 +1,10 @@
 //! The mouse: the wheel scrolls what is in front, a click folds a card, a drag selects text of one entry.
 
-use super::{older, sessions};
+use super::{history_page, sessions};
 use crate::tui::clipboard::Clip;
 use crate::tui::model::{Effect, Model};
-use crate::tui::picker::Clicked;
-use crate::tui::transcript::{Point, Selection, Shape};
+use crate::tui::picker::ClickResult;
+use crate::tui::transcript::{Point, Selection, SelectionShape};
 use crate::tui::view::{Click, GUTTER};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
@@ -56,7 +56,7 @@ pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
     match event.kind {
         MouseEventKind::ScrollUp => wheel(model, true, now, effects),
         MouseEventKind::ScrollDown => wheel(model, false, now, effects),
-        MouseEventKind::Down(MouseButton::Left) if model.panels.inbox().is_some() => point(model, event, now),
+        MouseEventKind::Down(MouseButton::Left) if model.dialogs.inbox().is_some() => point(model, event, now),
         MouseEventKind::Down(MouseButton::Left) if takes_strip(model, event, now) => {}
         MouseEventKind::Down(MouseButton::Left) if takes_row(model, event, now, effects) => {}
         MouseEventKind::Down(MouseButton::Left) => {
@@ -73,10 +73,10 @@ pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
 fn point(model: &mut Model, event: MouseEvent, now: u64) {
     model.dirty = true;
     let place = Position { x: event.column, y: event.row };
-    if let Some((inbox, panels)) = model.panels.inbox_mut() {
+    if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.click(place, panels, now);
     }
-    let Some(panel) = model.panels.open_mut() else { return };
+    let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(choice) = panel.choice_at(place) {
         panel.point(choice, now);
     }
@@ -89,8 +89,8 @@ fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     model.dirty = true;
     match click {
         Click::End => model.transcript.follow(),
-        Click::Review if model.panels.is_open() => model.panels.turn(true, model.keys.last_text),
-        Click::Review => model.panels.open_current(model.keys.last_text),
+        Click::Review if model.dialogs.is_open() => model.dialogs.turn(true, model.keys.last_text),
+        Click::Review => model.dialogs.open_current(model.keys.last_text),
     }
     true
 }
@@ -102,7 +102,7 @@ fn brings_window(model: &Model, now: u64) -> bool {
 
 /// A click on a row of a list or a menu marks it, a click on the marked one takes it. Whether it was for one.
 fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if brings_window(model, now) || model.panels.is_open() || model.reading.is_some() || model.is_too_small() {
+    if brings_window(model, now) || model.dialogs.is_open() || model.reading.is_some() || model.is_too_small() {
         return false;
     }
     let clicked = match model.list_mut() {
@@ -111,12 +111,12 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
     };
     match clicked {
         None => return false,
-        Some(Clicked::Nothing) => {}
-        Some(Clicked::Marked) => {
+        Some(ClickResult::Nothing) => {}
+        Some(ClickResult::Marked) => {
             model.dirty = true;
             sessions::look(model, effects);
         }
-        Some(Clicked::Taken) => super::to_front(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
+        Some(ClickResult::Taken) => super::to_front(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
     }
     true
 }
@@ -127,16 +127,16 @@ pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_ours) };
     effects.push(Effect::Mouse(is_ours));
     let words = if is_ours { "the mouse is aye's again" } else { "the mouse is the terminal's · ctrl+s gives it back" };
-    model.say(words.replace('·', model.glyphs.dot), now);
+    model.show_toast(words.replace('·', model.glyphs.dot), now);
 }
 
 fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     model.dirty = true;
     let rows = if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() };
-    if let Some((inbox, panels)) = model.panels.inbox_mut() {
+    if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.move_by(rows.signum(), panels);
     }
-    if let Some(panel) = model.panels.open_mut() {
+    if let Some(panel) = model.dialogs.open_mut() {
         return panel.scroll_by(rows);
     }
     if let Some(reading) = &mut model.reading {
@@ -153,7 +153,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     let (transcript, look) = model.transcript_look(now);
     if up {
         transcript.scroll_up(WHEEL_ROWS, look);
-        older::look(model, effects);
+        history_page::look(model, effects);
     } else {
         transcript.scroll_down(WHEEL_ROWS, look);
     }
@@ -162,7 +162,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
 /// Whether the transcript is what stands in the rows above the composer.
 fn shows_transcript(model: &Model) -> bool {
     let covered = model.has_list() || model.changes.is_some() || (model.help.is_some() || model.reading.is_some());
-    !model.is_too_small() && (!covered || model.panels.is_open())
+    !model.is_too_small() && (!covered || model.dialogs.is_open())
 }
 
 /// The entry under the pointer and the cell of it.
@@ -183,7 +183,7 @@ fn press(model: &mut Model, event: MouseEvent, now: u64) {
     model.dirty = true;
     model.transcript.marks.selection = None;
     model.pointer.pressed = spot(model, event, now);
-    if model.pointer.pressed.is_none() && !model.panels.is_open() {
+    if model.pointer.pressed.is_none() && !model.dialogs.is_open() {
         model.composer.click(event.column, event.row);
     }
 }
@@ -204,7 +204,7 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
         Some(_) | None => Point { row: last, cell: u16::MAX },
     };
     if to != from {
-        transcript.marks.selection = Some(Selection { entry, from, to, shape: Shape::Text });
+        transcript.marks.selection = Some(Selection { entry, from, to, shape: SelectionShape::Text });
     }
 }
 

@@ -1,15 +1,15 @@
 //! The first questions on the screen: `/setup`, and a start where nothing is set.
 
-use super::panel::is_text;
+use super::dialog::is_text;
 use crate::protocol::{Command, Query, SetupAsked, SetupFound, SetupTold};
 use crate::text;
 use crate::tui::approval::Question;
-use crate::tui::front::{Ended, ModelAccess, ThemeChoice};
-use crate::tui::guard::MACHINE_MS;
+use crate::tui::interface::{ExitReason, ModelAccess, ThemeChoice};
 use crate::tui::model::{Effect, Model};
 use crate::tui::onboarding::{Input, Onboarding, Out, Pick};
 use crate::tui::theme::{self, Theme};
 use crate::tui::transcript::{Kind, Tone};
+use crate::tui::typeahead_guard::MACHINE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 const AUTO: &str = "auto";
@@ -22,11 +22,11 @@ pub fn ask(effects: &mut Vec<Effect>) {
 /// `/setup`
 pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if state(model).is_some() {
-        model.panels.focus_setup(Some(now));
+        model.dialogs.focus_setup(Some(now));
         return;
     }
     model.wants_setup = true;
-    model.say("looking for keys and for servers of models on this machine", now);
+    model.show_toast("looking for keys and for servers of models on this machine", now);
     ask(effects);
 }
 
@@ -52,14 +52,14 @@ fn open(model: &mut Model, found: SetupFound, now: u64) {
     let panel = Box::new(Onboarding::new(found, themes, theme)).panel();
     let asked = std::mem::take(&mut model.wants_setup);
     if asked {
-        model.said = None;
+        model.toast = None;
     }
     let focus = model.may_take_focus(now) || asked && model.composer.is_empty();
-    model.panels.add(panel, focus, model.keys.last_text);
+    model.dialogs.add(panel, focus, model.keys.last_text);
 }
 
 fn state(model: &mut Model) -> Option<&mut Onboarding> {
-    match &mut model.panels.setup()?.question {
+    match &mut model.dialogs.setup()?.question {
         Question::Setup(setup) => Some(setup),
         _ => None,
     }
@@ -67,7 +67,7 @@ fn state(model: &mut Model) -> Option<&mut Onboarding> {
 
 /// Those that have the keyboard.
 fn open_state(model: &mut Model) -> Option<&mut Onboarding> {
-    match &mut model.panels.open_mut()?.question {
+    match &mut model.dialogs.open_mut()?.question {
         Question::Setup(setup) => Some(setup),
         _ => None,
     }
@@ -83,9 +83,9 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
     for out in setup.step(input) {
         match out {
             Out::Ask(asked) => effects.push(Effect::Ask(Query::Setup(asked))),
-            Out::Show => model.panels.show_setup(Some(now)),
+            Out::Show => model.dialogs.show_setup(Some(now)),
             Out::Words => {
-                if let Some(panel) = model.panels.setup() {
+                if let Some(panel) = model.dialogs.setup() {
                     panel.refresh_setup();
                     if turned {
                         // What a theme looks like stands at the end.
@@ -109,21 +109,21 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
 
 /// The session asks it from now on, where there is one that can.
 fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
-    let is_asked = model.access == Some(ModelAccess::Ready) && model.header.model == name;
-    let only_read = matches!(model.access, Some(ModelAccess::ReadOnly { .. }));
+    let is_asked = model.model_access == Some(ModelAccess::Ready) && model.header.model == name;
+    let only_read = matches!(model.model_access, Some(ModelAccess::ReadOnly { .. }));
     if !(is_asked || only_read || model.options.sets_up) {
         effects.push(Effect::Send(Command::SetModel { name }));
     }
 }
 
 fn end(model: &mut Model, policy: bool, lines: &[String], now: u64, effects: &mut Vec<Effect>) {
-    model.panels.forget(|panel| matches!(panel.question, Question::Setup(_)), Some(now));
+    model.dialogs.forget(|panel| matches!(panel.question, Question::Setup(_)), Some(now));
     note(model, lines, Tone::Plain);
     if lines.is_empty() {
-        model.say("/setup comes back to these questions", now);
+        model.show_toast("/setup comes back to these questions", now);
     }
     if model.options.sets_up {
-        effects.push(Effect::Exit(Ended::Quit));
+        effects.push(Effect::Exit(ExitReason::Quit));
     } else if policy {
         effects.push(Effect::Send(Command::ReloadPolicy));
     }
@@ -141,7 +141,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     let Some(setup) = open_state(model) else { return false };
     let (types, has_typed, is_at_end) = (setup.types(), setup.has_typed(), setup.is_at_end());
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    let Some(panel) = model.panels.open() else { return false };
+    let Some(panel) = model.dialogs.open() else { return false };
     let (is_settled, is_armed) = (panel.guard.is_settled(now), panel.guard.is_armed(now));
     let is_free = is_armed && !panel.guard.is_held();
     let repeats = key.kind == KeyEventKind::Repeat;

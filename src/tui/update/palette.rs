@@ -4,7 +4,7 @@ use super::{draft_changed, slash};
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Effect, Model};
 use crate::tui::palette;
-use crate::tui::picker::Picked;
+use crate::tui::picker::PickerResult;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Commands that were used, as far back as is looked.
@@ -23,22 +23,22 @@ pub fn open(model: &mut Model) {
 
 /// Whether the palette is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(picker) = &mut model.palette else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     model.keys.last_key = Some(now);
-    model.said = None;
+    model.toast = None;
     match picker.key(key) {
-        Picked::Nothing | Picked::Refused(_) => {}
-        Picked::Closed => model.palette = None,
-        Picked::Chosen(name) => {
+        PickerResult::Nothing | PickerResult::Refused(_) => {}
+        PickerResult::Closed => model.palette = None,
+        PickerResult::Chosen(name) => {
             model.palette = None;
             run(model, &name, now, effects);
         }
-        Picked::Other => match key.code {
+        PickerResult::Other => match key.code {
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
             // What waits for the person comes first.
-            KeyCode::Tab if waits => model.panels.open_current(model.keys.last_text),
+            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },
     }
@@ -50,7 +50,7 @@ fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let wants = slash::wants_words(name, &model.menu.own);
     let draft = model.composer.text();
     if wants && !draft.trim().is_empty() {
-        return model.say(format!("{name} wants words behind it: send or clear the draft first"), now);
+        return model.show_toast(format!("{name} wants words behind it: send or clear the draft first"), now);
     }
     if wants {
         model.composer.set(&format!("{name} "));

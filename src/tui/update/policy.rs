@@ -3,8 +3,8 @@
 use super::keys::take;
 use crate::protocol::{Command, Mode, PolicyLayer};
 use crate::text;
-use crate::tui::approval::{Panel, Question};
-use crate::tui::model::{Effect, Ending, Model};
+use crate::tui::approval::{Dialog, Question};
+use crate::tui::model::{Effect, ExpiryStage, Model};
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>
             take(model, now, effects);
             effects.push(Effect::Send(Command::ReloadPolicy));
         }
-        _ => model.say("`/policy` shows what is in force, `/policy reload` reads the files again", now),
+        _ => model.show_toast("`/policy` shows what is in force, `/policy reload` reads the files again", now),
     }
 }
 
@@ -30,19 +30,19 @@ pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>
 pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let now_on = model.header.mode.as_str();
-        return model.say(format!("the mode is {now_on}; `/mode` with plan, ask, auto-edit or auto changes it"), now);
+        return model.show_toast(format!("the mode is {now_on}; `/mode` with plan, ask, auto-edit or auto changes it"), now);
     };
     take(model, now, effects);
     match mode.cmp(&model.header.mode) {
-        Ordering::Equal => model.say(format!("the mode is {name} already"), now),
+        Ordering::Equal => model.show_toast(format!("the mode is {name} already"), now),
         Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),
         Ordering::Greater => {
             let last_text = model.keys.last_text;
-            model.panels.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
-            model.panels.add(Panel::mode(mode), false, last_text);
+            model.dialogs.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
+            model.dialogs.add(Dialog::mode(mode), false, last_text);
             // It was asked for just now; the guard holds back what is typed on.
             if !model.is_too_small() {
-                model.panels.focus(model.panels.len() - 1, last_text);
+                model.dialogs.focus(model.dialogs.len() - 1, last_text);
             }
         }
     }
@@ -51,18 +51,18 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
 /// Shift+tab: the next stricter one, never a laxer one.
 pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     // The mode is not known before there is a session.
-    if model.access.is_none() {
-        return model.say("starting: try again in a moment", now);
+    if model.model_access.is_none() {
+        return model.show_toast("starting: try again in a moment", now);
     }
     match MODES.into_iter().rev().find(|mode| *mode < model.header.mode) {
         Some(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
-        None => model.say("plan is the strictest mode; `/mode ask` asks to leave it", now),
+        None => model.show_toast("plan is the strictest mode; `/mode ask` asks to leave it", now),
     }
 }
 
 /// Says once that the time of the policy is over, whether that comes or was so at the start.
 pub fn look_at_end(model: &mut Model, now: u64) {
-    let Some((end, Ending::Over)) = model.policy.end(now) else {
+    let Some((end, ExpiryStage::Over)) = model.policy.end(now) else {
         model.policy.over = false;
         return;
     };

@@ -6,14 +6,14 @@ use super::keys::take;
 use crate::protocol::{Command, Waiting};
 use crate::text;
 use crate::tui::keymap::Focus;
-use crate::tui::model::{Effect, Model, Race, TakenBack};
+use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
 use crate::tui::transcript::{Kind, Tone};
 
 /// `/steer TEXT`
 pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let words = words.trim().to_owned();
     if words.is_empty() {
-        return model.say("say what the model is to hear: `/steer use the other parser`", now);
+        return model.show_toast("say what the model is to hear: `/steer use the other parser`", now);
     }
     if super::keys::is_ready(model, now) {
         take(model, now, effects);
@@ -38,12 +38,13 @@ pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
     }
     let known = matches!(verb, "edit" | "drop" | "remove" | "rm");
     let Some(id) = number.trim().trim_start_matches('#').parse::<u64>().ok().filter(|_| known) else {
-        return model.say("`/queue` lists what waits, `/queue edit 2` takes it into the draft, `/queue drop 2` removes it", now);
+        return model
+            .show_toast("`/queue` lists what waits, `/queue edit 2` takes it into the draft, `/queue drop 2` removes it", now);
     };
     if !model.task.waiting.iter().any(|waiting| waiting.id == id) {
         let ids: Vec<String> = model.task.waiting.iter().map(|waiting| waiting.id.to_string()).collect();
         let there = if ids.is_empty() { "nothing waits".to_owned() } else { format!("there are {}", ids.join(", ")) };
-        return model.say(format!("no message {id} waits: {there}"), now);
+        return model.show_toast(format!("no message {id} waits: {there}"), now);
     }
     take(model, now, effects);
     if verb == "edit" {
@@ -55,7 +56,7 @@ pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
 
 fn list(model: &mut Model, now: u64) {
     if model.task.waiting.is_empty() {
-        return model.say("nothing waits", now);
+        return model.show_toast("nothing waits", now);
     }
     let dot = model.glyphs.dot;
     let back = model.keymap.called(Focus::Composer, "alt+up");
@@ -73,13 +74,13 @@ pub fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
     let Some(Waiting { id, text, steer }) = place.map(|at| model.task.waiting.remove(at)) else {
-        return model.say("nothing waits that could be taken back", now);
+        return model.show_toast("nothing waits that could be taken back", now);
     };
     let clean = text::clean(&text).into_owned();
     let draft = model.composer.text();
     let whole = if draft.trim().is_empty() { clean.clone() } else { format!("{clean}\n\n{draft}") };
     model.composer.set(&whole);
-    model.task.taken_back.push(TakenBack { id, text: clean, steer, race: Race::Open });
+    model.task.taken_back.push(RetractedMessage { id, text: clean, steer, race: RetractState::Open });
     // First it is kept as the draft, then it waits no more: a crash between the two shows it twice, not never.
     model.save_draft_at = None;
     effects.push(Effect::Send(Command::SaveDraft { text: whole }));
@@ -102,14 +103,14 @@ pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
     for one in &mut model.task.taken_back {
         let waits = waiting.iter().any(|waiting| waiting.id == one.id);
         one.race = match one.race {
-            Race::Won => Race::Won,
+            RetractState::Won => RetractState::Won,
             // Others with the same words were meant.
-            Race::Open | Race::Said if waits => Race::Open,
-            Race::Open => Race::Gone,
-            Race::Gone => Race::Won,
-            Race::Said => {
+            RetractState::Open | RetractState::Said if waits => RetractState::Open,
+            RetractState::Open => RetractState::Gone,
+            RetractState::Gone => RetractState::Won,
+            RetractState::Said => {
                 lost.push(one.id);
-                Race::Won
+                RetractState::Won
             }
         };
     }
@@ -133,9 +134,9 @@ pub fn said(model: &mut Model, words: &str, now: u64) {
             continue;
         }
         match one.race {
-            Race::Gone => lost.push(one.id),
-            Race::Open => one.race = Race::Said,
-            Race::Said | Race::Won => {}
+            RetractState::Gone => lost.push(one.id),
+            RetractState::Open => one.race = RetractState::Said,
+            RetractState::Said | RetractState::Won => {}
         }
     }
     if let Some(at) = model.task.waiting.iter().position(|waits| waits.text.trim() == words.trim()) {
@@ -155,16 +156,16 @@ fn holds(words: &str, message: &str) -> bool {
 /// It was too late: what is in the draft was said already, and is not said twice.
 fn was_taken(model: &mut Model, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
-    let TakenBack { text, .. } = model.task.taken_back.remove(at);
+    let RetractedMessage { text, .. } = model.task.taken_back.remove(at);
     let draft = format!("\n\n{}\n\n", model.composer.text());
     let part = format!("\n\n{}\n\n", text.trim());
     if !draft.contains(&part) {
-        return model.say("it was taken as it was before; what you changed is still in the draft", now);
+        return model.show_toast("it was taken as it was before; what you changed is still in the draft", now);
     }
     let rest = draft.replacen(&part, "\n\n", 1);
     model.composer.set(rest.trim_matches('\n'));
     draft_changed(model, now);
-    model.say("the model has it already", now);
+    model.show_toast("the model has it already", now);
 }
 
 fn taken_up(prompts: &mut Vec<String>, prompt: &str) {

@@ -3,7 +3,7 @@
 use crate::protocol::{CallId, EventKind, ToolStatus, Waiting};
 use crate::text;
 use crate::tui::model::Model;
-use crate::tui::transcript::{AnswerState, CardState, Fate, Kind, Recovery};
+use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
 
 /// What stands open at the end of what was replayed; the process before ended in the middle of it.
 pub fn begins(model: &mut Model) {
@@ -16,9 +16,9 @@ pub fn begins(model: &mut Model) {
     let mut recovery = Recovery { answer: answer.filter(|_| model.is_running()), ..Recovery::default() };
     for card in model.transcript.standing_cards_mut() {
         let fate = match card.state {
-            CardState::Running { .. } => Fate::Ran,
-            CardState::Requested | CardState::Waiting => Fate::Open,
-            CardState::Unknown => Fate::Unknown,
+            CardState::Running { .. } => RecoveryState::Ran,
+            CardState::Requested | CardState::Waiting => RecoveryState::Open,
+            CardState::Unknown => RecoveryState::Unknown,
             CardState::Done { .. } | CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } => continue,
         };
         recovery.calls.push((card.id.clone(), card.summary().to_owned(), fate));
@@ -40,11 +40,13 @@ pub fn told(model: &mut Model, kind: &EventKind) {
         }
     };
     match kind {
-        EventKind::ApprovalRequested(approval) => came_to(model, &approval.tool_call_id, Fate::Asked),
-        EventKind::ToolInterrupted { tool_call_id, .. } => came_to(model, tool_call_id, Fate::Unknown),
-        EventKind::ToolStarted { tool_call_id, .. } => came_to(model, tool_call_id, Fate::Runs),
-        EventKind::ToolCompleted { tool_call_id, status: ToolStatus::Succeeded, .. } => came_to(model, tool_call_id, Fate::Done),
-        EventKind::ToolCompleted { tool_call_id, .. } => came_to(model, tool_call_id, Fate::NotDone),
+        EventKind::ApprovalRequested(approval) => came_to(model, &approval.tool_call_id, RecoveryState::Asked),
+        EventKind::ToolInterrupted { tool_call_id, .. } => came_to(model, tool_call_id, RecoveryState::Unknown),
+        EventKind::ToolStarted { tool_call_id, .. } => came_to(model, tool_call_id, RecoveryState::Runs),
+        EventKind::ToolCompleted { tool_call_id, status: ToolStatus::Succeeded, .. } => {
+            came_to(model, tool_call_id, RecoveryState::Done);
+        }
+        EventKind::ToolCompleted { tool_call_id, .. } => came_to(model, tool_call_id, RecoveryState::NotDone),
         EventKind::QueueChanged { waiting } => {
             let prompts: Vec<String> = waiting.iter().map(|Waiting { text, .. }| text::clean_line(text)).collect();
             if let Some(recovery) = here(model, !prompts.is_empty()) {

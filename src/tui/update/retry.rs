@@ -2,9 +2,9 @@
 
 use crate::protocol::{Command, FailureKind, Usage};
 use crate::text;
-use crate::tui::figures;
-use crate::tui::guard::{ALONE_MS, ARMING_MS};
+use crate::tui::format;
 use crate::tui::model::{Activity, Effect, Model, Retry};
+use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
 /// Longer than this the time of day is said too.
 const LONG_MS: u64 = 60_000;
@@ -19,7 +19,7 @@ const NARROW: u16 = 50;
 const KEYS: usize = 12;
 
 /// What the session said of it.
-pub struct Failed {
+pub struct FailedRequest {
     pub attempt: u32,
     pub max_attempts: u32,
     pub delay_ms: u64,
@@ -32,15 +32,16 @@ pub struct Failed {
     pub request_id: Option<String>,
 }
 
-pub fn begins(model: &mut Model, failed: Failed, now: u64) {
-    let Failed { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } = failed;
+pub fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
+    let FailedRequest { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } =
+        failed;
     let clock = model.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
         let after = jiff::SignedDuration::from_millis(i64::try_from(delay_ms).ok()?);
         Some(time.checked_add(after).ok()?.strftime("%H:%M UTC").to_string())
     });
     let wasted = match (cost_usd, usage) {
-        (Some(cost), _) => Some(format!("it cost {}", figures::about(cost, estimated))),
-        (None, Some(usage)) => Some(format!("it used {}", figures::used(&usage))),
+        (Some(cost), _) => Some(format!("it cost {}", format::about(cost, estimated))),
+        (None, Some(usage)) => Some(format!("it used {}", format::used(&usage))),
         (None, None) => None,
     };
     if let Some(usage) = usage {
@@ -68,7 +69,7 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
     let left = retry.left(now);
     let count = match retry.kind {
         FailureKind::RateLimited => format!("{}:{:02}", left / 60, left % 60),
-        _ => figures::seconds(left),
+        _ => format::seconds(left),
     };
     let at = retry.clock.as_ref().filter(|_| width >= NARROW).map(|clock| format!(", at {clock}")).unwrap_or_default();
     let few = match left {
@@ -151,7 +152,7 @@ pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64)
         && waits
         && alone
         && model.composer.is_empty()
-        && model.panels.open().is_none()
+        && model.dialogs.open().is_none()
     {
         model.keys.retry_at = Some(now + ALONE_MS);
     }
@@ -176,5 +177,5 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     effects.push(Effect::Send(Command::RetryNow));
-    model.say("asking again now", now);
+    model.show_toast("asking again now", now);
 }

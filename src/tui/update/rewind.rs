@@ -4,10 +4,10 @@ use super::draft_changed;
 use super::keys::{hears, take};
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
-use crate::tui::approval::{Mark, Panel, Question};
+use crate::tui::approval::{Dialog, Mark, Question};
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::picker::Picked;
-use crate::tui::rewind::{Awaits, Points};
+use crate::tui::picker::PickerResult;
+use crate::tui::rewind::{PendingRewind, RewindList};
 use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -29,8 +29,8 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.help = None;
     model.reading = None;
     model.search = None;
-    model.rewind.list = Some(Points::new());
-    model.rewind.awaits = Some((Awaits::Points, now));
+    model.rewind.list = Some(RewindList::new());
+    model.rewind.awaits = Some((PendingRewind::Points, now));
     effects.push(Effect::Send(Command::ListRewindPoints));
 }
 
@@ -46,8 +46,8 @@ pub fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec
 
 pub fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
     forget_question(model);
-    model.rewind.awaits = Some((Awaits::Plan, now));
-    model.say("looking at what would be undone", now);
+    model.rewind.awaits = Some((PendingRewind::Plan, now));
+    model.show_toast("looking at what would be undone", now);
     effects.push(Effect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
 }
 
@@ -57,13 +57,13 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
         return false;
     }
     // A task that only waits for an answer ends with what is undone.
-    let waits = model.panels.approvals() > 0 && (!model.is_running() || model.waits_for_person());
+    let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.waits_for_person());
     if model.is_running() && !waits {
         let words = match model.task.activity {
             Activity::Stopping => format!("the task still ends; then {name} goes back"),
             _ => format!("a task runs: esc stops it, then {name} goes back"),
         };
-        model.say(words, now);
+        model.show_toast(words, now);
         return false;
     }
     true
@@ -82,32 +82,32 @@ pub fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Ve
     let still = before.unwrap_or(0).max(model.task.since);
     if before.is_none() && model.task.since == 0 || now.saturating_sub(still) >= REST_MS {
         model.keys.rested_escape = Some(now);
-        model.say("esc again goes back: /rewind", now);
+        model.show_toast("esc again goes back: /rewind", now);
     }
 }
 
 pub fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
     let Some(list) = &mut model.rewind.list else { return };
-    model.rewind.awaits = model.rewind.awaits.take().filter(|(awaits, _)| *awaits != Awaits::Points);
+    model.rewind.awaits = model.rewind.awaits.take().filter(|(awaits, _)| *awaits != PendingRewind::Points);
     list.listed(points, can_redo);
     if list.is_empty() {
         model.rewind.list = None;
         let redo = if can_redo { "; /redo takes the last rewind back" } else { "" };
-        model.say(format!("there is no prompt to go back to{redo}"), now);
+        model.show_toast(format!("there is no prompt to go back to{redo}"), now);
     }
 }
 
 /// Shown only where the person asked.
 pub fn planned(model: &mut Model, plan: RewindPlan) {
-    let Some((_, asked)) = model.rewind.awaits.take_if(|(awaits, _)| *awaits == Awaits::Plan) else { return };
-    model.said = None;
+    let Some((_, asked)) = model.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
+    model.toast = None;
     forget_question(model);
     let last_text = model.keys.last_text;
-    model.panels.add(Panel::rewind(plan), false, last_text);
+    model.dialogs.add(Dialog::rewind(plan), false, last_text);
     // It was asked for just now; what was typed meanwhile is a draft, and the guard holds back what is typed on.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
     if quiet && !model.is_too_small() && model.search.is_none() {
-        model.panels.focus(model.panels.len() - 1, last_text);
+        model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }
 
@@ -115,15 +115,15 @@ pub fn planned(model: &mut Model, plan: RewindPlan) {
 pub fn noticed(model: &mut Model) {
     if model.rewind.awaits.take().is_some() {
         model.rewind.list = None;
-        model.said = None;
+        model.toast = None;
     }
 }
 
 /// The person said yes.
 pub fn begins(model: &mut Model, now: u64) {
     model.rewind.list = None;
-    model.rewind.awaits = Some((Awaits::Done, now));
-    model.say("going back", now);
+    model.rewind.awaits = Some((PendingRewind::Done, now));
+    model.show_toast("going back", now);
 }
 
 /// Live, or of an earlier run.
@@ -132,7 +132,7 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     model.rewind.list = None;
     model.rewind.awaits = None;
     if live {
-        model.said = None;
+        model.toast = None;
     }
     super::streaming::end(model);
     if done.scope.conversation() {
@@ -145,8 +145,8 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
         model.task.paused = None;
         let last_text = model.keys.last_text;
         // What was asked about is undone; nothing of it runs any more.
-        while model.panels.iter().any(is_of_task) {
-            model.panels.forget(is_of_task, last_text);
+        while model.dialogs.iter().any(is_of_task) {
+            model.dialogs.forget(is_of_task, last_text);
         }
     }
     let back = live.then(|| done.prompt.clone()).flatten().map(|prompt| text::clean(&prompt).into_owned());
@@ -183,23 +183,23 @@ fn words(done: &Rewound, keeps_draft: bool) -> String {
     lines.join("\n")
 }
 
-fn is_of_task(panel: &Panel) -> bool {
+fn is_of_task(panel: &Dialog) -> bool {
     matches!(panel.question, Question::Approval(_) | Question::Interrupted { .. })
 }
 
 fn forget_question(model: &mut Model) {
     let last_text = model.keys.last_text;
-    model.panels.forget(|panel| matches!(panel.question, Question::Rewind(_)), last_text);
+    model.dialogs.forget(|panel| matches!(panel.question, Question::Rewind(_)), last_text);
 }
 
 /// Whether the open question was a plan, and is left: back to the list, or to nothing.
 pub fn leaves(model: &mut Model, now: u64) -> bool {
-    if !model.panels.current().is_some_and(|panel| matches!(panel.question, Question::Rewind(_))) {
+    if !model.dialogs.current().is_some_and(|panel| matches!(panel.question, Question::Rewind(_))) {
         return false;
     }
     forget_question(model);
     if model.rewind.list.is_none() {
-        model.say("nothing was undone", now);
+        model.show_toast("nothing was undone", now);
     }
     true
 }
@@ -207,32 +207,32 @@ pub fn leaves(model: &mut Model, now: u64) -> bool {
 /// Whether the letter marked a path that was changed by hand; in a sentence it is a letter.
 pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::of(letter) else { return false };
-    let Some(panel) = model.panels.open_mut().filter(|panel| panel.marks()) else { return false };
+    let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.marks()) else { return false };
     panel.guard.mark(letter, now) && panel.mark(mark)
 }
 
 /// Whether the list is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.rewind.list else { return false };
     model.keys.last_key = Some(now);
-    model.said = None;
+    model.toast = None;
     match list.picker.key(key) {
-        Picked::Nothing | Picked::Refused(_) => {}
-        Picked::Closed => {
+        PickerResult::Nothing | PickerResult::Refused(_) => {}
+        PickerResult::Closed => {
             model.rewind.list = None;
             model.rewind.awaits = None;
         }
-        Picked::Chosen(chosen) => {
+        PickerResult::Chosen(chosen) => {
             let task = list.task(&chosen).cloned();
             if let Some(task_id) = task {
                 plan(model, RewindTarget::Before { task_id, step_id: None }, now, effects);
             }
         }
-        Picked::Other => match key.code {
+        PickerResult::Other => match key.code {
             KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
             // What waits for the person comes first.
-            KeyCode::Tab if waits => model.panels.open_current(model.keys.last_text),
+            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },
     }

@@ -1,7 +1,7 @@
 //! Keys while a prompt sent before is looked for.
 
+use super::dialog::is_text;
 use super::draft_changed;
-use super::panel::is_text;
 use crate::tui::model::{Model, Search};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

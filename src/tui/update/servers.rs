@@ -6,11 +6,11 @@ use super::keys::{is_ready, take};
 use super::{draft_changed, menu};
 use crate::protocol::{Command, CustomCommand, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
-use crate::tui::guard;
 use crate::tui::model::{Effect, Model};
-use crate::tui::picker::Picked;
+use crate::tui::picker::PickerResult;
 use crate::tui::servers::details;
 use crate::tui::transcript::{Kind, Tone};
+use crate::tui::typeahead_guard;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
 pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if model.servers.statuses.is_empty() {
         take(model, now, effects);
-        return model.say("there are no MCP servers: `aye mcp add` adds one, or [mcp.servers] in config.toml", now);
+        return model.show_toast("there are no MCP servers: `aye mcp add` adds one, or [mcp.servers] in config.toml", now);
     }
     if words.is_empty() {
         take(model, now, effects);
@@ -45,7 +45,7 @@ pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) 
     let Some(status) = model.servers.of_name(name).cloned() else {
         let names: Vec<&str> = model.servers.statuses.iter().map(|status| status.name.as_str()).collect();
         let words = format!("there is no MCP server `{}`: {}", text::reveal(name), names.join(", "));
-        return model.say(text::clean(&words).into_owned(), now);
+        return model.show_toast(text::clean(&words).into_owned(), now);
     };
     take(model, now, effects);
     if reconnects { reconnect(model, status.name, now, effects) } else { tell(model, &status) }
@@ -56,27 +56,27 @@ fn tell(model: &mut Model, status: &ServerStatus) {
 }
 
 fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
-    model.say(format!("connecting to {} anew", text::clean(&name)), now);
+    model.show_toast(format!("connecting to {} anew", text::clean(&name)), now);
     effects.push(Effect::Send(Command::ReconnectServer { name }));
 }
 
 /// Whether the list is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.servers.list else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     model.keys.last_key = Some(now);
-    model.said = None;
+    model.toast = None;
     match list.key(key) {
-        Picked::Nothing | Picked::Refused(_) => {}
-        Picked::Closed => model.servers.list = None,
-        Picked::Chosen(name) => {
+        PickerResult::Nothing | PickerResult::Refused(_) => {}
+        PickerResult::Closed => model.servers.list = None,
+        PickerResult::Chosen(name) => {
             model.servers.list = None;
             if let Some(status) = model.servers.of_name(&name).cloned() {
                 tell(model, &status);
             }
         }
-        Picked::Other => match key.code {
+        PickerResult::Other => match key.code {
             KeyCode::Char('r') if ctrl => {
                 if let Some(name) = list.at().map(|row| row.key.clone()) {
                     reconnect(model, name, now, effects);
@@ -84,7 +84,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             }
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
             // What waits for the person comes first.
-            KeyCode::Tab if waits => model.panels.open_current(model.keys.last_text),
+            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },
     }
@@ -127,13 +127,13 @@ pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64
     let missing = prompt.arguments.iter().find(|(name, needed)| *needed && !given.contains_key(name));
     if let Some((name, _)) = missing {
         let words = format!("`{name}` is missing: `/{} {}`", command.name, command.argument_hint.as_deref().unwrap_or_default());
-        model.say(text::reveal(&words).into_owned(), now);
+        model.show_toast(text::reveal(&words).into_owned(), now);
         return true;
     }
     if is_ready(model, now) {
         take(model, now, effects);
         let ServerPrompt { server, name, .. } = prompt;
-        model.say(format!("asking {} for it", text::clean(&server)), now);
+        model.show_toast(format!("asking {} for it", text::clean(&server)), now);
         model.servers.asked = Some((server.clone(), name.clone()));
         let prompt = SessionQuery::ServerPrompt { server, name, arguments: given };
         effects.push(Effect::Ask(Query::Session(prompt)));
@@ -177,7 +177,7 @@ pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String,
         Err(why) => return note(model, &format!("{command} came to nothing: {why}"), Tone::Failure),
     };
     // What is being typed is nobody else's words.
-    if !guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {
+    if !typeahead_guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {
         return note(model, &format!("the words of {command} came while you typed: say it again for them"), Tone::Plain);
     }
     let words = words.lines().map(|line| text::reveal(&line.replace('\t', "    ")).into_owned()).collect::<Vec<_>>().join("\n");

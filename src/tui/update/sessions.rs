@@ -1,14 +1,14 @@
 //! Other sessions: the list of them, a new one, a copy of this one, another title.
 
 use super::keys::take;
-use super::{attach, custom, menu};
+use super::{attachments, menu, user_commands};
 use crate::protocol::{Command, ForkUntil, LookUp, LookedUp, Query, RunningState, SessionId, TaskId};
 use crate::text;
-use crate::tui::approval::Panel;
-use crate::tui::front::{Ended, KeyFile, Next};
+use crate::tui::approval::Dialog;
+use crate::tui::interface::{ExitReason, KeyFile, SessionTarget};
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::reading::Reading;
 use crate::tui::sessions::{Choice, Sessions};
+use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::SESSIONS_WIDE;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -34,7 +34,7 @@ pub fn show(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// There is nothing to show but the list. What was typed meanwhile comes along into the session that is chosen.
 pub fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.picks = true;
+    model.is_session_chooser = true;
     show(model, effects);
 }
 
@@ -53,7 +53,7 @@ pub(super) fn look_up(effects: &mut Vec<Effect>, what: LookUp) {
 pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
         format!("the task still ends; then {name} leaves this session")
-    } else if model.is_running() || model.panels.approvals() > 0 {
+    } else if model.is_running() || model.dialogs.approvals() > 0 {
         format!("a task runs: esc stops it, then {name} leaves this session")
     } else if let Some(command) = model.commands.iter().find(|one| one.state == RunningState::Running) {
         let id = text::clean(&command.id).into_owned();
@@ -61,7 +61,7 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     } else {
         return true;
     };
-    model.say(words, now);
+    model.show_toast(words, now);
     false
 }
 
@@ -69,24 +69,24 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
 pub fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/new", now) {
         take(model, now, effects);
-        leave(model, Next::New, effects);
+        leave(model, SessionTarget::New, effects);
     }
 }
 
-fn leave(model: &mut Model, next: Next, effects: &mut Vec<Effect>) {
+fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Effect>) {
     super::save_draft(model, effects);
     effects.push(Effect::Send(Command::Quit));
-    effects.push(Effect::Exit(Ended::Open(next)));
+    effects.push(Effect::Exit(ExitReason::Open(next)));
 }
 
 /// `/resume ID`, and the highlighted one of the list.
 pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
     if model.session.as_ref() == Some(&id) {
         model.sessions = None;
-        return model.say("this one is open", now);
+        return model.show_toast("this one is open", now);
     }
     if may_leave(model, "/resume", now) {
-        leave(model, Next::Session(id), effects);
+        leave(model, SessionTarget::Session(id), effects);
     }
 }
 
@@ -112,7 +112,7 @@ pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "/fork", now) {
         take(model, now, effects);
-        model.say("copying the session", now);
+        model.show_toast("copying the session", now);
         look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
     }
 }
@@ -121,7 +121,7 @@ pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "a fork", now) {
-        model.say("copying the session", now);
+        model.show_toast("copying the session", now);
         look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Prompt { task_id } });
     }
 }
@@ -130,7 +130,7 @@ pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects:
 pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect>) {
     let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS).collect();
     if title.is_empty() {
-        return model.say("say the title: `/rename Validate the name`", now);
+        return model.show_toast("say the title: `/rename Validate the name`", now);
     }
     let Some(session_id) = has_words(model, "/rename", now) else { return };
     take(model, now, effects);
@@ -139,23 +139,23 @@ pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect
 
 pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<SessionId> {
     if model.session.is_none() {
-        model.say(format!("nothing was said in this session yet, so there is nothing to {}", &name[1..]), now);
+        model.show_toast(format!("nothing was said in this session yet, so there is nothing to {}", &name[1..]), now);
     }
     model.session.clone()
 }
 
 /// Whether the list is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let wide = model.size.width >= SESSIONS_WIDE;
     let Some(sessions) = &mut model.sessions else { return false };
     model.keys.last_key = Some(now);
-    model.said = None;
+    model.toast = None;
     // What waits for the person comes first, and Enter is about what was asked of this session.
     let at = sessions.at().map(|at| &at.session_id);
-    let asks = key.code == KeyCode::Enter && at.is_some_and(|at| model.panels.iter().any(|panel| panel.forgets(at)));
+    let asks = key.code == KeyCode::Enter && at.is_some_and(|at| model.dialogs.iter().any(|panel| panel.forgets(at)));
     if key.code == KeyCode::Tab && waits || asks {
-        model.panels.open_current(model.keys.last_text);
+        model.dialogs.open_current(model.keys.last_text);
         return true;
     }
     let choice = sessions.key(key, wide);
@@ -190,33 +190,33 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
     match choice {
         Choice::Nothing => {}
         // Where nothing else is open there is nothing to go back to.
-        Choice::Closed if model.picks => effects.push(Effect::Exit(Ended::Quit)),
+        Choice::Closed if model.is_session_chooser => effects.push(Effect::Exit(ExitReason::Quit)),
         Choice::Closed => model.sessions = None,
-        Choice::Refused(why) => model.say(why, now),
+        Choice::Refused(why) => model.show_toast(why, now),
         Choice::Ask => ask(model, effects),
         Choice::Open(id) => resume(model, id, now, effects),
         Choice::Fork(session_id) => {
             if may_leave(model, "a fork", now) {
-                model.say("copying the session", now);
+                model.show_toast("copying the session", now);
                 look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
             }
         }
         Choice::Transcript(session_id) => {
-            model.say("reading what was said", now);
+            model.show_toast("reading what was said", now);
             look_up(effects, LookUp::Transcript { session_id });
         }
         Choice::Archive(session_id, archived) => look_up(effects, LookUp::Archive { session_id, archived }),
         Choice::Rename(session_id, title) => look_up(effects, LookUp::Rename { session_id, title }),
         Choice::Delete(id, title) => {
             let last_text = model.keys.last_text;
-            model.panels.forget(Panel::is_forget, last_text);
-            model.panels.add(Panel::forget(id, &title), false, last_text);
-            model.panels.focus(model.panels.len() - 1, last_text);
+            model.dialogs.forget(Dialog::is_forget, last_text);
+            model.dialogs.add(Dialog::forget(id, &title), false, last_text);
+            model.dialogs.focus(model.dialogs.len() - 1, last_text);
         }
         Choice::Other => match key.code {
             KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
-            KeyCode::Char('d') if key.modifiers.contains(KeyModifiers::CONTROL) && model.picks => {
-                effects.push(Effect::Exit(Ended::Quit));
+            KeyCode::Char('d') if key.modifiers.contains(KeyModifiers::CONTROL) && model.is_session_chooser => {
+                effects.push(Effect::Exit(ExitReason::Quit));
             }
             _ => {}
         },
@@ -245,9 +245,9 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
     match told {
         LookedUp::Files { words, files } => menu::found(model, words, files),
         LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols),
-        LookedUp::Dropped { pasted, files } => attach::dropped(model, &pasted, &files, now),
-        LookedUp::Clipboard(clipped) => attach::clipped(model, clipped, now, effects),
-        LookedUp::Commands { commands, notices } => custom::told(model, commands, notices),
+        LookedUp::Dropped { pasted, files } => attachments::dropped(model, &pasted, &files, now),
+        LookedUp::Clipboard(clipped) => attachments::clipped(model, clipped, now, effects),
+        LookedUp::Commands { commands, notices } => user_commands::told(model, commands, notices),
         LookedUp::Resources { words, resources } => super::servers::offered(model, words, resources),
         LookedUp::Prompts { prompts } => super::servers::said(model, prompts),
         LookedUp::Prompt { server, name, text } => super::servers::worded(model, &server, &name, text, now),
@@ -266,44 +266,44 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
             // Where another one is marked by now nobody waits for this one.
             let is_meant = model.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
             if is_meant {
-                model.said = None;
-                model.reading = Some(Reading::session(&title, &text));
+                model.toast = None;
+                model.reading = Some(TextViewer::session(&title, &text));
             }
         }
         LookedUp::Renamed { session_id, title } => {
             if let Some(sessions) = &mut model.sessions {
                 sessions.renamed(&session_id, &title);
             }
-            model.say(format!("its title is \"{}\" now", text::clean(&title)), now);
+            model.show_toast(format!("its title is \"{}\" now", text::clean(&title)), now);
         }
         LookedUp::Deleted { session_id } => {
             if let Some(sessions) = &mut model.sessions {
                 sessions.gone(&session_id);
             }
             look(model, effects);
-            model.say("the session and all that was kept of it are gone", now);
+            model.show_toast("the session and all that was kept of it are gone", now);
         }
         LookedUp::Archived { session_id, archived } => {
             if let Some(sessions) = &mut model.sessions {
                 sessions.gone(&session_id);
             }
             look(model, effects);
-            model.say(
+            model.show_toast(
                 if archived { "put away; tab shows those that were" } else { "unarchived: it is in the list of sessions again" },
                 now,
             );
         }
         LookedUp::Branches { branches } => super::tree::told(model, branches),
-        LookedUp::Forked { session_id } => leave(model, Next::Session(session_id), effects),
+        LookedUp::Forked { session_id } => leave(model, SessionTarget::Session(session_id), effects),
         LookedUp::Worktree { branch, changed, more, line } => super::worktree::told(model, branch, (changed, more), line),
         LookedUp::Keys { path, text } => super::help::keys_read(model, KeyFile { path, text }, now),
-        LookedUp::ThemeKept { name, kept } => super::colours::kept(model, &name, kept, now),
+        LookedUp::ThemeKept { name, kept } => super::theme_command::kept(model, &name, kept, now),
         LookedUp::Setup(told) => super::onboarding::told(model, told, now, effects),
-        LookedUp::Places { rows } => super::standing::told(model, &rows),
+        LookedUp::Places { rows } => super::status_command::told(model, &rows),
         LookedUp::Failed { message } => {
             let text = text::clean(&message).trim_end().to_owned();
             if model.has_list() {
-                model.say(text, now);
+                model.show_toast(text, now);
             } else {
                 model.transcript.push(Kind::Note { text, tone: Tone::Failure });
             }

@@ -2,12 +2,12 @@
 
 use super::keys::take;
 use super::{
-    artifacts, attach, changes, colours, commands, copying, custom, editor, help, models, onboarding, policy, queue, quit,
-    rewind, servers, sessions, spending, standing, stats, tree, window,
+    artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, policy, queue, quit,
+    rewind, servers, sessions, spending, stats, status_command, theme_command, tree, user_commands,
 };
 use crate::protocol::{Command, CustomCommand, Effort, RewindTarget};
 use crate::text;
-use crate::tui::menu::{Item, Then};
+use crate::tui::menu::{EnterAction, Item};
 use crate::tui::model::{Effect, Model};
 
 /// What there is, for the help and the menu.
@@ -124,7 +124,7 @@ pub fn typed(draft: &str) -> Option<&str> {
 /// What the draft could become while a command is typed, the likeliest first.
 /// `themes`: what may stand behind `/theme`.
 pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
-    let item = |text: String, words: &str, then: Then| {
+    let item = |text: String, words: &str, then: EnterAction| {
         let name = text::reveal(&text).into_owned();
         let words = text::reveal_line(words);
         Item { text, name, words, tokens: None, then }
@@ -133,10 +133,10 @@ pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<S
         if let Some(start) = draft.strip_prefix(command) {
             let names = if command == THEME { themes() } else { arguments(command) };
             let names = names.into_iter().filter(|name| name.starts_with(start));
-            return names.map(|name| item(format!("{command}{name}"), "", Then::Run)).collect();
+            return names.map(|name| item(format!("{command}{name}"), "", EnterAction::Run)).collect();
         }
     }
-    let then = |name: &str| if wants_words(name, own) { Then::Complete } else { Then::Run };
+    let then = |name: &str| if wants_words(name, own) { EnterAction::Complete } else { EnterAction::Run };
     let built_in = COMMANDS.iter().map(|(name, words)| item((*name).to_owned(), words, then(name)));
     let own_ones = own.iter().map(|command| {
         let name = format!("/{}", command.name);
@@ -218,7 +218,7 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("tree", "") => tree::open(model, now, effects),
         ("rename", title) => sessions::rename(model, title, now, effects),
         ("mcp", words) => servers::mcp(model, words, now, effects),
-        ("status", "") => standing::ask(model, now, effects),
+        ("status", "") => status_command::ask(model, now, effects),
         ("plan", "") => policy::mode(model, "plan", now, effects),
         ("editor", "") => {
             take(model, now, effects);
@@ -254,8 +254,8 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("queue", words) => queue::queue(model, words, now, effects),
         ("model", name) => models::model(model, name, now, effects),
         ("effort", name) => models::effort(model, name, now, effects),
-        ("context", "") => window::ask(model, now, effects),
-        ("compact", words) => window::compact(model, words, now, effects),
+        ("context", "") => compaction::ask(model, now, effects),
+        ("compact", words) => compaction::compact(model, words, now, effects),
         ("budget", words) => spending::budget(model, words, now, effects),
         ("cost", "") => spending::cost(model, now, effects),
         ("diff", "") => changes::ask(model, now, effects),
@@ -266,12 +266,12 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("stop", id) => commands::stop(model, id, now, effects),
         ("stats", "") => stats::show(model, now, effects),
         ("artifacts", which) => artifacts::artifacts(model, which, now, effects),
-        ("copy", which) => copying::copy(model, which, now, effects),
+        ("copy", which) => copy_export::copy(model, which, now, effects),
         ("paste", "") => {
             take(model, now, effects);
-            attach::ask(model, now, effects);
+            attachments::ask(model, now, effects);
         }
-        ("export", words) => copying::export(model, words, now, effects),
+        ("export", words) => copy_export::export(model, words, now, effects),
         ("vim", "") => {
             take(model, now, effects);
             let words = if model.composer.turn_vim() {
@@ -279,13 +279,13 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             } else {
                 "the usual keys for the draft"
             };
-            model.say(words, now);
+            model.show_toast(words, now);
         }
-        ("theme", name) => colours::theme(model, name, now, effects),
-        _ if custom::run(model, word, argument, now, effects) => {}
+        ("theme", name) => theme_command::theme(model, name, now, effects),
+        _ if user_commands::run(model, word, argument, now, effects) => {}
         _ => {
             let words = unknown(model, word, typed);
-            model.say(words, now);
+            model.show_toast(words, now);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::focus::show_called_for;
 use super::keys::{is_ready, take};
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
-use crate::tui::figures::{about, amount, dollars, tokens};
+use crate::tui::format::{about, amount, dollars, tokens};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::GUTTER;
@@ -37,7 +37,7 @@ pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     let (session, task) = (model.tally.usage, model.task.usage);
     if session == Usage::default() {
-        return model.say("no model was asked in this session yet", now);
+        return model.show_toast("no model was asked in this session yet", now);
     }
     let which = if model.task.goes_on { "this task" } else { "last task" };
     let rows = [
@@ -98,7 +98,7 @@ pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
             effects.push(Effect::Send(Command::SetBudget { limit }));
         }
         Ok(_) => {}
-        Err(what) => model.say(format!("{what}: {FORMS}"), now),
+        Err(what) => model.show_toast(format!("{what}: {FORMS}"), now),
     }
 }
 

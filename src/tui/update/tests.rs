@@ -1,19 +1,20 @@
 mod always;
 mod approval;
 mod artifacts;
-mod asking;
-mod attach;
+mod attachments;
 mod browse;
 mod commands;
+mod compaction;
 mod disk;
-mod held;
+mod elicitation;
 mod help;
+mod history_page;
 mod hunks;
 mod inbox;
 mod keymap;
+mod lock;
 mod menu;
 mod models;
-mod older;
 mod onboarding;
 mod palette;
 mod parts;
@@ -22,23 +23,22 @@ mod recovery;
 mod resize;
 mod retry;
 mod rewind;
-mod saving;
+mod save_errors;
 mod scrolling;
 mod servers;
 mod sessions;
 mod spending;
 mod terminal;
-mod told;
+mod terminal_capabilities;
 mod typeahead;
 mod vim;
 mod waiting;
-mod window;
 mod worktree;
 
 use super::*;
 use crate::protocol::*;
 use crate::tui::model::Activity;
-use crate::tui::samples::{call, command_approval, edit_approval, event, model, requested, started, tell, text};
+use crate::tui::tests::fixtures::{call, command_approval, edit_approval, event, model, requested, started, tell, text};
 use crate::tui::view;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -102,7 +102,7 @@ fn wait(model: &mut Model, at: u64) -> Vec<String> {
 fn draw(model: &mut Model, at: u64) -> String {
     let mut buffer = Buffer::empty(Rect::from(model.size));
     view::draw(model, &mut buffer, at);
-    if model.panels.take_fence(at) {
+    if model.dialogs.take_fence(at) {
         update(model, Msg::Input(Input::Fence), at + 1);
     }
     let rows = (0..model.size.height).map(|y| (0..model.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
@@ -202,7 +202,7 @@ fn an_unknown_word_says_which_is_near_and_stays_in_the_draft() {
 
 #[test]
 fn no_mode_is_stricter_than_one_that_is_not_known_yet() {
-    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     assert_eq!(play(&mut model, 1000, "<shift+tab>"), [""; 0]);
     assert!(draw(&mut model, 1100).contains("starting: try again in a moment"));
 }
@@ -266,7 +266,7 @@ fn an_interrupted_call_is_resolved_by_a_choice() {
 
 #[test]
 fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
-    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let history = [
         started("fix it"),
         text("I look.\n"),
@@ -274,20 +274,20 @@ fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
         EventKind::ToolStarted { tool_call_id: call("1"), rule: "built-in".to_owned(), summary: None },
         EventKind::ApprovalRequested(edit_approval("a")),
     ];
-    let start = Start { history: history.into_iter().map(event).collect(), ..crate::tui::samples::start() };
+    let start = Start { history: history.into_iter().map(event).collect(), ..crate::tui::tests::fixtures::start() };
     let sent: Vec<_> = update(&mut model, Msg::Start(Box::new(start)), 0).iter().filter_map(words).collect();
     assert_eq!(sent, ["showbudget"]);
     let screen = draw(&mut model, 100);
     assert!(screen.contains("fix it") && screen.contains("outcome unknown") && screen.contains("/continue goes on"), "{screen}");
-    assert!(model.panels.is_empty() && !model.is_running());
+    assert!(model.dialogs.is_empty() && !model.is_running());
 }
 
 #[test]
 fn trust_is_asked_under_guard_and_takes_two_keys() {
-    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
-    let (trust, _answered) = crate::tui::samples::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let (trust, _answered) = crate::tui::tests::fixtures::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
     let trust = Some(trust);
-    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
+    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::tests::fixtures::start() })), 0);
     assert!(draw(&mut model, 0).contains("Trust what ~/src/greeter brings with it?"));
     play(&mut model, 2000, "y");
     assert_eq!(wait(&mut model, 2400), Vec::<String>::new());
@@ -449,33 +449,33 @@ fn what_was_typed_before_the_terminal_was_lent_is_kept_with_the_draft() {
 fn a_laxer_mode_that_is_not_answered_is_not_asked_about_any_more() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/mode auto<enter>");
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     assert_eq!(play(&mut model, 3000, "<esc>"), Vec::<String>::new());
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
     // What a task waits for stays.
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4000);
     play(&mut model, 5000, "<esc>");
     play(&mut model, 6000, "/mode auto<enter>");
-    assert_eq!(model.panels.len(), 2);
+    assert_eq!(model.dialogs.len(), 2);
     play(&mut model, 8000, "<esc>");
-    assert!(model.panels.len() == 1 && !model.panels.is_open());
+    assert!(model.dialogs.len() == 1 && !model.dialogs.is_open());
 }
 
 #[test]
 fn the_environment_tells_the_background_until_the_terminal_does() {
-    use crate::tui::front::Ground;
+    use crate::tui::interface::Background;
     for (value, ground) in [
-        ("0;15", Ground::Light),
-        ("0;7", Ground::Light),
-        ("0;default;11", Ground::Light),
-        ("15;0", Ground::Dark),
-        ("15;8", Ground::Dark),
-        ("15;default", Ground::Dark),
-        ("", Ground::Dark),
+        ("0;15", Background::Light),
+        ("0;7", Background::Light),
+        ("0;default;11", Background::Light),
+        ("15;0", Background::Dark),
+        ("15;8", Background::Dark),
+        ("15;default", Background::Dark),
+        ("", Background::Dark),
     ] {
-        assert_eq!(Ground::of_variable(value), ground, "{value}");
+        assert_eq!(Background::of_variable(value), ground, "{value}");
     }
-    let options = crate::tui::front::Options { ground: Ground::Light, ..crate::tui::samples::options() };
+    let options = crate::tui::interface::Options { ground: Background::Light, ..crate::tui::tests::fixtures::options() };
     let mut model = Model::new(options, None, Size::new(80, 24));
     assert_eq!(model.theme.name, "light");
     update(&mut model, Msg::Input(Input::Background(0, 0, 0)), 10);

@@ -4,7 +4,7 @@ use super::keys::take;
 use super::sessions::{has_words, look_up, may_leave, resume};
 use crate::protocol::{Branch, ForkUntil, LookUp};
 use crate::tui::model::{Effect, Model};
-use crate::tui::picker::Picked;
+use crate::tui::picker::PickerResult;
 use crate::tui::tree::Tree;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -26,22 +26,22 @@ pub fn told(model: &mut Model, branches: Vec<Branch>) {
 
 /// Whether the list is open: then the key was for it.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(tree) = &mut model.tree else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     model.keys.last_key = Some(now);
-    model.said = None;
+    model.toast = None;
     match tree.picker.key(key) {
-        Picked::Nothing | Picked::Refused(_) => {}
-        Picked::Closed => model.tree = None,
-        Picked::Chosen(chosen) => {
+        PickerResult::Nothing | PickerResult::Refused(_) => {}
+        PickerResult::Closed => model.tree = None,
+        PickerResult::Chosen(chosen) => {
             let Some(branch) = tree.of_key(&chosen).cloned() else { return true };
             go(model, branch, now, effects);
         }
-        Picked::Other => match key.code {
+        PickerResult::Other => match key.code {
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
             // What waits for the person comes first.
-            KeyCode::Tab if waits => model.panels.open_current(model.keys.last_text),
+            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },
     }
@@ -53,11 +53,11 @@ pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.session.as_ref() == Some(&session_id) {
         model.tree = None;
-        return model.say("this one is open", now);
+        return model.show_toast("this one is open", now);
     }
     let Some(count) = records else { return resume(model, session_id, now, effects) };
     if may_leave(model, "/tree", now) {
-        model.say("copying the session", now);
+        model.show_toast("copying the session", now);
         look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Records { count } });
     }
 }

@@ -50,7 +50,7 @@ pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Something may have changed.
 pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
-    if !model.picks && status::shows_worktree(&model.options.status) {
+    if !model.is_session_chooser && status::shows_worktree(&model.options.status) {
         effects.push(Effect::Ask(Query::LookUp(LookUp::Worktree)));
     }
 }

@@ -2,17 +2,17 @@
 
 mod help;
 mod menu;
-mod reading;
 mod sessions;
 mod strip;
 #[cfg(test)]
 mod tests;
+mod text_viewer;
 
 use super::approval::{self, Height};
-use super::display::{Drawn, Scroll};
-use super::front::ModelAccess;
+use super::display::{DrawStats, Scroll};
 use super::glyphs::make_plain;
 use super::inbox::Inbox;
+use super::interface::ModelAccess;
 use super::keymap::Focus;
 use super::model::{Model, SMALLEST};
 use super::status;
@@ -38,7 +38,7 @@ pub use strip::Click;
 /// The column of signs at the left of every band.
 pub const GUTTER: u16 = 2;
 
-pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
+pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         let words = format!("aye needs {}x{}, this is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);
@@ -46,7 +46,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
         for (y, range) in rows {
             buffer.set_stringn(area.x, y, &words[range], area.width.into(), model.theme.style(Token::Warn));
         }
-        return Drawn::default();
+        return DrawStats::default();
     }
     let [rest, hints] = split_bottom(area, 1);
     let [rest, bottom] = split_bottom(rest, 1);
@@ -64,7 +64,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     menu::draw(model, menu, buffer, now);
     let cursor = if helps {
         filter
-    } else if model.panels.is_open() {
+    } else if model.dialogs.is_open() {
         draw_panel(model, lower, buffer, now)
     } else if has_no_composer(model) {
         filter
@@ -87,7 +87,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     if let Some(ground) = model.theme.background() {
         paint(buffer, ground);
     }
-    Drawn { cursor, scroll }
+    DrawStats { cursor, scroll }
 }
 
 /// Draws the transcript, or what is in its place. Returns the cursor of a filter, and how far the transcript is scrolled.
@@ -95,9 +95,9 @@ fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (
     if model.help.is_some() {
         return (help::draw(model, area, buffer), None);
     }
-    let reads = model.reading.is_some() && !model.panels.is_open();
+    let reads = model.reading.is_some() && !model.dialogs.is_open();
     if model.has_list() && reads {
-        reading::draw(model, area, buffer);
+        text_viewer::draw(model, area, buffer);
     } else if model.sessions.is_some() {
         return (sessions::draw(model, area, buffer), None);
     } else if model.has_list() {
@@ -106,7 +106,7 @@ fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (
     } else if let Some(changes) = &mut model.changes {
         changes.draw(area, buffer, &model.theme, &model.glyphs);
     } else if reads {
-        reading::draw(model, area, buffer);
+        text_viewer::draw(model, area, buffer);
     } else {
         let (text, look) = model.transcript_look(now);
         let position = text.draw(area, buffer, look);
@@ -136,16 +136,16 @@ fn first_line(draft: &str) -> &str {
 
 /// Whether a list has the keyboard, and the composer's place.
 fn has_no_composer(model: &Model) -> bool {
-    (model.changes.is_some() || model.has_list()) && !model.panels.is_open()
+    (model.changes.is_some() || model.has_list()) && !model.dialogs.is_open()
 }
 
 /// The composer, or the panel in its place.
 fn lower_height(model: &Model, rest: Rect) -> u16 {
-    if model.panels.inbox().is_some() {
+    if model.dialogs.inbox().is_some() {
         let limit = (model.size.height * 7 / 10).max(7).min(rest.height);
-        return Inbox::height(model.panels.len(), limit) + u16::from(!model.composer.is_empty() && limit > 7);
+        return Inbox::height(model.dialogs.len(), limit) + u16::from(!model.composer.is_empty() && limit > 7);
     }
-    match model.panels.open() {
+    match model.dialogs.open() {
         Some(panel) => {
             let limit = match panel.height {
                 // On a low screen one row is left, for what goes on: the row of a card says what the head of the panel does.
@@ -166,12 +166,12 @@ fn composer_width(width: u16) -> u16 {
 
 fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
     let draft = model.composer.text();
-    let place = (model.panels.place(), model.panels.len());
+    let place = (model.dialogs.place(), model.dialogs.len());
     let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft: first_line(&draft) };
-    if let Some((inbox, panels)) = model.panels.inbox_mut() {
+    if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.draw(panels, area, buffer, frame);
     }
-    approval::draw(model.panels.open_mut()?, area, buffer, frame)
+    approval::draw(model.dialogs.open_mut()?, area, buffer, frame)
 }
 
 fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
@@ -192,7 +192,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         buffer.set_stringn(x, area.bottom() - 1, &words, area.width.into(), faint);
     }
     if model.composer.is_empty() {
-        let read_only = match &model.access {
+        let read_only = match &model.model_access {
             Some(ModelAccess::ReadOnly { holder }) => Some(format!("read-only: {}", text::clean(holder))),
             _ => None,
         };

@@ -9,7 +9,7 @@ use crate::tui::model::{Activity, Model};
 use crate::tui::status;
 use crate::tui::task::Paused;
 use crate::tui::theme::Token;
-use crate::tui::update::{commands, retry, saving};
+use crate::tui::update::{commands, retry, save_errors};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -62,15 +62,15 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         let words = format!("{words} {} end", glyphs.dot);
         rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
     }
-    if let Some((words, right)) = approval::strip_words(&model.panels, width, &glyphs, now) {
+    if let Some((words, right)) = approval::strip_words(&model.dialogs, width, &glyphs, now) {
         rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));
-    if let Some(words) = saving::words(model, usize::from(width.saturating_sub(GUTTER))) {
+    if let Some(words) = save_errors::words(model, usize::from(width.saturating_sub(GUTTER))) {
         rows.push(Row::new(glyphs.failed, words, Token::Danger));
     }
     // The question comes first; what is queued says it too.
-    let asks = !model.panels.is_empty() || !model.task.waiting.is_empty();
+    let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty();
     if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.picker.is_none()) {
         let (words, right) = paused_words(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
@@ -81,7 +81,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     // What waits and what is queued keep their rows, and so does the wait itself.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
     rows.extend(activity(model, width, most, now));
-    if let Some((words, _)) = &model.said {
+    if let Some((words, _)) = &model.toast {
         let most = limit.saturating_sub(rows.len()).clamp(1, SAID_ROWS);
         let said = folded(words, usize::from(width.saturating_sub(GUTTER)), most);
         rows.extend(said.into_iter().map(|words| Row::new("", words, Token::Accent)));
@@ -115,7 +115,7 @@ fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     let Some((sign, words, right)) = status::activity(model, now) else { return Vec::new() };
     let glyphs = &model.glyphs;
     // A panel has the keyboard: Escape is its own.
-    let right = if model.panels.is_open() { &[] } else { right };
+    let right = if model.dialogs.is_open() { &[] } else { right };
     let retrying = match &model.task.activity {
         Activity::Retrying(retry) => Some(retry),
         _ => None,
@@ -182,7 +182,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
     };
     let row = |words, token| Row::new(model.glyphs.note, words, token);
     let mut rows = Vec::new();
-    if !model.is_running() && !model.panels.is_empty() && !model.task.sent.is_empty() {
+    if !model.is_running() && !model.dialogs.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();
         rows.push(row(list("sent after your answer:", &sent), Token::Muted));
     }

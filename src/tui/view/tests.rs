@@ -6,14 +6,14 @@ mod status;
 
 use super::draw;
 use crate::protocol::*;
-use crate::tui::approval::{HunkMark, Writing, Written};
-use crate::tui::front::{Header, ModelAccess, Options, Start};
+use crate::tui::approval::{AmendField, AmendTarget, HunkMark};
 use crate::tui::help::Help;
 use crate::tui::input::Input;
+use crate::tui::interface::{Header, ModelAccess, Options, Start};
 use crate::tui::keymap::Focus;
 use crate::tui::model::Model;
-use crate::tui::samples::*;
-use crate::tui::screen;
+use crate::tui::tests::fixtures::*;
+use crate::tui::tests::snapshot;
 use crate::tui::theme::Token;
 use crate::tui::update::Msg;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -45,7 +45,7 @@ fn check(name: &str, scene: impl Fn(&mut Model)) {
         scene(&mut model);
         // The second frame: the first one only tells how much is seen.
         picture(&mut model, 20_000);
-        screen::check(&format!("ui-{name}-{width}x{height}"), &picture(&mut model, 20_000));
+        snapshot::check(&format!("ui-{name}-{width}x{height}"), &picture(&mut model, 20_000));
     }
 }
 
@@ -217,7 +217,7 @@ fn without_unicode_every_sign_of_ours_is_ascii() {
     for (width, turn) in [(60, false), (120, true), (40, false)] {
         feed(&mut model, Msg::Resize(Size::new(width, 20)), 10_000);
         if turn {
-            model.panels.turn(true, None);
+            model.dialogs.turn(true, None);
         }
         let drawn = picture(&mut model, 20_000);
         assert!(drawn.is_ascii(), "{drawn}");
@@ -304,8 +304,8 @@ fn the_servers_and_what_they_ask() {
     let filling = |model: &mut Model, steps: usize| {
         tell(model, EventKind::ElicitationRequested(form("e")), 9000);
         picture(model, 9000);
-        model.panels.open_current(None);
-        crate::tui::update::pick_asking(model, crate::tui::asking::Pick::Fill, 9000, &mut Vec::new());
+        model.dialogs.open_current(None);
+        crate::tui::update::pick_asking(model, crate::tui::elicitation::FormAction::Fill, 9000, &mut Vec::new());
         picture(model, 9100);
         for _ in 0..steps {
             key(model, KeyCode::Tab);
@@ -335,12 +335,12 @@ fn what_runs_where() {
 fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
     tell(model, EventKind::LookedUp(LookedUp::Setup(SetupTold::Found(setup_found()))), 9000);
     for input in inputs {
-        let Some(panel) = model.panels.setup() else { panic!() };
+        let Some(panel) = model.dialogs.setup() else { panic!() };
         let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };
         setup.step(input.clone());
     }
-    model.panels.show_setup(None);
-    model.panels.focus_setup(None);
+    model.dialogs.show_setup(None);
+    model.dialogs.focus_setup(None);
 }
 
 #[test]

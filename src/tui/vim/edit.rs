@@ -1,7 +1,7 @@
 //! Commands that change the text without a motion.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Did, Extent, MAX_AGAIN, Mode, Operator, Register, Typed, Vim, cut, go, here, line_end, put_rows};
+use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, Operator, RecordedKey, Register, Vim, cut, go, here, line_end, put_rows};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
@@ -11,10 +11,10 @@ const MAX_PUT: usize = 1 << 20;
 const STEP: &str = "    ";
 
 impl Vim {
-    pub(super) fn put(&mut self, area: &mut TextArea<'_>, behind: bool) -> Did {
+    pub(super) fn put(&mut self, area: &mut TextArea<'_>, behind: bool) -> KeyOutcome {
         let Register { text, by_lines } = &self.register;
         if text.is_empty() && !by_lines {
-            return self.done(Did::Moved);
+            return self.done(KeyOutcome::Moved);
         }
         let (times, at) = (self.times().min(MAX_PUT / text.len().max(1)).max(1), here(area));
         let lines = Lines::new(area.lines());
@@ -35,49 +35,49 @@ impl Vim {
             let end = here(area);
             go(area, Place { column: Lines::new(area.lines()).before(end), ..end });
         }
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
     /// What is kept in the place of what is selected, which is kept from then on.
-    pub(super) fn put_over(&mut self, area: &mut TextArea<'_>) -> Did {
+    pub(super) fn put_over(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let kept = self.register.clone();
         let ends_line = self.selection(area).is_some_and(|(_, (row, column))| column >= Lines::new(area.lines()).length(row));
         self.on_selection(area, 'd');
         let taken = std::mem::replace(&mut self.register, kept);
         self.put(area, ends_line);
         self.register = taken;
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
-    pub(super) fn replace(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+    pub(super) fn replace(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         let at = here(area);
         let lines = Lines::new(area.lines());
         let times = self.times();
         let mut end = at;
         for _ in 0..times {
             if end.column >= lines.length(at.row) {
-                return self.done(Did::Moved);
+                return self.done(KeyOutcome::Moved);
             }
             end.column = lines.behind(end);
         }
         cut(area, at, end);
         area.insert_str(letter.to_string().repeat(times));
         go(area, Place { column: at.column + times - 1, ..at });
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
-    pub(super) fn turn_case(&mut self, area: &mut TextArea<'_>) -> Did {
+    pub(super) fn turn_case(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let from = here(area);
         let lines = Lines::new(area.lines());
-        let Some(to) = lines.to(from, Motion::Right, self.times()) else { return self.done(Did::Moved) };
+        let Some(to) = lines.to(from, Motion::Right, self.times()) else { return self.done(KeyOutcome::Moved) };
         self.write_over(area, &Extent::Letters(from, to), &in_case(Operator::TurnCase));
         let lines = Lines::new(area.lines());
         go(area, Place { column: to.column.min(lines.last(to.row)), ..to });
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
     /// Every letter in it becomes what this makes of it.
-    pub(super) fn write_over(&mut self, area: &mut TextArea<'_>, extent: &Extent, made: &dyn Fn(char) -> String) -> Did {
+    pub(super) fn write_over(&mut self, area: &mut TextArea<'_>, extent: &Extent, made: &dyn Fn(char) -> String) -> KeyOutcome {
         let lines = Lines::new(area.lines());
         let at = here(area);
         let (from, to, back) = match *extent {
@@ -97,11 +97,11 @@ impl Vim {
         area.insert_str(words);
         go(area, back);
         rest(area);
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
     /// Whole rows go one step to the right, or as far back as they are in.
-    pub(super) fn shift(&mut self, area: &mut TextArea<'_>, right: bool, extent: &Extent) -> Did {
+    pub(super) fn shift(&mut self, area: &mut TextArea<'_>, right: bool, extent: &Extent) -> KeyOutcome {
         let (first, last) = match *extent {
             Extent::Letters(from, to) => (from.row, to.row),
             Extent::Rows(first, last) => (first, last),
@@ -118,15 +118,15 @@ impl Vim {
         let rows: Vec<String> = area.lines()[first..=last].iter().map(shifted).collect();
         put_rows(area, first..=last, &rows.join("\n"));
         go(area, Place { row: first, column: Lines::new(area.lines()).first_letter(first) });
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
     /// The next row comes to the end of this one, with one blank between them.
-    pub(super) fn join(&mut self, area: &mut TextArea<'_>) -> Did {
+    pub(super) fn join(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let first = here(area).row;
         let last = (first + self.times().max(2) - 1).min(area.lines().len() - 1);
         if last == first {
-            return self.done(Did::Moved);
+            return self.done(KeyOutcome::Moved);
         }
         let mut row = area.lines()[first].clone();
         let mut joint = 0;
@@ -141,13 +141,13 @@ impl Vim {
         put_rows(area, first..=last, &row);
         go(area, Place { row: first, column: joint });
         rest(area);
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
-    pub(super) fn begin_insert(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+    pub(super) fn begin_insert(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         let (at, lines) = (here(area), Lines::new(area.lines()));
         let times = self.times();
-        let mut did = Did::Moved;
+        let mut did = KeyOutcome::Moved;
         match letter {
             'I' => go(area, lines.to(at, Motion::FirstLetter, 1).unwrap_or(at)),
             'a' => go(area, Place { column: lines.behind(at), ..at }),
@@ -155,13 +155,13 @@ impl Vim {
             'o' => {
                 go(area, line_end(&lines, at));
                 area.insert_newline();
-                did = Did::Changed;
+                did = KeyOutcome::Changed;
             }
             'O' => {
                 go(area, Place { column: 0, ..at });
                 area.insert_newline();
                 go(area, Place { column: 0, ..at });
-                did = Did::Changed;
+                did = KeyOutcome::Changed;
             }
             _ => {}
         }
@@ -171,7 +171,7 @@ impl Vim {
     }
 
     /// A key of insert mode: all but the way out is typed by whoever has the draft.
-    pub(super) fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
+    pub(super) fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if key.code != KeyCode::Esc {
             let is_letter =
                 matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
@@ -179,11 +179,11 @@ impl Vim {
             if self.overtypes && is_letter && at.column < lines.length(at.row) {
                 cut(area, at, Place { column: lines.behind(at), ..at });
             }
-            return Did::Nothing;
+            return KeyOutcome::Nothing;
         }
         if area.is_empty() {
             // There is nothing to give commands to: it stops the task, as everywhere.
-            return Did::Nothing;
+            return KeyOutcome::Nothing;
         }
         self.mode = Mode::Normal;
         let again = (self.insert_times - 1).min(MAX_AGAIN / self.inserted.len().max(1));
@@ -199,13 +199,13 @@ impl Vim {
         let lines = Lines::new(area.lines());
         let at = here(area);
         go(area, Place { column: if at.column > 0 { lines.before(at) } else { 0 }, ..at });
-        if again > 0 { Did::Changed } else { Did::Moved }
+        if again > 0 { KeyOutcome::Changed } else { KeyOutcome::Moved }
     }
 
     /// The last change once more, with a count of its own where one is given.
-    pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> Did {
+    pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let count = self.count;
-        self.done(Did::Moved);
+        self.done(KeyOutcome::Moved);
         // What was typed into a draft from its beginning is inserted.
         if self.last_change.first().is_some_and(|(_, mode)| *mode == Mode::Insert) {
             self.last_change.insert(0, command('i'));
@@ -229,19 +229,19 @@ impl Vim {
                 break;
             }
             match (self.key(area, key), mode) {
-                (Did::Nothing, Mode::Insert) => {
+                (KeyOutcome::Nothing, Mode::Insert) => {
                     area.input(key);
                     self.inserted.push(key);
                 }
-                (Did::Nothing, _) => break,
-                (Did::Moved | Did::Changed, _) => {}
+                (KeyOutcome::Nothing, _) => break,
+                (KeyOutcome::Moved | KeyOutcome::Changed, _) => {}
             }
         }
         self.repeats = false;
         self.mode = Mode::Normal;
         self.typed.clear();
         rest(area);
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 
     /// A key that insert mode left to the draft's own editing, for `.` and for a count.
@@ -251,7 +251,7 @@ impl Vim {
     }
 }
 
-fn command(letter: char) -> Typed {
+fn command(letter: char) -> RecordedKey {
     (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), Mode::Normal)
 }
 

@@ -36,7 +36,7 @@ pub enum Mode {
 
 /// What a key did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Did {
+pub enum KeyOutcome {
     /// It is not for the draft.
     Nothing,
     /// The text is as it was.
@@ -46,7 +46,7 @@ pub enum Did {
 
 /// What the next key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waits {
+enum PendingKeys {
     Nothing,
     /// After `g`.
     Go,
@@ -66,7 +66,7 @@ enum Waits {
 }
 
 /// A key, and the mode that it was for.
-type Typed = (KeyEvent, Mode);
+type RecordedKey = (KeyEvent, Mode);
 
 /// What was taken last.
 #[derive(Debug, Clone, Default)]
@@ -88,14 +88,14 @@ pub struct Vim {
     mode: Mode,
     count: Option<usize>,
     operator: Option<(Operator, usize)>,
-    waits: Waits,
+    waits: PendingKeys,
     register: Register,
     last_find: Option<Find>,
     /// Where the selection began.
     anchor: Place,
     /// The keys of the change under way, and of the one before, for `.`.
-    typed: Vec<Typed>,
-    last_change: Vec<Typed>,
+    typed: Vec<RecordedKey>,
+    last_change: Vec<RecordedKey>,
     /// Whether the keys under way are a change by now.
     is_change: bool,
     repeats: bool,
@@ -114,7 +114,7 @@ impl Default for Vim {
             mode: Mode::Insert,
             count: None,
             operator: None,
-            waits: Waits::Nothing,
+            waits: PendingKeys::Nothing,
             register: Register::default(),
             last_find: None,
             anchor: Place::default(),
@@ -138,12 +138,12 @@ impl Vim {
 
     /// Whether a line for Vim itself is under way, which goes nowhere.
     pub fn is_in_line(&self) -> bool {
-        self.waits == Waits::Line
+        self.waits == PendingKeys::Line
     }
 
     /// A new draft is typed.
     pub fn begin_anew(&mut self) {
-        (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, Waits::Nothing);
+        (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, PendingKeys::Nothing);
         (self.typed, self.is_change) = (Vec::new(), false);
         self.inserts(1, false);
         self.undo = Undo::default();
@@ -155,7 +155,7 @@ impl Vim {
             self.mode = Mode::Normal;
         }
         (self.typed, self.is_change) = (Vec::new(), false);
-        self.done(Did::Moved);
+        self.done(KeyOutcome::Moved);
     }
 
     /// Insert mode begins.
@@ -165,7 +165,7 @@ impl Vim {
     }
 
     /// One key, while the draft has the keyboard.
-    pub fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
+    pub fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if !self.repeats {
             self.typed.push((key, self.mode));
             self.undo.begins(area);
@@ -174,12 +174,12 @@ impl Vim {
             Mode::Insert => self.insert(area, key),
             Mode::Normal | Mode::Visual { .. } => self.command(area, key),
         };
-        if did == Did::Nothing {
+        if did == KeyOutcome::Nothing {
             self.typed.pop();
         }
         let is_idle =
-            self.mode == Mode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == Waits::Nothing;
-        self.is_change |= did == Did::Changed || self.mode == Mode::Insert;
+            self.mode == Mode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == PendingKeys::Nothing;
+        self.is_change |= did == KeyOutcome::Changed || self.mode == Mode::Insert;
         if is_idle && !self.repeats {
             self.undo.ends(area);
             let typed = std::mem::take(&mut self.typed);
@@ -191,66 +191,66 @@ impl Vim {
         did
     }
 
-    fn command(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> Did {
+    fn command(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if key.code == KeyCode::Esc {
             return self.escape();
         }
-        if self.waits == Waits::Line {
+        if self.waits == PendingKeys::Line {
             let is_typed = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
             return match key.code {
-                KeyCode::Enter => self.done(Did::Moved),
-                KeyCode::Char(_) | KeyCode::Backspace if is_typed => Did::Moved,
+                KeyCode::Enter => self.done(KeyOutcome::Moved),
+                KeyCode::Char(_) | KeyCode::Backspace if is_typed => KeyOutcome::Moved,
                 // What stops a task or answers a question does so from everywhere.
-                _ => self.done(Did::Nothing),
+                _ => self.done(KeyOutcome::Nothing),
             };
         }
-        if key.code == KeyCode::Enter && (self.waits != Waits::Nothing || self.operator.is_some()) {
+        if key.code == KeyCode::Enter && (self.waits != PendingKeys::Nothing || self.operator.is_some()) {
             // What was begun is given up: nobody means to send a draft with it.
-            return self.done(Did::Moved);
+            return self.done(KeyOutcome::Moved);
         }
-        let KeyCode::Char(letter) = key.code else { return Did::Nothing };
+        let KeyCode::Char(letter) = key.code else { return KeyOutcome::Nothing };
         if control {
-            return if letter == 'r' && self.waits == Waits::Nothing && self.undo.again(area) {
+            return if letter == 'r' && self.waits == PendingKeys::Nothing && self.undo.again(area) {
                 rest(area);
                 self.typed.clear();
-                self.done(Did::Changed)
+                self.done(KeyOutcome::Changed)
             } else {
-                Did::Nothing
+                KeyOutcome::Nothing
             };
         }
         if key.modifiers.contains(KeyModifiers::ALT) {
-            return Did::Nothing;
+            return KeyOutcome::Nothing;
         }
-        match std::mem::replace(&mut self.waits, Waits::Nothing) {
-            Waits::Nothing => self.letter(area, letter),
-            Waits::Go if letter == 'g' => {
+        match std::mem::replace(&mut self.waits, PendingKeys::Nothing) {
+            PendingKeys::Nothing => self.letter(area, letter),
+            PendingKeys::Go if letter == 'g' => {
                 let number = self.count;
                 self.moved(area, Motion::Line(number))
             }
-            Waits::Go => self.behind_go(area, letter),
-            Waits::Name | Waits::Line => self.done(Did::Moved),
-            Waits::Find { forward, till } => {
+            PendingKeys::Go => self.behind_go(area, letter),
+            PendingKeys::Name | PendingKeys::Line => self.done(KeyOutcome::Moved),
+            PendingKeys::Find { forward, till } => {
                 let find = Find { letter, forward, till, again: false };
                 self.last_find = Some(find);
                 self.moved(area, Motion::Find(find))
             }
-            Waits::Replace if self.mode != Mode::Normal => self.fill(area, letter),
-            Waits::Replace => self.replace(area, letter),
-            Waits::Object { around } => self.object(area, letter, around),
+            PendingKeys::Replace if self.mode != Mode::Normal => self.fill(area, letter),
+            PendingKeys::Replace => self.replace(area, letter),
+            PendingKeys::Object { around } => self.object(area, letter, around),
         }
     }
 
     /// What was begun is given up, or the selection; there is nothing of it left to give up: the key is not for the draft.
-    fn escape(&mut self) -> Did {
+    fn escape(&mut self) -> KeyOutcome {
         let is_open =
-            self.operator.is_some() || self.count.is_some() || self.waits != Waits::Nothing || self.mode != Mode::Normal;
+            self.operator.is_some() || self.count.is_some() || self.waits != PendingKeys::Nothing || self.mode != Mode::Normal;
         self.mode = Mode::Normal;
-        self.done(if is_open { Did::Moved } else { Did::Nothing })
+        self.done(if is_open { KeyOutcome::Moved } else { KeyOutcome::Nothing })
     }
 
-    fn done(&mut self, did: Did) -> Did {
-        (self.count, self.operator, self.waits) = (None, None, Waits::Nothing);
+    fn done(&mut self, did: KeyOutcome) -> KeyOutcome {
+        (self.count, self.operator, self.waits) = (None, None, PendingKeys::Nothing);
         did
     }
 
@@ -258,41 +258,41 @@ impl Vim {
         (self.count.unwrap_or(1) * self.operator.map_or(1, |(_, count)| count)).clamp(1, MAX)
     }
 
-    fn letter(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+    fn letter(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         if let Some(digit) = letter.to_digit(10).filter(|digit| *digit > 0 || self.count.is_some()) {
             self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MAX));
-            return Did::Moved;
+            return KeyOutcome::Moved;
         }
         // In an empty draft it may begin what is typed, or be a key of the screen.
         if area.is_empty() && self.operator.is_none() && FOR_TEXT.contains(letter) {
-            return self.done(Did::Nothing);
+            return self.done(KeyOutcome::Nothing);
         }
         if let Some(motion) = self.motion(letter) {
             return self.moved(area, motion);
         }
         let in_visual = self.mode != Mode::Normal;
         match letter {
-            'g' => self.waits = Waits::Go,
+            'g' => self.waits = PendingKeys::Go,
             'f' | 't' | 'F' | 'T' => {
-                self.waits = Waits::Find { forward: letter.is_lowercase(), till: letter.eq_ignore_ascii_case(&'t') };
+                self.waits = PendingKeys::Find { forward: letter.is_lowercase(), till: letter.eq_ignore_ascii_case(&'t') };
             }
-            'i' | 'a' if self.operator.is_some() || in_visual => self.waits = Waits::Object { around: letter == 'a' },
+            'i' | 'a' if self.operator.is_some() || in_visual => self.waits = PendingKeys::Object { around: letter == 'a' },
             'd' | 'c' | 'y' | 'x' | 's' | 'X' | 'S' | 'D' | 'C' | 'Y' if in_visual => return self.on_selection(area, letter),
             '~' | 'u' | 'U' | '>' | '<' if in_visual => return self.on_selection(area, letter),
             'p' | 'P' if in_visual => return self.put_over(area),
             'J' if in_visual => return self.join_selection(area),
             'o' | 'O' if in_visual => self.swap_ends(area),
-            'r' if in_visual => self.waits = Waits::Replace,
+            'r' if in_visual => self.waits = PendingKeys::Replace,
             'v' | 'V' => self.select(area, letter == 'V'),
-            '"' | '\'' | '`' | 'm' | 'q' | '@' | 'z' | 'Z' | '[' | ']' => self.waits = Waits::Name,
+            '"' | '\'' | '`' | 'm' | 'q' | '@' | 'z' | 'Z' | '[' | ']' => self.waits = PendingKeys::Name,
             // What is selected is not to be changed by what is meant for something else.
-            _ if in_visual => return self.done(Did::Moved),
+            _ if in_visual => return self.done(KeyOutcome::Moved),
             'U' | 'u' | '~' if self.operator.is_some_and(|(operator, _)| Operator::behind_go(letter) == Some(operator)) => {
                 return self.begin_operator(area, Operator::behind_go(letter));
             }
             _ if Operator::of(letter).is_some() => return self.begin_operator(area, Operator::of(letter)),
-            _ if self.operator.is_some() => return self.done(Did::Moved),
-            ':' | '/' | '?' => self.waits = Waits::Line,
+            _ if self.operator.is_some() => return self.done(KeyOutcome::Moved),
+            ':' | '/' | '?' => self.waits = PendingKeys::Line,
             'x' => return self.with(area, Operator::Delete, Motion::Right),
             'X' => return self.with(area, Operator::Delete, Motion::Left),
             's' => return self.with(area, Operator::Change, Motion::Right),
@@ -305,20 +305,20 @@ impl Vim {
                 let changed = (0..self.times()).filter(|_| self.undo.back(area)).count() > 0;
                 rest(area);
                 self.typed.clear();
-                return self.done(if changed { Did::Changed } else { Did::Moved });
+                return self.done(if changed { KeyOutcome::Changed } else { KeyOutcome::Moved });
             }
-            'r' => self.waits = Waits::Replace,
+            'r' => self.waits = PendingKeys::Replace,
             '~' => return self.turn_case(area),
             'J' => return self.join(area),
             '.' => return self.repeat(area),
             'i' | 'I' | 'a' | 'A' | 'o' | 'O' | 'R' => return self.begin_insert(area, letter),
             // Nothing of Vim's is meant.
             _ => {
-                let did = if area.is_empty() { Did::Nothing } else { Did::Moved };
+                let did = if area.is_empty() { KeyOutcome::Nothing } else { KeyOutcome::Moved };
                 return self.done(did);
             }
         }
-        Did::Moved
+        KeyOutcome::Moved
     }
 
     fn motion(&self, letter: char) -> Option<Motion> {
@@ -347,17 +347,17 @@ impl Vim {
         })
     }
 
-    fn behind_go(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+    fn behind_go(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         match letter {
             'e' | 'E' => self.moved(area, Motion::WordEndBack { big: letter == 'E' }),
             _ if self.mode != Mode::Normal && matches!(letter, 'u' | 'U' | '~') => self.on_selection(area, letter),
-            _ if self.mode != Mode::Normal => self.done(Did::Moved),
+            _ if self.mode != Mode::Normal => self.done(KeyOutcome::Moved),
             _ => self.begin_operator(area, Operator::behind_go(letter)),
         }
     }
 
     /// The cursor goes there, or the operator that waits takes all on the way.
-    fn moved(&mut self, area: &mut TextArea<'_>, motion: Motion) -> Did {
+    fn moved(&mut self, area: &mut TextArea<'_>, motion: Motion) -> KeyOutcome {
         if let Some((operator, _)) = self.operator {
             return self.with(area, operator, motion);
         }
@@ -366,13 +366,13 @@ impl Vim {
         let Some(to) = lines.to(at, motion, self.times()) else {
             // At its first or last line a draft may give way to another one.
             let leaves = matches!(motion, Motion::Up | Motion::Down) && self.mode == Mode::Normal;
-            return self.done(if leaves { Did::Nothing } else { Did::Moved });
+            return self.done(if leaves { KeyOutcome::Nothing } else { KeyOutcome::Moved });
         };
         go(area, Place { column: to.column.min(lines.last(to.row)), ..to });
-        self.done(Did::Moved)
+        self.done(KeyOutcome::Moved)
     }
 
-    fn with(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> Did {
+    fn with(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> KeyOutcome {
         let lines = Lines::new(area.lines());
         let from = here(area);
         // On the last letter of a word that letter is all that is left of it.
@@ -393,7 +393,7 @@ impl Vim {
         };
         let times = self.times();
         let Some(mut to) = lines.to(from, motion, times).or_else(|| (motion == Motion::LineEnd).then_some(from)) else {
-            return self.done(Did::Moved);
+            return self.done(KeyOutcome::Moved);
         };
         if motion.is_by_lines() {
             return self.apply(area, operator, &Extent::Rows(from.row.min(to.row), from.row.max(to.row)));
@@ -420,29 +420,29 @@ impl Vim {
     }
 
     /// It waits for what it is to work on; twice it is the row.
-    fn begin_operator(&mut self, area: &mut TextArea<'_>, operator: Option<Operator>) -> Did {
+    fn begin_operator(&mut self, area: &mut TextArea<'_>, operator: Option<Operator>) -> KeyOutcome {
         match (self.operator, operator) {
             (Some((before, _)), Some(operator)) if before == operator => self.rows(area, operator),
             (None, Some(operator)) => {
                 self.operator = Some((operator, self.count.take().unwrap_or(1)));
-                Did::Moved
+                KeyOutcome::Moved
             }
-            _ => self.done(Did::Moved),
+            _ => self.done(KeyOutcome::Moved),
         }
     }
 
     /// This row, and as many below it as the count says.
-    fn rows(&mut self, area: &mut TextArea<'_>, operator: Operator) -> Did {
+    fn rows(&mut self, area: &mut TextArea<'_>, operator: Operator) -> KeyOutcome {
         let row = here(area).row;
         let last = (row + self.times() - 1).min(area.lines().len() - 1);
         self.apply(area, operator, &Extent::Rows(row, last))
     }
 
-    fn apply(&mut self, area: &mut TextArea<'_>, operator: Operator, extent: &Extent) -> Did {
+    fn apply(&mut self, area: &mut TextArea<'_>, operator: Operator, extent: &Extent) -> KeyOutcome {
         let lines = Lines::new(area.lines());
         match operator {
             Operator::Delete | Operator::Change | Operator::Yank => {}
-            Operator::Nothing => return self.done(Did::Moved),
+            Operator::Nothing => return self.done(KeyOutcome::Moved),
             Operator::Indent | Operator::Outdent => return self.shift(area, operator == Operator::Indent, extent),
             Operator::Upper | Operator::Lower | Operator::TurnCase => {
                 return self.write_over(area, extent, &edit::in_case(operator));
@@ -458,7 +458,7 @@ impl Vim {
         area.set_yank_text(self.register.text.clone());
         if operator == Operator::Yank {
             go(area, if by_lines { here(area) } else { from });
-            return self.done(Did::Moved);
+            return self.done(KeyOutcome::Moved);
         }
         // A row that goes takes one end of a line along.
         let (start, end) = match (by_lines && operator == Operator::Delete, from.row > 0, to.row + 1 < lines.count()) {
@@ -475,6 +475,6 @@ impl Vim {
             let column = if by_lines { lines.first_letter(row) } else { from.column.min(lines.last(row)) };
             go(area, Place { row, column });
         }
-        self.done(Did::Changed)
+        self.done(KeyOutcome::Changed)
     }
 }

@@ -1,7 +1,7 @@
 //! What is selected, and what stands around the cursor.
 
 use super::motion::{Lines, Place};
-use super::{Did, Extent, Mode, Operator, Vim, go, here};
+use super::{Extent, KeyOutcome, Mode, Operator, Vim, go, here};
 use tui_textarea::TextArea;
 
 impl Vim {
@@ -41,7 +41,7 @@ impl Vim {
         go(area, std::mem::replace(&mut self.anchor, at));
     }
 
-    pub(super) fn on_selection(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+    pub(super) fn on_selection(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         let operator = match letter {
             'd' | 'x' | 'D' | 'X' => Operator::Delete,
             'c' | 's' | 'C' | 'S' => Operator::Change,
@@ -57,13 +57,13 @@ impl Vim {
     }
 
     /// Every letter of it becomes this one.
-    pub(super) fn fill(&mut self, area: &mut TextArea<'_>, letter: char) -> Did {
+    pub(super) fn fill(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         let extent = self.taken(area, false);
         self.write_over(area, &extent, &|_| letter.to_string())
     }
 
     /// Its rows become one.
-    pub(super) fn join_selection(&mut self, area: &mut TextArea<'_>) -> Did {
+    pub(super) fn join_selection(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let (from, to) = self.ends(area, &Lines::new(area.lines()));
         let (first, last) = (from.row, to.row);
         self.mode = Mode::Normal;
@@ -86,7 +86,7 @@ impl Vim {
     }
 
     /// What stands around the cursor and is named so: it is selected, or the operator that waits takes it.
-    pub(super) fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> Did {
+    pub(super) fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> KeyOutcome {
         let at = here(area);
         let lines = Lines::new(area.lines());
         let in_row = |found: std::ops::Range<usize>| {
@@ -102,13 +102,13 @@ impl Vim {
             'p' => Some(lines.paragraph(at.row, around)).map(|rows| Extent::Rows(*rows.start(), *rows.end())),
             _ => None,
         };
-        let Some(found) = found else { return self.done(Did::Moved) };
+        let Some(found) = found else { return self.done(KeyOutcome::Moved) };
         if let Some((operator, _)) = self.operator {
             return self.apply(area, operator, &found);
         }
         let to = match found {
             // There is nothing in it to be selected.
-            Extent::Letters(from, to) if from == to => return self.done(Did::Moved),
+            Extent::Letters(from, to) if from == to => return self.done(KeyOutcome::Moved),
             Extent::Letters(from, to) => {
                 self.anchor = from;
                 lines.place_before(to)
@@ -119,6 +119,6 @@ impl Vim {
             }
         };
         go(area, to);
-        self.done(Did::Moved)
+        self.done(KeyOutcome::Moved)
     }
 }

@@ -30,7 +30,7 @@ fn press(vim: &mut Vim, area: &mut TextArea<'static>, keys: &str) {
             '↻' => KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL),
             letter => KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE),
         };
-        if vim.key(area, key) == Did::Nothing && vim.mode() == Mode::Insert {
+        if vim.key(area, key) == KeyOutcome::Nothing && vim.mode() == Mode::Insert {
             vim.was_typed(key);
             area.input(key);
         }
@@ -221,14 +221,14 @@ fn a_change_is_repeated_by_a_dot_and_a_selection_is_worked_on() {
 fn escape_is_for_the_screen_where_nothing_is_left_to_give_up() {
     let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
     let (mut vim, mut area) = (Vim::default(), text_area("|"));
-    assert_eq!(vim.key(&mut area, escape), Did::Nothing, "an empty draft");
+    assert_eq!(vim.key(&mut area, escape), KeyOutcome::Nothing, "an empty draft");
     let mut area = text_area("one|");
-    assert_eq!(vim.key(&mut area, escape), Did::Moved);
+    assert_eq!(vim.key(&mut area, escape), KeyOutcome::Moved);
     assert_eq!((vim.mode(), shown(&area)), (Mode::Normal, "on|e".to_owned()));
-    assert_eq!(vim.key(&mut area, escape), Did::Nothing);
+    assert_eq!(vim.key(&mut area, escape), KeyOutcome::Nothing);
     press(&mut vim, &mut area, "2d");
-    assert_eq!(vim.key(&mut area, escape), Did::Moved);
-    assert_eq!(vim.key(&mut area, escape), Did::Nothing);
+    assert_eq!(vim.key(&mut area, escape), KeyOutcome::Moved);
+    assert_eq!(vim.key(&mut area, escape), KeyOutcome::Nothing);
 }
 
 #[test]
@@ -237,16 +237,16 @@ fn a_line_for_vim_itself_is_typed_into_nothing() {
     press(&mut vim, &mut area, ":dd/x");
     assert!(vim.is_in_line());
     let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
-    assert_eq!(vim.key(&mut area, enter), Did::Moved, "it is not sent");
+    assert_eq!(vim.key(&mut area, enter), KeyOutcome::Moved, "it is not sent");
     assert_eq!((vim.is_in_line(), shown(&area)), (false, "o|ne two".to_owned()));
-    assert_eq!(vim.key(&mut area, enter), Did::Nothing);
+    assert_eq!(vim.key(&mut area, enter), KeyOutcome::Nothing);
     press(&mut vim, &mut area, ":w");
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!((vim.key(&mut area, interrupt), vim.is_in_line()), (Did::Nothing, false), "it is for the screen");
+    assert_eq!((vim.key(&mut area, interrupt), vim.is_in_line()), (KeyOutcome::Nothing, false), "it is for the screen");
     for letter in FOR_TEXT.chars() {
         let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
         let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
-        assert_eq!(vim.key(&mut text_area("|"), key), Did::Nothing, "{letter} begins a draft");
+        assert_eq!(vim.key(&mut text_area("|"), key), KeyOutcome::Nothing, "{letter} begins a draft");
     }
     press(&mut vim, &mut area, "/two⎋x");
     assert_eq!(shown(&area), "o|e two");
@@ -336,8 +336,8 @@ fn what_was_begun_ends_with_the_text_it_was_begun_in() {
     for keys in ["r", "f", "d", "\"", "dt"] {
         press(&mut vim, &mut area, keys);
         let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
-        assert_eq!(vim.key(&mut area, enter), Did::Moved, "{keys}");
-        assert_eq!(vim.key(&mut area, enter), Did::Nothing, "{keys}");
+        assert_eq!(vim.key(&mut area, enter), KeyOutcome::Moved, "{keys}");
+        assert_eq!(vim.key(&mut area, enter), KeyOutcome::Nothing, "{keys}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! "Always allow": the person's own words for a rule, and what a rule would have let through.
 
 use super::*;
-use crate::tui::samples::always;
+use crate::tui::tests::fixtures::always;
 
 fn rule(words: &[&str], exact: bool) -> GrantRule {
     GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact }
@@ -33,10 +33,10 @@ fn told(model: &mut Model, told: RuleTold, at: u64) {
 fn the_wider_rule_says_what_it_would_have_let_through() {
     let (mut model, sent) = choosing();
     assert_eq!(sent, ["askrule { approval_id: approvalid(\"a\"), asked: reach { offer: 1 } }"]);
-    let before: Vec<char> = model.panels.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
+    let before: Vec<char> = model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
     let lines = vec!["cargo clippy --fix".to_owned(), "cargo clippy\u{202e} -q".to_owned()];
     told(&mut model, RuleTold::Reaches { offer: 1, of: 200, lines }, 7100);
-    let after: Vec<char> = model.panels.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
+    let after: Vec<char> = model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
     assert_eq!(before, after, "no key becomes another choice");
     let screen = draw(&mut model, 7700);
     assert!(

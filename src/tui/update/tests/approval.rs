@@ -7,7 +7,7 @@ fn a_letter_decides_after_its_pause() {
         assert_eq!(play(&mut model, 6000, letter), Vec::<String>::new());
         assert_eq!(model.deadline(6000), Some(6350));
         assert_eq!(wait(&mut model, 6350), [expected]);
-        assert!(!model.panels.is_open());
+        assert!(!model.dialogs.is_open());
     }
 }
 
@@ -26,7 +26,7 @@ fn always_takes_two_keys() {
         assert_eq!(wait(&mut model, 7900), Vec::<String>::new(), "a digit only moves the highlight");
         let sent = format!("a ApprovedAlways {{ remember: Remember {{ scope: {scope}, offer: 0, until: {until} }} }}");
         assert_eq!(play(&mut model, 8000, "<enter>"), [sent]);
-        assert!(!model.panels.is_open());
+        assert!(!model.dialogs.is_open());
     }
 }
 
@@ -64,7 +64,7 @@ fn escape_goes_back_to_the_question_and_typing_to_the_draft() {
     wait(&mut model, 9500);
     assert_eq!(play(&mut model, 11_000, "2 of them"), Vec::<String>::new());
     assert_eq!(model.composer.text(), "2 of them");
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn typing_over_a_panel_goes_to_the_draft_in_order() {
     let mut model = asked(vec![edit_approval("a")]);
     assert_eq!(play(&mut model, 6000, "yes please"), Vec::<String>::new());
     assert_eq!(model.composer.text(), "yes please");
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     assert_eq!(wait(&mut model, 9000), ["draft \"yes please\""]);
-    assert!(!model.panels.is_open(), "a draft keeps the keyboard");
+    assert!(!model.dialogs.is_open(), "a draft keeps the keyboard");
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn a_panel_opens_by_itself_once_the_hands_are_idle() {
     let mut model = model(100, 40);
     play(&mut model, 4000, "go<enter>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     let at = model.deadline(4300).unwrap();
     assert_eq!(at, 5200);
     wait(&mut model, at);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     play(&mut model, 6000, "<esc>");
     wait(&mut model, 60_000);
-    assert!(!model.panels.is_open(), "put off is put off");
+    assert!(!model.dialogs.is_open(), "put off is put off");
 }
 
 #[test]
@@ -148,11 +148,11 @@ fn what_one_called_for_is_not_covered_by_a_question_that_waits() {
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
     play(&mut model, 4400, "<enter>");
     wait(&mut model, 60_000);
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     let screen = draw(&mut model, 60_000);
     assert!(screen.contains("waits for you") && screen.contains("after the task: and then the README"), "{screen}");
     play(&mut model, 61_000, "<tab>");
-    assert!(model.panels.is_open(), "the person goes there");
+    assert!(model.dialogs.is_open(), "the person goes there");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn each_decision_touches_its_own_question_only() {
     draw(&mut model, 6800);
     play(&mut model, 7000, "n");
     assert_eq!(wait(&mut model, 7350), ["b Denied { reason: None }"]);
-    assert_eq!(model.panels.len(), 2);
+    assert_eq!(model.dialogs.len(), 2);
     // The next one is armed anew: a key that comes at once is text.
     assert_eq!(play(&mut model, 7400, "y"), Vec::<String>::new());
     assert_eq!(model.composer.text(), "y");
@@ -212,7 +212,7 @@ fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
     assert!(lines(&full) >= 14 && full.contains("ctrl+f smaller"), "{full}");
     let mut presses = 0;
     let mut at = 8000;
-    while model.panels.is_open() {
+    while model.dialogs.is_open() {
         play(&mut model, at, "y");
         wait(&mut model, at + 350);
         (at, presses) = (at + 1000, presses + 1);
@@ -227,10 +227,10 @@ fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
 #[test]
 fn a_page_is_as_high_as_what_is_shown() {
     let mut model = asked(vec![long_edit(500)]);
-    let shown = model.panels.open().unwrap().shown;
+    let shown = model.dialogs.open().unwrap().shown;
     play(&mut model, 6000, "<pgdn>");
     assert!(draw(&mut model, 6100).lines().any(|row| row.ends_with(' ') && row.contains(&format!("+line {}.", shown + 1))));
-    assert_eq!(model.panels.open().unwrap().scroll, shown);
+    assert_eq!(model.dialogs.open().unwrap().scroll, shown);
 }
 
 #[test]
@@ -246,15 +246,15 @@ fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
     play(&mut model, 6000, "a");
     wait(&mut model, 6400);
     assert_eq!(play(&mut model, 6700, "<enter>"), Vec::<String>::new(), "what was not read is not allowed for good");
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
 }
 
 #[test]
 fn a_call_that_ends_takes_its_question_along() {
     let mut model = asked(vec![edit_approval("a")]);
     let error = ToolError::new(ErrorCode::Cancelled, "stopped");
-    tell(&mut model, crate::tui::samples::completed("call-a", ToolStatus::Failed, "", Some(error)), 6000);
-    assert!(model.panels.is_empty());
+    tell(&mut model, crate::tui::tests::fixtures::completed("call-a", ToolStatus::Failed, "", Some(error)), 6000);
+    assert!(model.dialogs.is_empty());
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_prompt_typed_over_an_open_question_is_a_prompt() {
         let mut model = asked(vec![edit_approval("a")]);
         let sent = play(&mut model, 6000, &format!("{sentence}<enter>"));
         assert_eq!(sent, [format!("prompt {sentence:?}")]);
-        assert_eq!(model.panels.len(), 1, "undecided");
+        assert_eq!(model.dialogs.len(), 1, "undecided");
     }
 }
 
@@ -287,7 +287,7 @@ fn a_window_too_small_to_read_a_question_answers_none() {
     play(&mut model, 8000, "<tab>");
     play(&mut model, 9000, "y");
     assert!(wait(&mut model, 9400).iter().all(|sent| sent == "draft \"y\""));
-    assert_eq!(model.panels.len(), 1);
+    assert_eq!(model.dialogs.len(), 1);
 }
 
 #[test]
@@ -297,10 +297,10 @@ fn no_question_takes_the_keyboard_from_a_search() {
     tell(&mut model, started("x"), 9000);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
     wait(&mut model, 12_000);
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     play(&mut model, 13_000, "<esc>");
     wait(&mut model, 15_000);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn what_waits_is_said_beside_what_runs() {
     tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new(), summary: None }, 1000);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1000);
     assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waits for you"));
-    tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Succeeded, "", None), 2000);
+    tell(&mut model, crate::tui::tests::fixtures::completed("1", ToolStatus::Succeeded, "", None), 2000);
     let screen = draw(&mut model, 3000);
     assert!(screen.contains("▲ Edit src/main.rs") && !screen.contains("Running make"), "{screen}");
 }

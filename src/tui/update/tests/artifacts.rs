@@ -1,6 +1,6 @@
 use super::*;
 use crate::protocol::{Artifact, ArtifactKind};
-use crate::tui::samples::completed;
+use crate::tui::tests::fixtures::completed;
 
 fn artifact(uri: &str, name: &str, bytes: u64) -> Artifact {
     let content_type = "text/plain".to_owned();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::samples::{DIFF, completed};
+use crate::tui::tests::fixtures::{DIFF, completed};
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 const ANSWER: &str =
@@ -235,14 +235,14 @@ fn a_click_on_a_row_below_the_transcript_does_what_it_names() {
     for id in ["a", "b"] {
         tell(&mut model, EventKind::ApprovalRequested(edit_approval(id)), 6300);
     }
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     update(&mut model, Msg::Input(Input::FocusIn), 8000);
     click(&mut model, "2 wait for you", 8100);
-    assert!(!model.panels.is_open(), "the click that brings the window to the front is none");
+    assert!(!model.dialogs.is_open(), "the click that brings the window to the front is none");
     click(&mut model, "2 wait for you", 9000);
-    assert!(model.panels.is_open() && model.panels.place() == 1);
+    assert!(model.dialogs.is_open() && model.dialogs.place() == 1);
     click(&mut model, "2 wait for you", 9500);
-    assert_eq!(model.panels.place(), 2, "the next one");
+    assert_eq!(model.dialogs.place(), 2, "the next one");
     assert_eq!(model.composer.text(), "wait");
 }
 
@@ -298,12 +298,12 @@ fn a_question_that_opens_meanwhile_takes_no_keys_before_tab() {
     play(&mut model, 5000, "<ctrl+t>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 8000);
     draw(&mut model, 9000);
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     assert_eq!(play(&mut model, 9100, "y").len(), 1, "y copies still");
     play(&mut model, 9500, "<tab>");
-    assert!(model.panels.is_open() && model.browse.is_some());
+    assert!(model.dialogs.is_open() && model.browse.is_some());
     play(&mut model, 9600, "<esc>j");
-    assert!(!model.panels.is_open() && model.browse.is_some());
+    assert!(!model.dialogs.is_open() && model.browse.is_some());
 }
 
 #[test]

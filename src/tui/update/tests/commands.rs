@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::samples::effects_approval;
+use crate::tui::tests::fixtures::effects_approval;
 
 fn running(id: &str) -> RunningCommand {
     RunningCommand {
@@ -22,7 +22,7 @@ fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
     assert_eq!(play(&mut model, 12_000, "p"), [""; 0]);
     assert_eq!(wait(&mut model, 12_500), ["preview { approval_id: approvalid(\"a\") }"]);
     tell(&mut model, EventKind::PreviewStarted { approval_id: Some(ApprovalId::new("a")), tool_call_id: call("call-a") }, 12_600);
-    assert!(model.panels.is_empty() && model.is_running());
+    assert!(model.dialogs.is_empty() && model.is_running());
     let drawn = draw(&mut model, 12_700);
     assert!(drawn.contains("Previewing cargo test") && drawn.contains("nothing of it is kept yet"), "{drawn}");
     assert!(!drawn.contains("ctrl+b") && !drawn.contains("Running"), "{drawn}");

@@ -1,8 +1,8 @@
 //! A file that changes while the question about it stands.
 
 use super::*;
-use crate::tui::guard::Look;
-use crate::tui::samples::{completed, hunks_approval};
+use crate::tui::tests::fixtures::{completed, hunks_approval};
+use crate::tui::typeahead_guard::ChoiceState;
 
 const MARK: &str = "⚠ changed on disk";
 
@@ -13,7 +13,7 @@ fn outdated(model: &mut Model, id: &str, outdated: bool, at: u64) {
 }
 
 fn letters(model: &Model) -> String {
-    model.panels.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect()
+    model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect()
 }
 
 fn asked_at(width: u16, height: u16, approval: Approval) -> Model {
@@ -34,12 +34,12 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
         let head = screen.lines().position(|row| row.contains(MARK)).unwrap_or_else(|| panic!("{screen}"));
         assert!(screen.lines().take(head + 1).any(|row| row.contains("▲ Edit s")), "it stands in the head\n{screen}");
         assert!(screen.contains("new proposal") && screen.contains("deny") && !screen.contains("always"), "{screen}");
-        assert_eq!(model.panels.open().unwrap().guard.look(5002), Look::Arming, "it arms anew");
+        assert_eq!(model.dialogs.open().unwrap().guard.look(5002), ChoiceState::Arming, "it arms anew");
         let first = |screen: &str| screen.lines().find(|row| row.contains("8  }")).unwrap().to_owned();
         assert_eq!(first(&screen), first(&before), "what is read stays");
         outdated(&mut model, "a", false, 7000);
         draw(&mut model, 7000);
-        assert_eq!(model.panels.open().unwrap().guard.look(7002), Look::Arming, "and anew again");
+        assert_eq!(model.dialogs.open().unwrap().guard.look(7002), ChoiceState::Arming, "and anew again");
         let screen = draw(&mut model, 9000);
         assert_eq!(letters(&model), choices);
         // Where the fewer choices left more room, more of it has been seen by now.
@@ -86,17 +86,17 @@ fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     let (approval_id, tool_call_id) = (ApprovalId::new("a"), call("call-a"));
     model.composer.set("");
-    model.panels.open_current(None);
+    model.dialogs.open_current(None);
     tell(&mut model, EventKind::ApprovalResolved { approval_id, tool_call_id, decision: Decision::Renewed, latency_ms: 1 }, 9000);
     let amendable = Amendable { renewed: true, ..Amendable::default() };
     let anew = Approval { approval_id: ApprovalId::new("c"), amendable, ..edit_approval("a") };
     tell(&mut model, EventKind::ApprovalRequested(anew), 9001);
     let screen = draw(&mut model, 9001);
     assert!(screen.contains("1 of 2") && screen.contains("fn greet") && screen.contains("a  always allow this"), "{screen}");
-    assert_eq!(model.panels.open().unwrap().guard.look(9002), Look::Arming);
+    assert_eq!(model.dialogs.open().unwrap().guard.look(9002), ChoiceState::Arming);
     play(&mut model, 10_000, "y");
     assert_eq!(wait(&mut model, 10_350), ["c Approved"]);
-    assert_eq!(model.panels.len(), 1);
+    assert_eq!(model.dialogs.len(), 1);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_new_proposal_that_cannot_be_made_takes_the_question_along() {
     assert_eq!(wait(&mut model, 6350), ["a Renewed"]);
     let error = ToolError::new(ErrorCode::FileNotFound, "there is no such text");
     tell(&mut model, completed("call-a", ToolStatus::Failed, "", Some(error)), 6400);
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
 }
 
 #[test]

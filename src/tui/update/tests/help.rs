@@ -1,7 +1,7 @@
 //! The help: what works now first, searched by typing, and nothing is decided below it.
 
 use super::*;
-use crate::tui::samples::listed_models;
+use crate::tui::tests::fixtures::listed_models;
 
 /// What stands under the head and the row of what is looked for.
 fn rows(model: &mut Model, at: u64) -> Vec<String> {
@@ -82,7 +82,7 @@ fn nothing_is_decided_below_the_help_and_the_question_arms_anew() {
     assert_eq!(wait(&mut model, 7500), [""; 0], "the letter that waited is taken back");
     assert_eq!(play(&mut model, 8000, "y<enter>n<down><enter>"), [""; 0]);
     assert_eq!(wait(&mut model, 9000), [""; 0]);
-    assert!(model.help.is_some() && model.panels.is_open());
+    assert!(model.help.is_some() && model.dialogs.is_open());
     assert_eq!(model.composer.text(), "");
     assert_eq!(play(&mut model, 10_000, "<esc>"), [""; 0]);
     assert!(draw(&mut model, 10_050).contains("apply it, once"));
@@ -119,10 +119,10 @@ fn a_question_that_comes_waits_while_the_help_is_read() {
     play(&mut model, 1000, "?");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9000);
     wait(&mut model, 12_000);
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     assert!(draw(&mut model, 12_000).contains("waits for you"));
     play(&mut model, 13_000, "<tab>");
-    assert!(model.help.is_none() && model.panels.is_open(), "tab reviews it");
+    assert!(model.help.is_none() && model.dialogs.is_open(), "tab reviews it");
 }
 
 #[test]

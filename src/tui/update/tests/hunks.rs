@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::samples::hunks_approval;
+use crate::tui::tests::fixtures::hunks_approval;
 
 /// A change of two hunks is asked about, seen, and takes keys at 12 s.
 fn asked(width: u16, height: u16) -> Model {
@@ -8,7 +8,7 @@ fn asked(width: u16, height: u16) -> Model {
     tell(&mut model, EventKind::ApprovalRequested(hunks_approval("a")), 9000);
     draw(&mut model, 9001);
     draw(&mut model, 12_000);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     model
 }
 
@@ -52,8 +52,8 @@ fn marks_that_begin_a_sentence_are_taken_back_and_nothing_of_it_is_lost() {
     let mut model = asked(120, 40);
     assert_eq!(play(&mut model, 13_000, " yes, go on"), Vec::<String>::new());
     assert_eq!(model.composer.text(), " yes, go on");
-    assert!(!model.panels.is_open());
-    let panel = model.panels.current().unwrap();
+    assert!(!model.dialogs.is_open());
+    let panel = model.dialogs.current().unwrap();
     assert!(panel.hunks.as_ref().unwrap().amendment().is_none());
     let mut model = asked(120, 40);
     play(&mut model, 13_000, "[] every");
@@ -65,7 +65,7 @@ fn several_marks_one_after_the_other_are_marks() {
     let mut model = asked(120, 40);
     play(&mut model, 13_000, "]] ");
     assert_eq!(model.composer.text(), "");
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     assert!(draw(&mut model, 15_000).contains("y  apply hunk 2 of 2, once"));
 }
 
@@ -91,7 +91,7 @@ fn escape_leaves_the_lines_as_they_were() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, "e");
     play(&mut model, 15_000, "xyz<esc>");
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     draw(&mut model, 18_000);
     assert_eq!(press_slowly(&mut model, 19_000, "y"), ["a Approved"]);
 }
@@ -110,7 +110,7 @@ fn a_file_goes_to_the_editor_with_what_was_decided_and_comes_back_as_another_tex
     assert_eq!((edit.name.as_str(), &edit.text), ("src/main.rs", &text));
     let failed = Msg::Edited(Box::new(edit.clone()), Err("there is no editor `x`".to_owned()));
     assert!(update(&mut model, failed, 16_000).iter().find_map(words).is_none());
-    assert!(draw(&mut model, 16_001).contains("there is no editor `x`") && model.panels.len() == 1);
+    assert!(draw(&mut model, 16_001).contains("there is no editor `x`") && model.dialogs.len() == 1);
     let changed = Msg::Edited(Box::new(edit), Ok(format!("{text}more\n")));
     let sent: Vec<_> = update(&mut model, changed, 17_000).iter().filter_map(words).collect();
     assert!(sent[0].starts_with("a Amended { amendment: File { file: 0, text: \"line 0"), "{sent:?}");
@@ -139,9 +139,9 @@ fn what_is_cut_was_not_seen() {
     let long = format!("@@ -1 +1 @@\n-{}\n+{}\n", "a".repeat(300), "b".repeat(300));
     let mut approval = hunks_approval("b");
     (approval.proposal.diff, approval.amendable.hunks) = (long, Vec::new());
-    model.panels.forget_approval(&ApprovalId::new("a"), None);
+    model.dialogs.forget_approval(&ApprovalId::new("a"), None);
     tell(&mut model, EventKind::ApprovalRequested(approval), 13_000);
-    model.panels.open_mut().unwrap().turn_wrap(120);
+    model.dialogs.open_mut().unwrap().turn_wrap(120);
     draw(&mut model, 13_001);
     let screen = draw(&mut model, 16_000);
     assert!(!screen.contains("apply it, once"), "{screen}");

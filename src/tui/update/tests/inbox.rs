@@ -1,7 +1,7 @@
 //! All that waits, in one list.
 
 use super::*;
-use crate::tui::samples::{completed, interrupted};
+use crate::tui::tests::fixtures::{completed, interrupted};
 
 fn touch(id: &str, file: &str) -> Approval {
     let mut approval = Approval { risk_level: Risk::Low, critical: false, parts: Vec::new(), ..command_approval(id) };
@@ -42,7 +42,7 @@ fn what_is_marked_is_decided_together_and_nothing_else_is() {
     play(&mut model, 8000, "y");
     assert_eq!(wait(&mut model, 8350), Vec::<String>::new(), "it takes enter too");
     assert_eq!(play(&mut model, 8500, "<enter>"), ["a Approved", "c Approved"]);
-    assert_eq!(model.panels.len(), 2);
+    assert_eq!(model.dialogs.len(), 2);
     assert!(draw(&mut model, 8600).contains('◔'), "what is left arms anew");
     let mut model = listed();
     play(&mut model, 7000, " ");
@@ -88,9 +88,9 @@ fn enter_opens_the_one_that_is_pointed_at_and_digits_only_point() {
     let mut model = listed();
     assert_eq!(play(&mut model, 7000, "3"), Vec::<String>::new());
     assert_eq!(play(&mut model, 7500, "<enter>"), Vec::<String>::new());
-    assert!(model.panels.inbox().is_none());
+    assert!(model.dialogs.inbox().is_none());
     assert!(draw(&mut model, 7600).contains("touch two.txt"));
-    assert_eq!(model.panels.place(), 3);
+    assert_eq!(model.dialogs.place(), 3);
     draw(&mut model, 8300);
     play(&mut model, 8500, "y");
     assert_eq!(wait(&mut model, 8850), ["c Approved"]);
@@ -107,7 +107,7 @@ fn what_comes_and_goes_moves_nothing_under_the_cursor() {
     let at = screen.lines().find(|row| row.starts_with('❯') && row.contains("touch")).unwrap_or_else(|| panic!("{screen}"));
     assert!(at.contains("two.txt"), "{screen}");
     play(&mut model, 8500, "<enter>");
-    assert!(draw(&mut model, 8600).contains("in  ~/src/greeter") || model.panels.open().unwrap().name().contains("two.txt"));
+    assert!(draw(&mut model, 8600).contains("in  ~/src/greeter") || model.dialogs.open().unwrap().name().contains("two.txt"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn new_questions_leave_the_panel_as_it_is() {
     tell(&mut model, EventKind::ApprovalRequested(command_approval("b")), 5700);
     play(&mut model, 6000, "y");
     assert_eq!(wait(&mut model, 6350), ["a Approved"]);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     let strip = draw(&mut model, 6400);
     assert!(!strip.contains("wait for you"), "{strip}");
 }
@@ -129,7 +129,7 @@ fn text_typed_into_the_list_is_a_draft() {
         assert_eq!(sent, Vec::<String>::new());
         wait(&mut model, 20_000);
         if typed == "n" {
-            assert!(model.panels.inbox().is_some());
+            assert!(model.dialogs.inbox().is_some());
         } else if typed != "1 2 3" {
             assert_eq!(model.composer.text(), typed);
         }
@@ -209,7 +209,7 @@ fn a_click_that_brings_the_window_to_the_front_points_at_nothing() {
     let mut model = listed();
     click(&mut model, "touch two.txt", 7000);
     assert_eq!(play(&mut model, 7300, "<enter>"), Vec::<String>::new(), "it opens it");
-    assert_eq!(model.panels.place(), 3);
+    assert_eq!(model.dialogs.place(), 3);
     let mut model = listed();
     play(&mut model, 7000, " ");
     click(&mut model, "approve the one", 7500);

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::tui::browse::Browse;
-use crate::tui::front::KeyFile;
+use crate::tui::interface::KeyFile;
 use crate::tui::keymap::{Chord, Focus, Keymap, Row};
 use crate::tui::model::Model;
-use crate::tui::samples::{completed, listed_models, listed_sessions, options, rewind_points, start};
+use crate::tui::tests::fixtures::{completed, listed_models, listed_sessions, options, rewind_points, start};
 use crate::tui::update::focus::focus;
 use ratatui::layout::Size;
 use std::collections::BTreeSet;
@@ -127,7 +127,7 @@ fn models() -> Model {
 
 fn sessions() -> Model {
     let mut model = Model::new(options(), None, Size::new(80, 20));
-    let _ = update(&mut model, Msg::Ahead(Box::new(crate::tui::front::Ahead::Choose)), 1000);
+    let _ = update(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Choose)), 1000);
     let told = LookedUp::Sessions {
         words: String::new(),
         all: false,
@@ -237,7 +237,7 @@ fn scenes() -> Vec<Scene> {
         scene("prompts", Focus::List, points),
         scene("servers", Focus::List, || {
             let mut model = idle();
-            tell(&mut model, EventKind::ServersChanged { servers: crate::tui::samples::servers() }, 1000);
+            tell(&mut model, EventKind::ServersChanged { servers: crate::tui::tests::fixtures::servers() }, 1000);
             play(&mut model, 2000, "/mcp<enter>");
             model
         }),
@@ -254,7 +254,7 @@ fn scenes() -> Vec<Scene> {
 fn come_to(mut model: Model, key: KeyEvent) -> String {
     let effects = update(&mut model, Msg::Input(Input::Key(key)), NOW);
     let mut said: Vec<String> = effects.iter().filter_map(words).collect();
-    model.said = model.said.take().filter(|(words, _)| !words.contains("does nothing while you browse"));
+    model.toast = model.toast.take().filter(|(words, _)| !words.contains("does nothing while you browse"));
     let mut buffer = Buffer::empty(Rect::from(model.size));
     let drawn = view::draw(&mut model, &mut buffer, NOW);
     let rows = (0..model.size.height).map(|y| (0..model.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
@@ -341,7 +341,7 @@ fn every_key_that_does_something_stands_in_the_map_and_every_key_of_the_map_does
 
 fn with_keys(file: &str) -> Model {
     let keys = KeyFile { path: "/home/me/.config/aye/keymap.toml".to_owned(), text: Some(Ok(file.to_owned())) };
-    let mut model = Model::new(crate::tui::front::Options { keys, ..options() }, None, Size::new(100, 40));
+    let mut model = Model::new(crate::tui::interface::Options { keys, ..options() }, None, Size::new(100, 40));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
     draw(&mut model, 0);
     model
@@ -399,7 +399,7 @@ fn a_broken_file_is_told_with_its_lines_and_the_rest_holds() {
 #[test]
 fn a_file_that_cannot_be_read_is_told_and_the_built_in_keys_hold() {
     let keys = KeyFile { path: "keymap.toml".to_owned(), text: Some(Err("stream did not contain valid UTF-8".to_owned())) };
-    let mut model = Model::new(crate::tui::front::Options { keys, ..options() }, None, Size::new(100, 30));
+    let mut model = Model::new(crate::tui::interface::Options { keys, ..options() }, None, Size::new(100, 30));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
     assert!(draw(&mut model, 10).contains("it cannot be read: stream did not contain valid UTF-8; the built-in keys hold"));
 }
@@ -446,7 +446,7 @@ fn keys_of_the_persons_own_decide_nothing_and_take_a_waiting_letter_back() {
         assert_eq!(play(&mut model, 7000, "y"), [""; 0]);
         assert_eq!(strike(&mut model, key, 7100), [""; 0]);
         assert_eq!(wait(&mut model, 7500), [""; 0], "{key}");
-        assert!(model.panels.is_open());
+        assert!(model.dialogs.is_open());
         play(&mut model, 9000, "y");
         assert_eq!(wait(&mut model, 9350), ["a Approved"], "{key}");
     }
@@ -460,7 +460,7 @@ fn a_letter_that_opens_a_question_counts_as_typed() {
     play(&mut model, 1000, "<ctrl+t>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
     strike(&mut model, "r", 6000);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     assert_eq!(model.keys.last_text, Some(6000));
     assert_eq!(play(&mut model, 6050, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 6900), ["draft \"y\""], "it went to the draft");
@@ -470,7 +470,7 @@ fn a_letter_that_opens_a_question_counts_as_typed() {
 #[test]
 fn vim_has_its_own_keys_whatever_the_map_says() {
     let keys = KeyFile { path: String::new(), text: Some(Ok("[composer]\nhistory = \"f5\"\n".to_owned())) };
-    let mut model = Model::new(crate::tui::front::Options { keys, vim: true, ..options() }, None, Size::new(100, 30));
+    let mut model = Model::new(crate::tui::interface::Options { keys, vim: true, ..options() }, None, Size::new(100, 30));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
     play(&mut model, 1000, "ab<esc>xu");
     assert_eq!(model.composer.text(), "ab");

@@ -1,6 +1,6 @@
 use super::*;
 use crate::tui::model::{EditFile, Editable};
-use crate::tui::samples::own_command;
+use crate::tui::tests::fixtures::own_command;
 
 fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
@@ -43,7 +43,7 @@ fn the_exact_word_wins_over_what_is_highlighted_until_the_arrows_say_otherwise()
     play(&mut first, 1000, "/mode");
     assert!(draw(&mut first, 1900).contains("/model"));
     play(&mut first, 2000, "<enter>");
-    assert!(first.picker.is_none() && first.said.as_ref().unwrap().0.contains("the mode is ask"));
+    assert!(first.picker.is_none() && first.toast.as_ref().unwrap().0.contains("the mode is ask"));
     let mut second = model(80, 24);
     play(&mut second, 1000, "/mode<down><enter>");
     assert!(second.picker.is_some());
@@ -54,7 +54,7 @@ fn letters_in_their_order_find_a_command_and_one_that_wants_words_waits_for_them
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "/rnm<enter>"), [""; 0]);
     assert_eq!(model.composer.text(), "/rename ");
-    let mut other = crate::tui::samples::model(80, 24);
+    let mut other = crate::tui::tests::fixtures::model(80, 24);
     play(&mut other, 1000, "/artf<tab>");
     assert_eq!(other.composer.text(), "/artifacts");
 }
@@ -211,9 +211,9 @@ fn below_the_draft_stands_how_large_the_files_are_that_it_names() {
 #[test]
 fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
     let mut model = model(80, 24);
-    model.access = None;
+    model.model_access = None;
     let fix = CustomCommand::parse("fix".to_owned(), "fix.md".to_owned(), "Fix issue $1.").0;
-    crate::tui::update::custom::told(&mut model, vec![fix], Vec::new());
+    crate::tui::update::user_commands::told(&mut model, vec![fix], Vec::new());
     play(&mut model, 1000, "/fix 12<enter>");
     assert_eq!(model.waiting_prompt.as_deref(), Some("Fix issue 12."));
     assert!(model.composer.is_empty() && draw(&mut model, 1100).contains("starting: this is sent"));

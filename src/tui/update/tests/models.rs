@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::samples::listed_models as listed;
+use crate::tui::tests::fixtures::listed_models as listed;
 
 fn opened() -> Model {
     let mut model = model(100, 24);
@@ -127,11 +127,11 @@ fn left_and_right_change_the_effort_where_the_model_takes_one() {
 fn keys_of_the_list_are_no_keys_of_the_draft_and_a_question_waits_beside_it() {
     let mut model = opened();
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 10_000);
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     play(&mut model, 20_000, "y");
-    assert!(model.panels.approvals() == 1 && model.composer.is_empty());
+    assert!(model.dialogs.approvals() == 1 && model.composer.is_empty());
     play(&mut model, 21_000, "<tab>");
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
 }
 
 #[test]
@@ -166,14 +166,14 @@ fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
 #[test]
 fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_ready() {
     let mut model = model(100, 24);
-    model.access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
+    model.model_access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
     assert!(draw(&mut model, 1100).contains("nothing was sent · enter adds a key · no key was found"));
     assert_eq!(play(&mut model, 2000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2100);
     draw(&mut model, 2100);
     assert_eq!(play(&mut model, 2200, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
-    assert!(matches!(model.access, Some(ModelAccess::NoKey { .. })), "nobody has said that it is there");
+    assert!(matches!(model.model_access, Some(ModelAccess::NoKey { .. })), "nobody has said that it is there");
     let facts = ModelFacts::of_test("anthropic/opus-5", 200_000, None);
     tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2300);
     assert_eq!(model.composer.text(), "hello");
@@ -184,7 +184,7 @@ fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_
 fn where_a_model_is_set_its_key_is_asked_for_first() {
     let mut model = model(100, 24);
     let wanted = Some("anthropic/opus-5".to_owned());
-    model.access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
+    model.model_access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
     play(&mut model, 1000, "hello<enter>");
     for (width, expected) in [(40, "nothing was sent · enter adds a key"), (60, "enter adds a key · ctrl+l other model")] {
         model.size = ratatui::layout::Size::new(width, 20);
@@ -204,9 +204,9 @@ fn where_a_model_is_set_its_key_is_asked_for_first() {
 
 #[test]
 fn while_a_session_starts_the_list_waits_for_it() {
-    let mut model = Model::new(crate::tui::samples::options(), None, ratatui::layout::Size::new(100, 24));
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 24));
     assert_eq!(play(&mut model, 100, "<ctrl+l>"), [""; 0]);
     assert!(draw(&mut model, 200).contains("the list of models opens as soon as"));
-    update(&mut model, Msg::Start(Box::new(crate::tui::samples::start())), 300);
+    update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 300);
     assert!(model.picker.is_some());
 }

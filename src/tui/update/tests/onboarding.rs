@@ -1,6 +1,6 @@
 use super::*;
 use crate::tui::approval::Question;
-use crate::tui::samples::setup_found;
+use crate::tui::tests::fixtures::setup_found;
 
 fn told(model: &mut Model, told: SetupTold, at: u64) -> Vec<Effect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(LookedUp::Setup(told))))), at)
@@ -18,12 +18,12 @@ fn asked() -> Model {
 /// The frame is there, and the terminal says so.
 fn shown(model: &mut Model, at: u64) {
     draw(model, at);
-    model.panels.take_fence(at);
+    model.dialogs.take_fence(at);
     update(model, Msg::Input(Input::Fence), at + 10);
 }
 
 fn title(model: &Model) -> String {
-    model.panels.open().map(|panel| panel.title.clone()).unwrap_or_default()
+    model.dialogs.open().map(|panel| panel.title.clone()).unwrap_or_default()
 }
 
 fn setup_sent(effects: &[Effect]) -> Vec<&SetupAsked> {
@@ -37,8 +37,8 @@ fn setup_sent(effects: &[Effect]) -> Vec<&SetupAsked> {
 #[test]
 fn a_start_where_nothing_is_set_looks_and_asks_and_another_does_not() {
     for is_first in [true, false] {
-        let mut model = Model::new(crate::tui::samples::options(), None, ratatui::layout::Size::new(100, 30));
-        let start = Start { is_first, ..crate::tui::samples::start() };
+        let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 30));
+        let start = Start { is_first, ..crate::tui::tests::fixtures::start() };
         let effects = update(&mut model, Msg::Start(Box::new(start)), 0);
         assert_eq!(setup_sent(&effects), if is_first { vec![&SetupAsked::Look] } else { Vec::new() });
     }
@@ -50,7 +50,7 @@ fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_dr
         let mut model = model(100, 30);
         play(&mut model, 1000, "/setup<enter>");
         told(&mut model, SetupTold::Found(setup_found()), 3000);
-        assert!(model.panels.is_open());
+        assert!(model.dialogs.is_open());
         let mut all = Vec::new();
         for msg in keys(burst) {
             all.extend(update(&mut model, msg, 3001));
@@ -58,7 +58,7 @@ fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_dr
         shown(&mut model, 3002);
         assert!(setup_sent(&all).is_empty(), "{burst}");
         let still =
-            model.panels.iter().any(|panel| matches!(panel.question, Question::Setup(_)) && panel.title.starts_with("Which"));
+            model.dialogs.iter().any(|panel| matches!(panel.question, Question::Setup(_)) && panel.title.starts_with("Which"));
         assert!(still, "{burst}");
         let letters: String = burst.split('<').next().unwrap_or_default().to_owned();
         let prompt = all.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. })));
@@ -98,7 +98,7 @@ fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     let end = SetupAsked::End { preset: None, theme: Some("light".to_owned()) };
     assert_eq!(setup_sent(&effects), [&end]);
     told(&mut model, SetupTold::Ended { policy: false, lines: Vec::new() }, 9000);
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn sentences_typed_across_the_questions_choose_nothing_and_lose_nothing() {
         }
         assert!(setup_sent(&all).is_empty(), "{round}: {sentence}");
         all.extend(update(&mut model, Msg::Time, at + 400));
-        let typing = model.panels.open().map(|panel| panel.guard.clone().give_back()).unwrap_or_default();
+        let typing = model.dialogs.open().map(|panel| panel.guard.clone().give_back()).unwrap_or_default();
         assert!(
             model.composer.text() + &typing == sentence || sentence.len() == 1,
             "{round}: {sentence}: {}",

@@ -1,7 +1,7 @@
 //! The parts of a command, and the rules that decided them.
 
 use super::*;
-use crate::tui::samples::command_approval;
+use crate::tui::tests::fixtures::command_approval;
 
 fn asked(width: u16, height: u16) -> Model {
     let mut model = model(width, height);
@@ -24,9 +24,9 @@ fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
         assert_eq!(play(&mut model, 2000, "]"), [""; 0]);
         // Where there is little room the riskiest part stands first: the one that runs what was downloaded.
         let first = if width >= 100 { 0 } else { 4 };
-        assert_eq!(model.panels.open().unwrap().marked_part(), Some(first));
+        assert_eq!(model.dialogs.open().unwrap().marked_part(), Some(first));
         assert!(draw(&mut model, 2100).contains(&format!("▸{}", first + 1)), "{width}");
-        while model.panels.open().unwrap().marked_part() != Some(3) {
+        while model.dialogs.open().unwrap().marked_part() != Some(3) {
             play(&mut model, 2200, "]");
         }
         assert!(draw(&mut model, 2500).contains("▸4"), "it is brought into view");
@@ -41,7 +41,7 @@ fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
         assert_eq!(play(&mut model, 4000, "e"), [""; 0]);
         assert_eq!(wait(&mut model, 4360), ["show File(\"/home/me/.config/aye/policy.toml\")"]);
         play(&mut model, 6000, "<esc>");
-        assert!(matches!(model.panels.open().unwrap().question, crate::tui::approval::Question::Approval(_)));
+        assert!(matches!(model.dialogs.open().unwrap().question, crate::tui::approval::Question::Approval(_)));
         assert_eq!(model.composer.text(), "");
     }
 }
@@ -59,10 +59,10 @@ fn a_rule_that_stands_in_no_file_says_whose_it_is() {
 fn brackets_in_a_sentence_are_letters() {
     let mut model = asked(120, 36);
     assert_eq!(play(&mut model, 2000, "[see below]"), [""; 0]);
-    assert_eq!((model.composer.text().as_str(), model.panels.is_open()), ("[see below]", false));
+    assert_eq!((model.composer.text().as_str(), model.dialogs.is_open()), ("[see below]", false));
     // Enter takes what was pressed, not the part.
     let mut model = asked(120, 36);
     play(&mut model, 2000, "]");
     play(&mut model, 3000, "n<enter>");
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
 }

@@ -2,19 +2,19 @@ use super::*;
 
 #[test]
 fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
-    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     assert_eq!(play(&mut model, 10, "early<enter>"), Vec::<String>::new());
     let sent: Vec<_> =
-        update(&mut model, Msg::Start(Box::new(crate::tui::samples::start())), 900).iter().filter_map(words).collect();
+        update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 900).iter().filter_map(words).collect();
     assert_eq!(sent, ["showbudget", "prompt \"early\""]);
 }
 
 #[test]
 fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
-    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
-    let (trust, _answered) = crate::tui::samples::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let (trust, _answered) = crate::tui::tests::fixtures::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
     let trust = Some(trust);
-    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
+    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::tests::fixtures::start() })), 0);
     draw(&mut model, 0);
     assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);
     let screen = draw(&mut model, 5000);

@@ -1,6 +1,6 @@
 use super::*;
-use crate::tui::front::Start;
-use crate::tui::samples::{completed, feed, options, start};
+use crate::tui::interface::Start;
+use crate::tui::tests::fixtures::{completed, feed, options, start};
 
 /// Resumed in the middle of a task: an answer, an edit that waited, a command that ran.
 fn resumed(history: Vec<EventKind>) -> Model {
@@ -32,12 +32,12 @@ fn all_that_was_in_flight_is_said_in_one_place_and_kept_true() {
     assert!(!screen.contains("Read a.rs: "), "what was done was not in flight\n{screen}");
     tell(&mut model, completed("3", ToolStatus::Succeeded, "", None), 1200);
     tell(&mut model, EventKind::ApprovalRequested(Approval { tool_call_id: call("1"), ..edit_approval("a") }), 1200);
-    let interrupted = crate::tui::samples::interrupted("2", "$ cargo test");
+    let interrupted = crate::tui::tests::fixtures::interrupted("2", "$ cargo test");
     tell(&mut model, interrupted, 1200);
     let waiting = vec![Waiting { id: 1, text: "and\nthen".to_owned(), steer: false }];
     tell(&mut model, EventKind::QueueChanged { waiting }, 1200);
     tell(&mut model, EventKind::DraftRestored { text: "half a thought".to_owned() }, 1200);
-    model.panels.close();
+    model.dialogs.close();
     let screen = draw(&mut model, 1300);
     for words in [
         "Edit src/main.rs: waits for your answer again, undecided",

@@ -38,7 +38,7 @@ fn the_entry_at_the_top_stays_there_while_an_answer_streams_and_with_a_question(
         if asks {
             tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1100);
             play(&mut model, 3000, "<tab>");
-            assert!(model.panels.is_open());
+            assert!(model.dialogs.is_open());
         }
         let begun = top(&mut model, 3500);
         assert!(begun >= before, "what is below makes room");
@@ -50,6 +50,6 @@ fn the_entry_at_the_top_stays_there_while_an_answer_streams_and_with_a_question(
             assert!(now.abs_diff(begun) <= 1, "at {width}: {now} in the place of {begun}, asks {asks}");
         }
         assert_eq!(top(&mut model, 9000), begun, "and as it was at the width it had");
-        assert_eq!(model.panels.is_open(), asks);
+        assert_eq!(model.dialogs.is_open(), asks);
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn retry(kind: FailureKind, delay_ms: u64, message: &str) -> EventKind {
-    crate::tui::samples::retry(kind, delay_ms, message, None, None)
+    crate::tui::tests::fixtures::retry(kind, delay_ms, message, None, None)
 }
 
 fn retrying(kind: EventKind) -> Model {
@@ -33,7 +33,7 @@ fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
 #[test]
 fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
     let usage = Some(Usage { input_tokens: 12_100, output_tokens: 640, ..Usage::default() });
-    let wasted = crate::tui::samples::retry(FailureKind::RateLimited, 120_000, "wait", usage, Some(0.0312));
+    let wasted = crate::tui::tests::fixtures::retry(FailureKind::RateLimited, 120_000, "wait", usage, Some(0.0312));
     let mut model = retrying(wasted);
     let screen = draw(&mut model, 10_000);
     assert!(screen.contains("continues in 2:00, at 00:02 UTC") && screen.contains("it cost $0.03 · wait"), "{screen}");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::samples::{rewind_plan, rewind_points, rewound, tell_of};
+use crate::tui::tests::fixtures::{rewind_plan, rewind_points, rewound, tell_of};
 
 fn before(task: &str) -> RewindTarget {
     RewindTarget::Before { task_id: TaskId::new(task), step_id: None }
@@ -69,7 +69,7 @@ fn a_number_and_enter_go_back_and_a_number_alone_does_not() {
             "rewind {{ target: before {{ task_id: taskid(\"task_2\"), step_id: none }}, scope: {scope}, overwrite: [] }}"
         );
         assert_eq!(sent, [words]);
-        assert!(model.panels.is_empty() && model.rewind.list.is_none());
+        assert!(model.dialogs.is_empty() && model.rewind.list.is_none());
     }
 }
 
@@ -85,7 +85,7 @@ fn f_and_enter_go_on_in_a_copy_and_this_session_stays_as_it_is() {
     let sent = play(&mut model, 12_700, "<enter>");
     let until = "until: prompt { task_id: taskid(\"task_2\") }";
     assert_eq!(sent, [format!("lookup(fork {{ session_id: sessionid(\"a1b2c3d4\"), {until} }})")]);
-    assert!(model.panels.is_empty() && model.rewind.list.is_none());
+    assert!(model.dialogs.is_empty() && model.rewind.list.is_none());
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn enter_and_space_alone_decide_nothing() {
     let mut model = asked();
     assert_eq!(play(&mut model, 12_000, "<enter><enter><enter>"), [""; 0]);
     assert_eq!(play(&mut model, 14_000, " "), [""; 0]);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_sentence_typed_on_goes_to_the_draft_whole() {
     let sent = play(&mut model, 12_000, "1 more thing 2 do");
     assert!(sent.iter().all(|sent| sent.starts_with("draft")), "{sent:?}");
     assert_eq!(model.composer.text(), "1 more thing 2 do");
-    assert!(model.rewind.list.is_none() && !model.panels.is_open(), "what is typed is seen");
+    assert!(model.rewind.list.is_none() && !model.dialogs.is_open(), "what is typed is seen");
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn what_is_typed_while_the_plan_is_made_keeps_the_keyboard() {
     assert_eq!(sent, ["planrewind { target: last, scope: both }"]);
     play(&mut model, 8600, "and");
     tell(&mut model, EventKind::RewindPlanned(rewind_plan()), 8900);
-    assert!(!model.panels.is_open());
-    assert_eq!(model.panels.len(), 1);
+    assert!(!model.dialogs.is_open());
+    assert_eq!(model.dialogs.len(), 1);
     assert_eq!(model.composer.text(), "and");
 }
 
@@ -132,7 +132,7 @@ fn what_is_typed_while_the_plan_is_made_keeps_the_keyboard() {
 fn a_plan_that_nobody_asked_for_is_not_shown() {
     let mut model = after_two_tasks(100, 30);
     tell(&mut model, EventKind::RewindPlanned(rewind_plan()), 8900);
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn the_diff_stands_in_front_and_escape_goes_back_step_by_step() {
     play(&mut model, 14_000, "<esc>");
     assert!(draw(&mut model, 14_100).contains("conversation only"));
     play(&mut model, 15_000, "<esc>");
-    assert!(model.panels.is_empty() && model.rewind.list.is_some());
+    assert!(model.dialogs.is_empty() && model.rewind.list.is_some());
     play(&mut model, 16_000, "<esc>");
     assert!(model.rewind.list.is_none());
 }
@@ -240,7 +240,7 @@ fn what_was_asked_about_in_an_undone_task_is_asked_no_more() {
     tell_of(&mut model, "task_2", EventKind::ApprovalRequested(edit_approval("a")), 5000);
     tell_of(&mut model, "task_2", EventKind::ApprovalRequested(edit_approval("b")), 5000);
     tell(&mut model, rewound(before("task_2"), RewindScope::Both, Vec::new()), 13_000);
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
 }
 
 #[test]

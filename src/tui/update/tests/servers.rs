@@ -1,7 +1,7 @@
 //! MCP servers on the screen: what is said of them, the list, their resources and their prompts.
 
 use super::*;
-use crate::tui::samples::servers;
+use crate::tui::tests::fixtures::servers;
 
 fn with_servers() -> Model {
     let mut model = model(100, 30);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::samples::{listed_sessions, looked_at};
+use crate::tui::tests::fixtures::{listed_sessions, looked_at};
 
 fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
@@ -122,16 +122,16 @@ fn who_leaves_the_question_keeps_the_session_and_enter_is_about_the_row_again() 
         let mut model = opened();
         play(&mut model, 3000, "<ctrl+x>");
         assert_eq!(play(&mut model, 4000, key), [""; 0]);
-        assert!(model.panels.is_empty() && !draw(&mut model, 4100).contains("Delete"), "{key}");
+        assert!(model.dialogs.is_empty() && !draw(&mut model, 4100).contains("Delete"), "{key}");
         assert_eq!(play(&mut model, 5000, "<down><enter>").last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
     }
     // One that was put aside by what was typed on is asked again at its own row only.
     let mut model = opened();
     play(&mut model, 3000, "<ctrl+x>x");
     told(&mut model, listed("x", false), 3500);
-    assert!(!model.panels.is_open() && model.panels.len() == 1);
+    assert!(!model.dialogs.is_open() && model.dialogs.len() == 1);
     assert_eq!(play(&mut model, 4000, "<enter>"), [""; 0]);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     let mut model = opened();
     play(&mut model, 3000, "<ctrl+x>x");
     told(&mut model, listed("x", false), 3500);
@@ -144,15 +144,15 @@ fn what_is_typed_on_at_the_question_goes_to_the_list_that_one_sees() {
     play(&mut model, 3000, "<ctrl+x>");
     let sent = play(&mut model, 3100, "yes no");
     assert_eq!(sent.last().unwrap(), "lookup(sessions { words: \"yes no\", all: false, archived: false })");
-    assert!(model.composer.is_empty() && !model.panels.is_open() && model.panels.len() == 1);
+    assert!(model.composer.is_empty() && !model.dialogs.is_open() && model.dialogs.len() == 1);
     // The question stands in sight, and is opened like any other.
     assert!(draw(&mut model, 4000).contains("tab to review"));
     play(&mut model, 5000, "<tab>");
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     wait(&mut model, 6500);
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     wait(&mut model, 7350);
-    assert!(model.panels.is_empty() && model.sessions.is_some());
+    assert!(model.dialogs.is_empty() && model.sessions.is_some());
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn a_new_session_leaves_this_one_saved() {
 
 #[test]
 fn where_only_a_session_is_chosen_escape_ends_it() {
-    let mut model = Model::new(crate::tui::samples::options(), None, ratatui::layout::Size::new(80, 24));
-    let effects = update(&mut model, Msg::Ahead(Box::new(crate::tui::front::Ahead::Choose)), 400);
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(80, 24));
+    let effects = update(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Choose)), 400);
     let effects: Vec<String> = effects.iter().filter_map(words).collect();
     assert_eq!(effects, ["lookup(sessions { words: \"\", all: false, archived: false })"]);
     told(&mut model, listed("", false), 500);

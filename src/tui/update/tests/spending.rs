@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::samples::answered;
+use crate::tui::tests::fixtures::answered;
 
 fn budget(limit: f64, used: f64) -> Budget {
     Budget {

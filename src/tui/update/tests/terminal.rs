@@ -1,8 +1,8 @@
 use super::*;
-use crate::tui::front::Notices;
-use crate::tui::input::{Answer, Standing};
-use crate::tui::samples::{edit_approval, event, text};
+use crate::tui::input::{ModeState, TerminalReply};
+use crate::tui::interface::Notices;
 use crate::tui::terminal::Emulator;
+use crate::tui::tests::fixtures::{edit_approval, event, text};
 use crate::tui::theme::Colours;
 
 /// What is written to the terminal besides cells.
@@ -14,19 +14,19 @@ fn written(effects: &[Effect]) -> String {
     bytes.collect::<String>().replace('\u{1b}', "^")
 }
 
-fn say(model: &mut Model, answer: Answer) -> Vec<Effect> {
+fn say(model: &mut Model, answer: TerminalReply) -> Vec<Effect> {
     update(model, Msg::Input(Input::Answer(answer)), 10)
 }
 
 #[test]
 fn a_change_of_the_terminals_colours_is_followed_while_the_theme_is_auto() {
     let mut model = model(80, 24);
-    let effects = say(&mut model, Answer::Scheme { light: true });
+    let effects = say(&mut model, TerminalReply::Scheme { light: true });
     assert_eq!((model.theme.name.as_str(), written(&effects).as_str()), ("light", "^]11;?^\\"));
     update(&mut model, Msg::Input(Input::Background(20, 22, 27)), 20);
     assert_eq!(model.theme.name, "dark");
     play(&mut model, 1000, "/theme light<enter>");
-    say(&mut model, Answer::Scheme { light: false });
+    say(&mut model, TerminalReply::Scheme { light: false });
     assert_eq!(model.theme.name, "light");
 }
 
@@ -37,7 +37,7 @@ fn true_colours_are_used_once_the_terminal_says_that_it_has_them() {
     {
         let mut model = model(80, 24);
         model.options.colours = before;
-        say(&mut model, Answer::TrueColour);
+        say(&mut model, TerminalReply::TrueColour);
         assert_eq!(model.options.colours, after);
     }
 }
@@ -46,8 +46,8 @@ fn true_colours_are_used_once_the_terminal_says_that_it_has_them() {
 fn the_hints_name_the_keys_that_the_terminal_can_tell_apart() {
     let mut model = model(100, 24);
     assert!(draw(&mut model, 5).contains("ctrl+j new line"));
-    assert!(say(&mut model, Answer::Mode(2027, Standing::Unknown)).is_empty());
-    let pushed: Vec<_> = say(&mut model, Answer::Kitty).iter().filter_map(words).collect();
+    assert!(say(&mut model, TerminalReply::Mode(2027, ModeState::Unknown)).is_empty());
+    let pushed: Vec<_> = say(&mut model, TerminalReply::Kitty).iter().filter_map(words).collect();
     assert_eq!(pushed, ["kitty"]);
     assert!(draw(&mut model, 20).contains("shift+enter new line"));
 }
@@ -55,7 +55,7 @@ fn the_hints_name_the_keys_that_the_terminal_can_tell_apart() {
 fn unfocused(notices: Notices, term: &'static str) -> Model {
     let mut model = model(80, 24);
     model.options.notices = notices;
-    model.told.emulator = Emulator::of(|name| if name == "TERM" { term } else { "" });
+    model.terminal.emulator = Emulator::of(|name| if name == "TERM" { term } else { "" });
     update(&mut model, Msg::Input(Input::FocusOut), 100);
     model
 }
@@ -68,7 +68,10 @@ fn told(model: &mut Model) -> (String, String) {
     let asked = tell(model, EventKind::ApprovalRequested(edit_approval("a")));
     let resolved = tell(
         model,
-        EventKind::ApprovalTimeout { approval_id: ApprovalId::new("a"), tool_call_id: crate::tui::samples::call("call-a") },
+        EventKind::ApprovalTimeout {
+            approval_id: ApprovalId::new("a"),
+            tool_call_id: crate::tui::tests::fixtures::call("call-a"),
+        },
     );
     let completed = EventKind::TaskCompleted { text: "done".to_owned(), usage: Usage::default(), cost_usd: None, step_count: 1 };
     (asked, resolved + &tell(model, completed))

@@ -1,9 +1,9 @@
 //! Whatever is typed across a question that opens, at the level of the whole screen: nothing is decided, and no letter is lost.
 
 use super::*;
-use crate::tui::guard::streams::{self, STREAMS};
-use crate::tui::guard::{Confirm, Pace};
-use crate::tui::samples::{completed, form, listed_sessions, rewind_plan, text_field, trust, visit};
+use crate::tui::tests::fixtures::{completed, form, listed_sessions, rewind_plan, text_field, trust, visit};
+use crate::tui::typeahead_guard::key_streams::{self, STREAMS};
+use crate::tui::typeahead_guard::{Confirm, GuardTiming};
 use crossterm::event::KeyEventKind;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -26,15 +26,15 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(pace: Pace, line_ms: Option<u64>) -> Self {
+    fn new(pace: GuardTiming, line_ms: Option<u64>) -> Self {
         let mut model = model(60, 20);
         model.options.pace = pace;
-        model.panels = crate::tui::approval::Panels::paced(pace);
+        model.dialogs = crate::tui::approval::DialogStack::paced(pace);
         Self { model, now: 0, coming: BTreeMap::new(), count: 0, line_ms, sent: Vec::new() }
     }
 
     /// With room for all of a question, so that the first answer is one.
-    fn roomy(pace: Pace, line_ms: Option<u64>) -> Self {
+    fn roomy(pace: GuardTiming, line_ms: Option<u64>) -> Self {
         let mut desk = Self::new(pace, line_ms);
         desk.model.size = Size::new(100, 40);
         desk
@@ -61,7 +61,7 @@ impl Desk {
             self.sent.extend(words(&effect).filter(|words| !words.starts_with("draft")));
         }
         // Only a first frame matters here; the loop draws it soon after.
-        if self.model.panels.take_fence(self.now + 4) {
+        if self.model.dialogs.take_fence(self.now + 4) {
             let mut buffer = Buffer::empty(Rect::from(self.model.size));
             view::draw(&mut self.model, &mut buffer, self.now + 4);
             if let Some(line) = self.line_ms {
@@ -98,12 +98,12 @@ impl Desk {
     }
 }
 
-fn paces() -> [Pace; 4] {
+fn paces() -> [GuardTiming; 4] {
     [
-        Pace::default(),
-        Pace { lone_ms: crate::tui::guard::HELD_MS, ..Pace::default() },
-        Pace { strict: true, ..Pace::default() },
-        Pace { arming_ms: 300, ..Pace::default() },
+        GuardTiming::default(),
+        GuardTiming { lone_ms: crate::tui::typeahead_guard::KEY_REPEAT_MS, ..GuardTiming::default() },
+        GuardTiming { strict: true, ..GuardTiming::default() },
+        GuardTiming { arming_ms: 300, ..GuardTiming::default() },
     ]
 }
 
@@ -111,7 +111,7 @@ fn paces() -> [Pace; 4] {
 fn what_other_agents_took_for_an_answer_is_a_draft_here() {
     for stream in STREAMS {
         for (pace, between) in paces().into_iter().flat_map(|pace| [40, 150].map(|between| (pace, between))) {
-            let keys = streams::keys(stream.typed, between);
+            let keys = key_streams::keys(stream.typed, between);
             let end = keys.last().unwrap().0;
             for line_ms in [Some(40), None] {
                 // Open and armed before the first key, and at moments all over the sentence.
@@ -121,14 +121,14 @@ fn what_other_agents_took_for_an_answer_is_a_draft_here() {
                     desk.asks(opens + 40, command_approval("b"));
                     desk.types(3000, &keys);
                     desk.run(3000 + end + 8000);
-                    let text = streams::text(stream.typed);
+                    let text = key_streams::text(stream.typed);
                     if stream.typed.ends_with("<enter>") {
                         assert_eq!(desk.sent, [format!("prompt {text:?}")], "{}, {between} ms, {opens}", stream.of);
                     } else {
                         assert_eq!(desk.sent, Vec::<String>::new(), "{}, {between} ms, {opens}", stream.of);
                         assert_eq!(desk.model.composer.text(), text, "{}, {between} ms, {opens}", stream.of);
                     }
-                    assert_eq!(desk.model.panels.len(), 2);
+                    assert_eq!(desk.model.dialogs.len(), 2);
                 }
             }
         }
@@ -143,7 +143,7 @@ fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
     let more = ["for now leave it as it is<enter>", "no{2200} fill in the form<enter>", "yes{2200} f<enter>"];
     for typed in STREAMS.iter().map(|stream| stream.typed).chain(more) {
         for (pace, between) in paces().into_iter().flat_map(|pace| [40, 150].map(|between| (pace, between))) {
-            let keys = streams::keys(typed, between);
+            let keys = key_streams::keys(typed, between);
             let end = keys.last().unwrap().0;
             for opens in (0..40).map(|nth| nth * 530).take_while(|opens| *opens < 3000 + end) {
                 let mut desk = Desk::new(pace, Some(40));
@@ -152,7 +152,7 @@ fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
                 desk.at(opens + 40, Msg::Event(Box::new(event(EventKind::ElicitationRequested(visit)))));
                 desk.types(3000, &keys);
                 desk.run(3000 + end + 8000);
-                let text = streams::text(typed);
+                let text = key_streams::text(typed);
                 let (sent, draft) = if typed.ends_with("<enter>") {
                     (vec![format!("prompt {text:?}")], String::new())
                 } else {
@@ -160,7 +160,7 @@ fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
                 };
                 assert_eq!(desk.sent, sent, "{typed}, {between} ms, {opens}");
                 assert_eq!(desk.model.composer.text(), draft, "{typed}, {between} ms, {opens}");
-                assert_eq!(desk.model.panels.len(), 2);
+                assert_eq!(desk.model.dialogs.len(), 2);
             }
         }
     }
@@ -206,9 +206,9 @@ impl Dice {
 fn random_sentence(seed: u64) {
     let mut dice = Dice(seed);
     let pace = match dice.roll(4) {
-        0 => Pace { strict: true, ..Pace::default() },
-        1 => Pace { arming_ms: 300 + dice.roll(2700), ..Pace::default() },
-        _ => Pace::default(),
+        0 => GuardTiming { strict: true, ..GuardTiming::default() },
+        1 => GuardTiming { arming_ms: 300 + dice.roll(2700), ..GuardTiming::default() },
+        _ => GuardTiming::default(),
     };
     let line_ms = (dice.roll(5) > 0).then(|| 1 + dice.roll(900));
     let mut desk = Desk::new(pace, line_ms);
@@ -284,7 +284,7 @@ proptest! {
 const KINDS: [&str; 8] = ["edit", "command", "always", "trust", "mode", "undo", "forget", "outdated"];
 
 /// A screen with a question of this kind, which has the keyboard or is about to get it; what goes on being typed is for it.
-fn asked_of(kind: &str, pace: Pace, line_ms: Option<u64>) -> Desk {
+fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     let mut desk = Desk::roomy(pace, line_ms);
     let types = |desk: &mut Desk, words: &str, from: u64| {
         for (at, msg) in (from..).step_by(100).zip(keys(words)) {
@@ -297,7 +297,7 @@ fn asked_of(kind: &str, pace: Pace, line_ms: Option<u64>) -> Desk {
             let (question, answer) = trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
             // Nobody waits for it here.
             drop(answer);
-            desk.model.panels.add(crate::tui::approval::Panel::trust(question), true, None);
+            desk.model.dialogs.add(crate::tui::approval::Dialog::trust(question), true, None);
             desk.at(1000, Msg::Time);
         }
         "mode" => types(&mut desk, "/mode auto<enter>", 7000),
@@ -327,8 +327,8 @@ fn asked_of(kind: &str, pace: Pace, line_ms: Option<u64>) -> Desk {
         }
     }
     desk.run(8000);
-    assert_eq!(desk.model.panels.len(), 1, "{kind}");
-    let is_rule = matches!(desk.model.panels.open().map(|panel| &panel.question), Some(crate::tui::approval::Question::Keep(_)));
+    assert_eq!(desk.model.dialogs.len(), 1, "{kind}");
+    let is_rule = matches!(desk.model.dialogs.open().map(|panel| &panel.question), Some(crate::tui::approval::Question::Keep(_)));
     assert_eq!(is_rule, kind == "always", "{kind}");
     desk.sent.clear();
     desk
@@ -364,7 +364,7 @@ fn no_sentence_across_a_question_of_any_kind_decides_or_loses_anything() {
             desk.run(begin + at + 8000);
             assert!(!decided(&desk), "{kind} {seed}: {sentence:?} was an answer: {:?}", desk.sent);
             assert_eq!(typed(&desk), sentence, "{kind} {seed}");
-            assert_eq!(desk.model.panels.len(), 1, "{kind} {seed}");
+            assert_eq!(desk.model.dialogs.len(), 1, "{kind} {seed}");
         }
     }
 }
@@ -378,11 +378,11 @@ fn what_other_agents_took_for_an_answer_is_none_to_a_question_of_any_kind() {
             // While it arms, and once its choices work.
             for (begin, pace) in [(8300, paces()[nth % 4]), (12_500, paces()[(nth + 1) % 4])] {
                 let mut desk = asked_of(kind, pace, Some(40));
-                let keys = streams::keys(words, 60);
+                let keys = key_streams::keys(words, 60);
                 desk.types(begin, &keys);
                 desk.run(begin + keys.last().unwrap().0 + 8000);
                 assert!(!decided(&desk), "{kind}, {words}, {begin}: {:?}", desk.sent);
-                assert_eq!(typed(&desk), streams::text(words), "{kind}, {words}, {begin}");
+                assert_eq!(typed(&desk), key_streams::text(words), "{kind}, {words}, {begin}");
             }
         }
     }
@@ -424,9 +424,9 @@ fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kin
         for change in changes {
             // Before it the key is taken back; within 300 ms after it, it is text.
             for (key_at, is_text) in [(11_900, false), (12_000, true), (12_299, true)] {
-                let mut desk = asked_of(kind, Pace::default(), Some(5));
+                let mut desk = asked_of(kind, GuardTiming::default(), Some(5));
                 desk.run(11_000);
-                let letter = desk.model.panels.open().unwrap().choices[0].key.letter;
+                let letter = desk.model.dialogs.open().unwrap().choices[0].key.letter;
                 desk.at(12_000, change());
                 desk.at(key_at, press(KeyCode::Char(letter), KeyModifiers::NONE));
                 desk.run(20_000);
@@ -441,7 +441,7 @@ fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kin
 /// Presses the left button on the row that a choice stands on.
 fn clicks(desk: &mut Desk, at: u64) {
     desk.run(at);
-    let panel = desk.model.panels.open().unwrap();
+    let panel = desk.model.dialogs.open().unwrap();
     let words = panel.choices[0].words.chars().take(12).collect::<String>();
     let screen = draw(&mut desk.model, at);
     let row = screen.lines().position(|row| row.contains(&words)).unwrap_or_else(|| panic!("{words}\n{screen}"));
@@ -453,13 +453,13 @@ fn clicks(desk: &mut Desk, at: u64) {
 #[test]
 fn a_click_only_highlights_and_right_after_focus_not_even_that() {
     for kind in KINDS {
-        let mut desk = asked_of(kind, Pace::default(), Some(5));
+        let mut desk = asked_of(kind, GuardTiming::default(), Some(5));
         desk.run(12_000);
         desk.does(Msg::Input(Input::FocusIn));
         clicks(&mut desk, 12_290);
-        assert!(!desk.model.panels.open().unwrap().guard.is_held(), "{kind}");
+        assert!(!desk.model.dialogs.open().unwrap().guard.is_held(), "{kind}");
         clicks(&mut desk, 13_000);
-        assert!(desk.model.panels.open().unwrap().guard.is_held(), "{kind}");
+        assert!(desk.model.dialogs.open().unwrap().guard.is_held(), "{kind}");
         desk.run(13_600);
         clicks(&mut desk, 13_700);
         desk.run(19_500);
@@ -497,7 +497,7 @@ fn a_key_that_is_held_approves_nothing() {
 
 #[test]
 fn a_key_held_with_a_slow_keyboard_approves_nothing_either() {
-    let pace = Pace { lone_ms: crate::tui::guard::HELD_MS, ..Pace::default() };
+    let pace = GuardTiming { lone_ms: crate::tui::typeahead_guard::KEY_REPEAT_MS, ..GuardTiming::default() };
     for delay in [330, 400, 500, 660] {
         for kind in [KeyEventKind::Press, KeyEventKind::Repeat] {
             let mut desk = Desk::roomy(pace, Some(5));
@@ -515,15 +515,15 @@ fn a_key_held_with_a_slow_keyboard_approves_nothing_either() {
 fn the_person_can_decide() {
     // A letter the moment the choices work, and the letter with Enter.
     for (pace, with_enter, expected) in [
-        (Pace::default(), false, 850),
-        (Pace::default(), true, 550),
-        (Pace { arming_ms: 300, ..Pace::default() }, false, 650),
-        (Pace { strict: true, ..Pace::default() }, true, 50),
+        (GuardTiming::default(), false, 850),
+        (GuardTiming::default(), true, 550),
+        (GuardTiming { arming_ms: 300, ..GuardTiming::default() }, false, 650),
+        (GuardTiming { strict: true, ..GuardTiming::default() }, true, 50),
     ] {
         let mut desk = Desk::roomy(pace, Some(0));
         desk.asks(1000, edit_approval("a"));
         desk.run(1004);
-        let ready = (1004..9000).find(|now| desk.model.panels.open().unwrap().guard.is_armed(*now)).unwrap();
+        let ready = (1004..9000).find(|now| desk.model.dialogs.open().unwrap().guard.is_armed(*now)).unwrap();
         desk.at(ready, press(KeyCode::Char('y'), KeyModifiers::NONE));
         if with_enter {
             desk.at(ready + 50, press(KeyCode::Enter, KeyModifiers::NONE));
@@ -539,7 +539,7 @@ fn the_person_can_decide() {
 
 #[test]
 fn in_strict_mode_every_answer_is_a_key_and_enter_and_no_time_counts() {
-    let strict = Pace { strict: true, ..Pace::default() };
+    let strict = GuardTiming { strict: true, ..GuardTiming::default() };
     for (letter, wait, sent) in
         [('y', 60_000, "a Approved"), ('y', 60, "a Approved"), ('n', 700, "a Denied { reason: None }"), ('n', 20, "")]
     {
@@ -555,7 +555,7 @@ fn in_strict_mode_every_answer_is_a_key_and_enter_and_no_time_counts() {
     let mut desk = Desk::new(strict, Some(5));
     desk.asks(1000, edit_approval("a"));
     desk.run(2000);
-    let panel = desk.model.panels.open().unwrap();
+    let panel = desk.model.dialogs.open().unwrap();
     assert!((0..panel.choices.len()).all(|at| panel.confirm(at) == Confirm::LetterThenEnter));
 }
 
@@ -563,7 +563,7 @@ fn in_strict_mode_every_answer_is_a_key_and_enter_and_no_time_counts() {
 fn a_question_that_goes_takes_no_letter_with_it() {
     for gone in [50, 200, 340] {
         for others in [0, 1] {
-            let mut desk = Desk::new(Pace::default(), Some(5));
+            let mut desk = Desk::new(GuardTiming::default(), Some(5));
             desk.asks(10, edit_approval("a"));
             (0..others).for_each(|_| desk.asks(11, edit_approval("b")));
             desk.types(4000, &[(0, Some('y')), (gone + 5, Some('e')), (gone + 60, Some('s'))]);
@@ -592,12 +592,12 @@ fn a_question_waits_for_hands_that_were_busy_anywhere() {
     // The last key was for a question, not for the draft.
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "n<enter>");
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("b")), 6500);
-    assert!(!model.panels.is_open());
+    assert!(!model.dialogs.is_open());
     assert_eq!(model.deadline(6500), Some(7100));
     wait(&mut model, 7100);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
 }
 
 #[test]
@@ -621,7 +621,7 @@ fn a_wait_that_was_looked_at_too_late_begins_anew() {
 fn trust_and_a_laxer_mode_take_two_keys() {
     let mut model = model(100, 40);
     let (question, _answered) = trust(&["AGENTS.md"]);
-    model.panels.add(crate::tui::approval::Panel::trust(question), true, None);
+    model.dialogs.add(crate::tui::approval::Dialog::trust(question), true, None);
     draw(&mut model, 1000);
     play(&mut model, 3000, "y");
     assert_eq!(wait(&mut model, 3350), Vec::<String>::new());

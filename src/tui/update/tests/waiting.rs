@@ -18,7 +18,7 @@ fn enter_queues_and_ctrl_enter_steers_while_a_task_runs() {
     let mut model = running(&[]);
     assert_eq!(play(&mut model, 2000, "later<enter>"), ["prompt \"later\""]);
     assert_eq!(play(&mut model, 3000, "now<ctrl+enter>"), ["steer { text: \"now\" }"]);
-    let mut idle = crate::tui::samples::model(80, 24);
+    let mut idle = crate::tui::tests::fixtures::model(80, 24);
     assert_eq!(play(&mut idle, 2000, "now<ctrl+enter>"), ["prompt \"now\""], "there is nothing to steer");
 }
 
@@ -158,10 +158,10 @@ fn a_question_that_nobody_answered_closes_and_says_so() {
     tell(&mut model, started("x"), 0);
     tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 100);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     let kind = EventKind::ApprovalTimeout { approval_id: ApprovalId::new("a"), tool_call_id: call("call-a") };
     tell(&mut model, kind, 9000);
-    assert!(model.panels.is_empty());
+    assert!(model.dialogs.is_empty());
     let screen = draw(&mut model, 9100);
     assert!(screen.contains("nobody answered in time, that counts as a no: Edit src/main.rs"), "{screen}");
 }
@@ -216,8 +216,8 @@ fn what_changed_on_disk_is_asked_about_anew_once_the_person_looked() {
         let screen = draw(&mut model, 6400);
         assert!(screen.contains("⚠ changed on disk"), "{screen}");
         // It arms anew: the same key again is not an answer yet.
-        assert!(model.panels.open().unwrap().guard.look(6400) == crate::tui::guard::Look::Arming);
-        let listed = |model: &Model| model.panels.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
+        assert!(model.dialogs.open().unwrap().guard.look(6400) == crate::tui::typeahead_guard::ChoiceState::Arming);
+        let listed = |model: &Model| model.dialogs.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
         assert!(listed(&model).starts_with("yan"), "{}", listed(&model));
         let mut model = model_with_stale();
         assert_eq!(play(&mut model, 6000, "n"), [""; 0]);

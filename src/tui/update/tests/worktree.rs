@@ -1,7 +1,7 @@
 //! What the status row says of the workspace, and when it is asked for.
 
 use super::*;
-use crate::tui::samples::completed;
+use crate::tui::tests::fixtures::completed;
 
 /// How often it is asked for by these events.
 fn asked(model: &mut Model, events: Vec<EventKind>) -> usize {

@@ -28,7 +28,7 @@ fn hunks_to_approve() {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
         tell(model, EventKind::ApprovalRequested(hunks_approval("a")), 9500);
-        let panel = model.panels.open_mut().unwrap();
+        let panel = model.dialogs.open_mut().unwrap();
         panel.mark_hunk(HunkMark::Next).unwrap();
         panel.mark_hunk(HunkMark::Turn).unwrap();
     });
@@ -40,10 +40,10 @@ fn a_hunk_that_is_edited() {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
         tell(model, EventKind::ApprovalRequested(hunks_approval("a")), 9500);
-        let panel = model.panels.open_mut().unwrap();
+        let panel = model.dialogs.open_mut().unwrap();
         panel.mark_hunk(HunkMark::Next).unwrap();
         let lines = crate::tui::composer::Lines::new(panel.hunks.as_ref().unwrap().text().unwrap().trim_end());
-        panel.writing = Some(Writing { lines, what: Written::Hunk });
+        panel.writing = Some(AmendField { lines, what: AmendTarget::Hunk });
     });
 }
 
@@ -66,7 +66,7 @@ fn a_change_whose_file_is_another_one_by_now() {
         let (approval_id, tool_call_id) = (approval.approval_id.clone(), approval.tool_call_id.clone());
         tell(model, EventKind::ApprovalRequested(approval), 9500);
         tell(model, EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated: true }, 9500);
-        model.panels.settle(9500);
+        model.dialogs.settle(9500);
     });
 }
 
@@ -85,7 +85,7 @@ fn a_change_that_was_made_anew_and_is_looked_at() {
         cards(model);
         let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
         tell(model, EventKind::ApprovalRequested(Approval { amendable, ..hunks_approval("a") }), 9500);
-        model.panels.show_new(None);
+        model.dialogs.show_new(None);
     });
 }
 
@@ -112,7 +112,7 @@ fn a_rule_to_choose() {
         approval.parts.clear();
         approval.command.as_mut().unwrap().line = "cargo clippy --all-targets".to_owned();
         tell(model, EventKind::ApprovalRequested(approval), 9500);
-        assert!(model.panels.open_always(None));
+        assert!(model.dialogs.open_always(None));
     });
 }
 
@@ -121,7 +121,7 @@ fn which_rules_have_a_say() {
     check("explain", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(command_approval("a")), 9500);
-        model.panels.look(None);
+        model.dialogs.look(None);
     });
 }
 
@@ -131,13 +131,13 @@ fn what_a_project_brings_can_be_read_before_the_answer() {
         let mut model = Model::new(options(), None, Size::new(width, height));
         let (trust, _answered) = trust(&["AGENTS.md (instructions for the model, 19 bytes)"]);
         feed(&mut model, Msg::Start(Box::new(Start { trust: Some(trust), ..start() })), 0);
-        model.panels.focus(0, None);
+        model.dialogs.focus(0, None);
         picture(&mut model, 20_000);
         assert!(picture(&mut model, 20_000).contains("https://example.com/acme/greeter.git"));
-        model.panels.look(None);
+        model.dialogs.look(None);
         let drawn = picture(&mut model, 20_000);
         assert!(drawn.contains("Use tabs.") && drawn.contains("back"), "{drawn}");
-        assert!(model.panels.close_always(None));
+        assert!(model.dialogs.close_always(None));
         assert!(picture(&mut model, 20_000).contains("read-only"));
     }
 }
@@ -148,7 +148,7 @@ fn no_choice_is_cut_at_the_edge() {
         let mut model = model(width, height);
         tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
         for _ in 0..2 {
-            let panel = model.panels.current().unwrap().shown();
+            let panel = model.dialogs.current().unwrap().shown();
             let letters: Vec<char> = panel.choices[..panel.listed()].iter().map(|choice| choice.key.letter).collect();
             picture(&mut model, 20_000);
             let drawn = picture(&mut model, 20_000);
@@ -156,7 +156,7 @@ fn no_choice_is_cut_at_the_edge() {
             for letter in letters {
                 assert!(words.contains(&letter.to_string().as_str()), "{letter}\n{drawn}");
             }
-            model.panels.open_always(None);
+            model.dialogs.open_always(None);
         }
     }
 }
@@ -229,7 +229,7 @@ fn a_long_path_is_shown_whole_and_what_is_granted_is_said_to_its_end() {
         let drawn = picture(&mut model, 20_000);
         let flat: String = drawn.split_whitespace().collect();
         assert!(flat.contains(&path), "{drawn}");
-        assert!(model.panels.open_always(None));
+        assert!(model.dialogs.open_always(None));
         picture(&mut model, 20_000);
         let drawn = picture(&mut model, 20_000);
         let flat: String = drawn.split_whitespace().collect();
@@ -243,7 +243,7 @@ fn a_choice_in_few_words_says_all_before_it_is_confirmed() {
     feed(&mut model, Msg::Event(Box::new(event(EventKind::ApprovalRequested(edit_approval("a"))))), 1000);
     for at in [1000, 5000, 6000, 7000] {
         picture(&mut model, at);
-        model.panels.take_fence(at);
+        model.dialogs.take_fence(at);
         feed(&mut model, Msg::Input(Input::Key(KeyCode::PageDown.into())), at);
     }
     picture(&mut model, 9000);

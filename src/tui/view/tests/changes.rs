@@ -65,7 +65,7 @@ fn what_changed_is_shown_only_to_who_asked_and_keeps_the_keys() {
     let drawn = picture(&mut model, 40_000);
     assert!(drawn.contains("tab to review") && drawn.contains("Changed in this session"), "no question takes the keys: {drawn}");
     key(&mut model, KeyCode::Tab);
-    assert!(model.panels.is_open());
+    assert!(model.dialogs.is_open());
     key(&mut model, KeyCode::Esc);
     key(&mut model, KeyCode::Esc);
     assert!(model.changes.is_none());

@@ -51,7 +51,7 @@ fn what_a_rewind_would_do() {
         feed(model, Msg::Input(Input::Key(KeyCode::Enter.into())), 9600);
         tell(model, EventKind::RewindPlanned(rewind_plan()), 9700);
         picture(model, 9701);
-        model.panels.take_fence(9702);
+        model.dialogs.take_fence(9702);
     });
 }
 
@@ -69,10 +69,10 @@ fn a_session_that_another_process_has() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), None, Size::new(width, height));
         let (held, _answered) = held(None, None);
-        feed(&mut model, Msg::Ahead(Box::new(crate::tui::front::Ahead::Held(held))), 1000);
+        feed(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Held(held))), 1000);
         picture(&mut model, 1001);
-        model.panels.take_fence(1002);
-        screen::check(&format!("ui-held-{width}x{height}"), &picture(&mut model, 20_000));
+        model.dialogs.take_fence(1002);
+        snapshot::check(&format!("ui-held-{width}x{height}"), &picture(&mut model, 20_000));
     }
 }
 
@@ -92,8 +92,8 @@ fn what_was_in_flight() {
         tell(&mut model, EventKind::ApprovalRequested(Approval { tool_call_id: call("1"), ..edit_approval("a") }), 1200);
         tell(&mut model, interrupted("2", "$ cargo test --workspace"), 1200);
         tell(&mut model, EventKind::DraftRestored { text: "and the README".to_owned() }, 1200);
-        model.panels.put_off();
-        screen::check(&format!("ui-recovered-{width}x{height}"), &picture(&mut model, 20_000));
+        model.dialogs.put_off();
+        snapshot::check(&format!("ui-recovered-{width}x{height}"), &picture(&mut model, 20_000));
     }
 }
 

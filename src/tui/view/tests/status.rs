@@ -98,8 +98,8 @@ fn the_end_of_a_policy_warns_in_its_last_ten_minutes_and_wakes_the_screen_for_th
         at = next;
         said.push((at / 1000, model.policy.end(at).map(|(_, ending)| ending)));
     }
-    use crate::tui::model::Ending;
-    let ends = [(7200, Ending::Near), (10_200, Ending::Soon), (10_800, Ending::Over)];
+    use crate::tui::model::ExpiryStage;
+    let ends = [(7200, ExpiryStage::Near), (10_200, ExpiryStage::Soon), (10_800, ExpiryStage::Over)];
     assert_eq!(said, ends.map(|(second, ending)| (second, Some(ending))));
 }
 
@@ -134,7 +134,7 @@ fn the_way_back_is_the_last_hint_to_go() {
             scene(&mut model);
             picture(&mut model, 20_000);
             // The choices of a question work by then.
-            if model.panels.take_fence(20_000) {
+            if model.dialogs.take_fence(20_000) {
                 feed(&mut model, Msg::Input(Input::Fence), 20_001);
             }
             let drawn = picture(&mut model, 25_000);

@@ -1,0 +1,44 @@
+//! Where the choices of a question stood in the last frame, for whoever points at one.
+
+use super::Dialog;
+use super::rows::{Choices, Rows, choice_height, packed, packed_gap, packed_wide};
+use crate::tui::view::GUTTER;
+use ratatui::layout::{Position, Rect};
+
+/// The cells of each choice; of one that is held and said in the place of all, nothing but that.
+pub fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
+    if panel.words.is_some() {
+        return Vec::new();
+    }
+    let all = 0..panel.choices.len();
+    let (own, others) = match rows.choices {
+        Choices::Rows => (all, 0..0),
+        Choices::FirstRow => (0..all.end.min(1), 1..all.end),
+        Choices::OneRow => (0..0, all),
+    };
+    let mut spots = Vec::new();
+    let mut y = area.y;
+    for at in own {
+        let height = if rows.choices == Choices::Rows { choice_height(panel, at, area.width) } else { 1 };
+        spots.push((Rect { y, height, ..area }, at));
+        y += height;
+    }
+    for row in packed(panel, others, area.width) {
+        let mut x = area.x + GUTTER;
+        for at in row {
+            let wide = packed_wide(panel, at, area.width);
+            spots.push((Rect { x, y, width: wide as u16, height: 1 }, at));
+            x += (wide + packed_gap(area.width).len()) as u16;
+        }
+        y += 1;
+    }
+    spots
+}
+
+impl Dialog {
+    /// The choice that stood here in the last frame, if it may be chosen.
+    pub fn choice_at(&self, place: Position) -> Option<usize> {
+        let found = self.spots.iter().find(|(area, _)| area.contains(place)).map(|(_, at)| *at)?;
+        self.choices.get(found).filter(|choice| choice.enabled).map(|_| found)
+    }
+}

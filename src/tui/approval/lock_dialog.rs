@@ -1,0 +1,46 @@
+//! The question about a session that another process has open.
+
+use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
+use crate::text;
+use crate::tui::interface::{LockAnswer, LockQuestion};
+
+/// So much of an id tells a session from others.
+const ID: usize = 4;
+
+impl Dialog {
+    pub fn held(held: LockQuestion) -> Self {
+        let id: String = held.session.as_str().chars().take(ID).collect();
+        let since = held.since.as_ref().map(|since| format!(" (since {})", text::reveal_line(since))).unwrap_or_default();
+        let title = match held.pid {
+            // Nobody has it, and still it does not open.
+            0 => format!("Session {id} cannot be opened"),
+            pid => format!("Session {id} is open in process {pid}{since}"),
+        };
+        let reason = match &held.problem {
+            Some(problem) => text::reveal_line(problem),
+            None => "two at once would each undo what the other saves, so only one of them writes".to_owned(),
+        };
+        let act =
+            |letter, confirm, answer, words: String, short| choice(letter, confirm, ChoiceAction::Held(answer), words, short);
+        let read = "read-only: look at what was said, nothing is sent".to_owned();
+        let choices = vec![
+            act('r', Confirm::Letter, LockAnswer::ReadOnly, read, "read-only"),
+            take_over(&held),
+            act('n', Confirm::Letter, LockAnswer::Another, "another session".to_owned(), "another"),
+            act('q', Confirm::Letter, LockAnswer::Quit, "quit".to_owned(), "quit"),
+        ];
+        let words = "What is typed and not sent there comes along when it is taken over. What runs there is stopped: \
+                     this session then says what it was and asks before anything runs again.";
+        Self::new(Question::Held(Some(held)), title, reason, choices, Body::words(words.to_owned()))
+    }
+}
+
+/// It ends another process: two keys.
+fn take_over(held: &LockQuestion) -> Choice {
+    let words = match &held.stays {
+        Some(why) => format!("take over: not possible, {}", text::reveal_line(why)),
+        None => "take over: ends aye there, it saves first".to_owned(),
+    };
+    let act = ChoiceAction::Held(LockAnswer::TakeOver);
+    Choice { enabled: held.stays.is_none(), ..choice('t', Confirm::LetterThenEnter, act, words, "take over") }
+}

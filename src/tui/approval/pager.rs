@@ -1,0 +1,175 @@
+//! Something to read in front of a question: which rules have a say, or what a project brings. It decides nothing.
+
+use super::parts::origin;
+use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
+use crate::protocol::{Approval, RuleOrigin};
+use crate::text;
+use crate::tui::interface::ProjectFile;
+use crate::tui::typeahead_guard::Confirm;
+use std::fmt::Write as _;
+
+/// Pages, and which of them is open.
+#[derive(Debug)]
+pub struct Pager {
+    pages: Vec<Page>,
+    at: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Page {
+    title: String,
+    about: String,
+    text: String,
+    is_diff: bool,
+    /// The file it is from, where that may be opened.
+    file: Option<String>,
+}
+
+impl Pager {
+    /// The facts of `aye policy explain`, as they were when it asked.
+    pub fn rules(approval: &Approval) -> Self {
+        let mut text = String::new();
+        let mut told: Vec<&str> = Vec::new();
+        for (at, part) in approval.parts.iter().enumerate() {
+            let critical = if part.critical { ", critical" } else { "" };
+            let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
+            let _ = write!(text, "{:>2}  {}\n    {verdict} · {risk} risk{critical} · ", at + 1, text::reveal_name(&part.text));
+            let _ = writeln!(text, "{}\n    decided by {}\n", text::reveal_line(&part.reason), whose(&part.rule));
+            told.push(&part.rule);
+        }
+        if approval.parts.is_empty() {
+            let risk = approval.risk_level.as_str();
+            let _ = writeln!(
+                text,
+                "ask · {risk} risk · {}\ndecided by {}\n",
+                text::reveal_line(&approval.reason),
+                whose(&approval.rule)
+            );
+        } else if !told.contains(&approval.rule.as_str()) {
+            let _ = writeln!(text, "all of it: {}\ndecided by {}\n", text::reveal_line(&approval.reason), whose(&approval.rule));
+        }
+        for RuleOrigin { rule, place, source, first } in &approval.origins {
+            let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
+            for (at, row) in source.iter().enumerate() {
+                let _ = writeln!(text, "  {:>4}  {row}", first + at);
+            }
+            text.push('\n');
+        }
+        let about = "strictest of all parts; deny, then ask, then allow".to_owned();
+        let (title, text) = ("Which rules have a say".to_owned(), text.trim_end().to_owned());
+        let rules = Page { title, about, text, is_diff: false, file: None };
+        let printed = approval.effects.iter().map(|effects| Page {
+            title: "What it printed".to_owned(),
+            about: "in its copy; the model sees it after a yes".to_owned(),
+            text: effects.output.trim_end().to_owned(),
+            is_diff: false,
+            file: None,
+        });
+        let groups = approval.effects.iter().flat_map(|effects| &effects.groups).map(|group| Page {
+            title: format!("New files in {}", text::reveal_name(&group.folder)),
+            about: format!("{} files, {}; all of them are created", group.files.len(), crate::protocol::size(group.bytes)),
+            text: group.files.iter().map(|file| text::reveal_name(file)).collect::<Vec<_>>().join("\n"),
+            is_diff: false,
+            file: None,
+        });
+        Self { pages: printed.filter(|page| !page.text.is_empty()).chain(groups).chain([rules]).collect(), at: 0 }
+    }
+
+    /// The files a project brings, one page each.
+    pub fn files(files: &[ProjectFile]) -> Self {
+        let pages = files.iter().map(|file| {
+            let mut text = file.text.clone();
+            if text.trim().is_empty() {
+                "(empty)".clone_into(&mut text);
+            }
+            if file.is_cut {
+                text.push_str("\n\n(the rest is not shown here; look at the file itself)");
+            }
+            Page {
+                title: text::reveal_name(&file.name),
+                about: "as it was read just now; nothing of it takes effect yet".to_owned(),
+                text,
+                is_diff: false,
+                file: None,
+            }
+        });
+        Self { pages: pages.collect(), at: 0 }
+    }
+
+    /// What would change.
+    pub fn diff(diff: &str) -> Self {
+        let about = "from what is there now to what would be there".to_owned();
+        let (title, text) = ("What would change".to_owned(), diff.to_owned());
+        Self { pages: vec![Page { title, about, text, is_diff: true, file: None }], at: 0 }
+    }
+
+    /// The rule that decided one part of a command: its file, its line, its text.
+    pub fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
+        let decided = approval.parts.get(part)?;
+        let title = format!("The rule of part {}", part + 1);
+        let mut text = format!(
+            "{}\n{} · {}\n\n",
+            text::reveal_name(&decided.text),
+            decided.verdict.as_str(),
+            text::reveal_line(&decided.reason)
+        );
+        let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
+            let _ = write!(text, "decided by {}: it stands in no file of yours", whose(&decided.rule));
+            let about = "aye policy show prints all that holds".to_owned();
+            return Some(Self { pages: vec![Page { title, about, text, is_diff: false, file: None }], at: 0 });
+        };
+        let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
+        for (at, row) in source.iter().enumerate() {
+            let _ = writeln!(text, "  {:>4}  {row}", first + at);
+        }
+        let about = "as it was when it asked; nothing is changed here".to_owned();
+        let file = place.rsplit_once(':').map(|(file, _)| file.to_owned());
+        Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), is_diff: false, file }], at: 0 })
+    }
+
+    /// The file of the page that is open, for an editor.
+    pub fn file(&self) -> Option<&str> {
+        self.pages.get(self.at)?.file.as_deref()
+    }
+
+    pub fn panel(self) -> Option<Dialog> {
+        let page = self.pages.get(self.at)?.clone();
+        let title = match self.pages.len() {
+            1 => page.title,
+            count => format!("{} · {} of {count}", page.title, self.at + 1),
+        };
+        let choices = self.choices();
+        let body = if page.is_diff { Body::diff(String::new(), &page.text) } else { Body::words(page.text) };
+        let panel = Dialog::new(Question::Reading(self), title, page.about, choices, body);
+        Some(Dialog { height: Height::Full, ..panel })
+    }
+
+    /// The next page, around the end.
+    pub fn turned(mut self) -> Option<Dialog> {
+        self.at = (self.at + 1) % self.pages.len().max(1);
+        self.panel()
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let mut choices = vec![choice('b', Confirm::Letter, ChoiceAction::Back, "back to the question".to_owned(), "back")];
+        if let Some(next) = self.pages.get((self.at + 1) % self.pages.len()).filter(|_| self.pages.len() > 1) {
+            choices.insert(0, choice('o', Confirm::Letter, ChoiceAction::Look, format!("open {}", next.title), "next"));
+        }
+        if self.file().is_some() {
+            choices.insert(
+                0,
+                choice('e', Confirm::Letter, ChoiceAction::OpenFile, "open the file in your editor".to_owned(), "editor"),
+            );
+        }
+        choices
+    }
+}
+
+fn whose(rule: &str) -> String {
+    match rule {
+        "built-in" => "the built-in policy".to_owned(),
+        "session" => "your yes of this session".to_owned(),
+        "default" => "no rule at all: what nothing allows is asked about".to_owned(),
+        other => text::reveal_line(other),
+    }
+}

@@ -1,0 +1,229 @@
+//! The question before going back: what would be undone, what cannot be, and what was changed by hand since.
+
+use super::body::{Note, Verb};
+use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
+use crate::protocol::{RewindChange, RewindFile, RewindPlan, RewindScope, RewindTarget};
+use crate::text;
+use crate::tui::status::counted;
+use crate::tui::theme::Token;
+use std::path::PathBuf;
+
+/// Cells of the word for what happens to a path.
+const VERB: usize = 14;
+/// What a yes does, once all of that was seen.
+const GO_BACK: Verb = Verb { long: "go back", short: "go back" };
+
+/// A plan, and which of the paths that were changed by hand go back all the same.
+#[derive(Debug)]
+pub struct RewindChoice {
+    pub plan: RewindPlan,
+    /// Places among the plan's files.
+    taken: Vec<usize>,
+    /// The conflict that is marked, counted among the conflicts.
+    at: usize,
+}
+
+/// What a key does to the paths that were changed by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    Turn,
+    Next,
+    Before,
+}
+
+impl Mark {
+    pub fn of(letter: char) -> Option<Self> {
+        match letter {
+            ' ' => Some(Self::Turn),
+            ']' => Some(Self::Next),
+            '[' => Some(Self::Before),
+            _ => None,
+        }
+    }
+}
+
+impl RewindChoice {
+    fn new(plan: RewindPlan) -> Self {
+        Self { plan, taken: Vec::new(), at: 0 }
+    }
+
+    /// Places of the paths that were changed by hand.
+    fn conflicts(&self) -> Vec<usize> {
+        let files = self.plan.files.iter().enumerate();
+        files.filter(|(_, file)| file.conflict.is_some()).map(|(at, _)| at).collect()
+    }
+
+    /// Those that go back all the same.
+    pub fn overwrite(&self) -> Vec<PathBuf> {
+        self.taken.iter().filter_map(|at| self.plan.files.get(*at)).map(|file| file.path.clone()).collect()
+    }
+
+    pub fn marks(&self) -> bool {
+        !self.conflicts().is_empty()
+    }
+
+    /// Whether there was something to mark.
+    fn mark(&mut self, mark: Mark) -> bool {
+        let conflicts = self.conflicts();
+        let Some(marked) = conflicts.get(self.at).copied() else { return false };
+        match mark {
+            Mark::Next => self.at = (self.at + 1) % conflicts.len(),
+            Mark::Before => self.at = (self.at + conflicts.len() - 1) % conflicts.len(),
+            Mark::Turn => match self.taken.iter().position(|taken| *taken == marked) {
+                Some(at) => {
+                    self.taken.remove(at);
+                }
+                None => self.taken.push(marked),
+            },
+        }
+        true
+    }
+
+    fn body(&self) -> Body {
+        Body::notes(self.notes(), GO_BACK, self.facts())
+    }
+
+    /// `2 files · +14 −9 · 4 messages`
+    fn facts(&self) -> String {
+        let plan = &self.plan;
+        let goes = || plan.files.iter().filter(|file| !file.kept && file.conflict.is_none());
+        let (added, removed) = goes().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
+        let files = match goes().count() {
+            0 => "no file".to_owned(),
+            count => format!("{} · +{added} −{removed}", counted(count, "file")),
+        };
+        format!("{files} · {}", messages(plan.messages))
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let plan = &self.plan;
+        let conflicts = self.conflicts();
+        let mut notes = Vec::new();
+        let mut put = |words: String, token| notes.push(Note::new(words, token));
+        for file in plan.files.iter().filter(|file| file.conflict.is_none() && !file.kept) {
+            put(would(file), if file.change == RewindChange::Deleted { Token::Warn } else { Token::Text });
+        }
+        if plan.files.is_empty() {
+            put("no file would change".to_owned(), Token::Text);
+        }
+        for file in plan.files.iter().filter(|file| file.conflict.is_none() && file.kept) {
+            put(format!("{:VERB$}{}", "stays", path(file)), Token::Warn);
+        }
+        if !conflicts.is_empty() {
+            let keys = if conflicts.len() > 1 { "space takes the marked one, [ ] mark another" } else { "space takes it" };
+            put(format!("changed by hand since, and kept as it is now ({keys}):"), Token::Warn);
+        }
+        for (nth, at) in conflicts.iter().enumerate() {
+            let file = &plan.files[*at];
+            let lead = if nth == self.at { '>' } else { ' ' };
+            let (sign, token) = if self.taken.contains(at) { ('x', Token::Danger) } else { (' ', Token::Text) };
+            let does = if self.taken.contains(at) { file.change.words() } else { "kept" };
+            let why = text::reveal_line(file.conflict.as_deref().unwrap_or_default());
+            put(format!("{lead} [{sign}] {}{}  {does}: {why}", path(file), counts(file)), token);
+        }
+        if !plan.cannot.is_empty() {
+            put("cannot be undone:".to_owned(), Token::Warn);
+        }
+        for why in &plan.cannot {
+            put(format!("  {}", text::reveal_line(why)), Token::Warn);
+        }
+        notes
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let plan = &self.plan;
+        let act = |letter, scope, words: String, short| {
+            choice(letter, Confirm::LetterThenEnter, ChoiceAction::Rewind(scope), words, short)
+        };
+        let mut choices = Vec::new();
+        if plan.target == RewindTarget::Redo {
+            choices.push(act('1', plan.scope, format!("bring back what was undone: {}", scope_words(plan.scope)), "bring back"));
+        } else {
+            let said = messages(plan.messages);
+            let go = if plan.messages == 1 { "goes" } else { "go" };
+            let both = act('1', RewindScope::Both, "conversation and files".to_owned(), "both");
+            let talk = act('2', RewindScope::Conversation, format!("conversation only: {said} {go}, files stay"), "conversation");
+            let talk = Choice { enabled: plan.messages > 0, ..talk };
+            let files = if plan.files.is_empty() { "no file would change" } else { "what was said stays, the model is told" };
+            let files = format!("files only: {files}");
+            let files = Choice { enabled: !plan.files.is_empty(), ..act('3', RewindScope::Files, files, "files") };
+            choices.extend([both, talk, files]);
+            if let Some(point) = &plan.point {
+                let words = format!("fork instead: a copy begins before #{}, this session stays", point.number);
+                choices.push(choice('f', Confirm::LetterThenEnter, ChoiceAction::Fork, words, "fork"));
+            }
+        }
+        if !plan.diff.is_empty() {
+            choices.push(choice('d', Confirm::Letter, ChoiceAction::Look, "show the diff".to_owned(), "diff"));
+        }
+        choices
+    }
+}
+
+impl RewindChoice {
+    /// The keys that choose how much goes back.
+    pub fn keys(&self) -> &'static str {
+        match (&self.plan.target, &self.plan.point) {
+            (RewindTarget::Redo, _) => "1, then enter",
+            (_, Some(_)) => "1 2 3 f, then enter",
+            (_, None) => "1 2 3, then enter",
+        }
+    }
+}
+
+impl Dialog {
+    pub fn rewind(plan: RewindPlan) -> Self {
+        let title = match (&plan.target, &plan.point) {
+            (RewindTarget::Redo, _) => "Back to before the last rewind".to_owned(),
+            (_, Some(point)) => format!("Rewind to before #{} {}", point.number, text::reveal_line(&point.prompt)),
+            (_, None) => "Rewind".to_owned(),
+        };
+        let reason = match plan.target {
+            RewindTarget::Redo => "nothing is done yet; /undo goes back again",
+            RewindTarget::Before { .. } | RewindTarget::Last => "nothing is done yet; /redo takes it back",
+        };
+        let rewinding = RewindChoice::new(plan);
+        let (body, choices, facts) = (rewinding.body(), rewinding.choices(), rewinding.facts());
+        let panel = Self::new(Question::Rewind(Box::new(rewinding)), title, reason.to_owned(), choices, body);
+        Self { facts, ..panel }
+    }
+
+    /// Whether there is something to mark.
+    pub fn marks(&self) -> bool {
+        matches!(&self.question, Question::Rewind(rewinding) if rewinding.marks())
+    }
+
+    /// Whether the key was for a path that was changed by hand.
+    pub fn mark(&mut self, mark: Mark) -> bool {
+        let Question::Rewind(rewinding) = &mut self.question else { return false };
+        if !rewinding.mark(mark) {
+            return false;
+        }
+        self.body = rewinding.body();
+        true
+    }
+}
+
+fn scope_words(scope: RewindScope) -> &'static str {
+    match scope {
+        RewindScope::Both => "conversation and files",
+        RewindScope::Conversation => "the conversation",
+        RewindScope::Files => "files",
+    }
+}
+
+fn messages(count: u64) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), "message")
+}
+
+fn would(file: &RewindFile) -> String {
+    format!("{:VERB$}{}{}", file.change.words(), path(file), counts(file))
+}
+
+fn path(file: &RewindFile) -> String {
+    text::reveal_name(&file.path.to_string_lossy())
+}
+
+fn counts(file: &RewindFile) -> String {
+    if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() }
+}

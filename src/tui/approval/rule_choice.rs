@@ -1,0 +1,356 @@
+//! "Always allow this …": which rule, how far it reaches, until when. Nothing is kept before Enter.
+
+use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
+use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold};
+use crate::text;
+use crate::tui::status::counted;
+use crate::tui::typeahead_guard::Confirm;
+use std::fmt::Write as _;
+
+/// Said whatever is asked about, so that nobody looks for it in vain.
+const NEVER: &str = "never remembered: rm and other deletes, network, downloaded code, wrappers and interpreters \
+                     (sh -c, python -c, sudo, env …)";
+
+/// What is chosen so far.
+#[derive(Debug)]
+pub struct RuleChoice {
+    approval_id: ApprovalId,
+    always: Always,
+    /// `run it`
+    verb: &'static str,
+    /// What it is about, for the head.
+    about: String,
+    is_command: bool,
+    offer: usize,
+    /// Nothing, or one of the ends.
+    end: Option<usize>,
+    body: RuleView,
+    /// Offers from here on are in the person's own words.
+    own: usize,
+    /// Why the last of them was not taken.
+    refused: Option<String>,
+    /// What an offer would have let through: which one, of how many commands, and these.
+    reach: Option<(usize, usize, Vec<String>)>,
+}
+
+/// What stands between head and choices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RuleView {
+    Rule,
+    Diff,
+    Reach,
+}
+
+impl RuleChoice {
+    pub fn new(approval_id: ApprovalId, always: Always, verb: &'static str, about: String, is_command: bool) -> Self {
+        let own = always.offers.iter().position(|offer| offer.written).unwrap_or(always.offers.len());
+        let (refused, reach) = (None, None);
+        Self { approval_id, always, verb, about, is_command, offer: 0, end: None, body: RuleView::Rule, own, refused, reach }
+    }
+
+    pub fn panel(self) -> Dialog {
+        let reason = format!("nothing is saved before enter; then {}: {}", self.verb, self.about);
+        let (choices, body) = (self.choices(), self.body());
+        let panel = Dialog::new(Question::Keep(Box::new(self)), "Always allow this …".to_owned(), reason, choices, body);
+        // Where the rules go is to be read: that is worth the rows.
+        Dialog { height: Height::Full, ..panel }
+    }
+
+    /// Another rule, another end, another view of it; the same panel arms anew.
+    pub fn turned(mut self, act: ChoiceAction) -> Dialog {
+        match act {
+            ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
+            ChoiceAction::End => {
+                let next = self.end.map_or(0, |end| end + 1);
+                self.end = (next < self.always.ends.len()).then_some(next);
+            }
+            ChoiceAction::Diff => self.body = if self.body == RuleView::Diff { RuleView::Rule } else { RuleView::Diff },
+            ChoiceAction::Reach => self.body = if self.body == RuleView::Reach { RuleView::Rule } else { RuleView::Reach },
+            ChoiceAction::Write => self.refused = None,
+            ChoiceAction::Approve
+            | ChoiceAction::Preview
+            | ChoiceAction::Always
+            | ChoiceAction::Look
+            | ChoiceAction::Back
+            | ChoiceAction::ShowNew
+            | ChoiceAction::OpenFile
+            | ChoiceAction::Keep(_)
+            | ChoiceAction::Edit
+            | ChoiceAction::EditWhole
+            | ChoiceAction::View
+            | ChoiceAction::Wrap
+            | ChoiceAction::First
+            | ChoiceAction::Offline
+            | ChoiceAction::Deny
+            | ChoiceAction::DenyWithWords
+            | ChoiceAction::Resolve(_)
+            | ChoiceAction::Trust(_)
+            | ChoiceAction::Mode(_)
+            | ChoiceAction::Held(_)
+            | ChoiceAction::Setup(_)
+            | ChoiceAction::Forget(_)
+            | ChoiceAction::Asking(_)
+            | ChoiceAction::Rewind(_)
+            | ChoiceAction::Fork => {}
+        }
+        self.panel()
+    }
+
+    /// What the policy said; whether the rule is still being written.
+    pub fn told(mut self, told: RuleTold) -> (Self, bool) {
+        match told {
+            RuleTold::Offered { offer, at } => {
+                if at == self.always.offers.len() {
+                    self.always.offers.push(offer);
+                }
+                (self.offer, self.refused, self.body) = (at, None, RuleView::Rule);
+                (self, false)
+            }
+            RuleTold::Refused { message } => {
+                (self.refused, self.body) = (Some(message), RuleView::Rule);
+                (self, true)
+            }
+            RuleTold::Reaches { offer, of, lines } => {
+                self.reach = Some((offer, of, lines));
+                (self, true)
+            }
+        }
+    }
+
+    /// The question it is chosen for.
+    pub fn about(&self) -> ApprovalId {
+        self.approval_id.clone()
+    }
+
+    /// The rule as it stands, to be written anew.
+    pub fn written(&self) -> String {
+        self.offer().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).unwrap_or_default()
+    }
+
+    /// Of which offer it is to be said what it reaches: of the next wider one, or of this one where there is none.
+    pub fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
+        let target = self.reaches();
+        let known = self.reach.as_ref().is_some_and(|(offer, ..)| *offer == target);
+        (self.is_command && self.always.offers.len() > 1 && !known).then(|| (self.approval_id.clone(), target))
+    }
+
+    fn reaches(&self) -> usize {
+        if self.offer + 1 < self.own { self.offer + 1 } else { self.offer }
+    }
+
+    pub fn remember(&self, scope: GrantScope) -> (ApprovalId, Remember) {
+        let until = self.end.and_then(|end| self.always.ends.get(end)).map(|(_, end)| *end);
+        let until = until.filter(|_| scope != GrantScope::Session);
+        (self.approval_id.clone(), Remember { scope, offer: self.offer, until })
+    }
+
+    fn offer(&self) -> Option<&Offer> {
+        self.always.offers.get(self.offer)
+    }
+
+    fn place(&self, scope: GrantScope) -> Option<&RulePlace> {
+        self.offer()?.places.iter().find(|place| place.scope == scope)
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let is_offered = |scope| self.offer().is_none_or(|offer| offer.refuses(scope).is_none());
+        let mut choices = Vec::new();
+        if is_offered(GrantScope::Session) {
+            choices.push(choice(
+                '1',
+                Confirm::LetterThenEnter,
+                ChoiceAction::Keep(GrantScope::Session),
+                "until I quit · memory only".to_owned(),
+                "until I quit",
+            ));
+        }
+        choices.push(self.file_choice('2', GrantScope::Project, "in this project", "this project"));
+        if is_offered(GrantScope::Everywhere) {
+            choices.push(self.file_choice('3', GrantScope::Everywhere, "everywhere, for me", "everywhere"));
+        }
+        if self.always.offers.len() > 1 {
+            let (words, short) = match self.always.offers.get(self.offer + 1) {
+                None => ("back to the narrowest rule".to_owned(), "narrow"),
+                Some(offer) if offer.written => (format!("your own words: {}", said(&offer.rules)), "your words"),
+                Some(offer) => (format!("widen to {}", said(&offer.rules)), "widen"),
+            };
+            choices.push(choice('w', Confirm::Letter, ChoiceAction::Widen, words, short));
+        }
+        if self.is_writable() {
+            choices.push(choice('e', Confirm::Letter, ChoiceAction::Write, "edit the rule".to_owned(), "edit"));
+        }
+        // It stands there before the answer does: no other key becomes another choice under a finger.
+        if self.is_command && self.always.offers.len() > 1 {
+            let what = if self.reaches() == self.offer { "it" } else { "the wider one" };
+            let words = match &self.reach {
+                _ if self.body == RuleView::Reach => "show the rule".to_owned(),
+                Some((offer, of, lines)) if *offer == self.reaches() => {
+                    let (of, more) = (counted(*of, "command"), lines.len());
+                    format!("of your last {of}, in all projects, {what} would have let through {more} more")
+                }
+                Some(_) | None => format!("which of your last commands {what} would have let through, in all projects"),
+            };
+            choices.push(choice('l', Confirm::Letter, ChoiceAction::Reach, words, "reach"));
+        }
+        if self.has_files() {
+            let day = |end: &jiff::Timestamp| end.strftime("%Y-%m-%d").to_string();
+            let words = match self.end.and_then(|end| self.always.ends.get(end)) {
+                None => "for some days only … · now: for good".to_owned(),
+                Some((1, end)) => format!("for another time … · now: for 1 day, until {}", day(end)),
+                Some((days, end)) => format!("for another time … · now: for {days} days, until {}", day(end)),
+            };
+            if !self.always.ends.is_empty() {
+                choices.push(choice('x', Confirm::Letter, ChoiceAction::End, words, "until"));
+            }
+            let words = if self.body == RuleView::Rule { "show what changes in the files" } else { "show the rule" };
+            choices.push(choice('d', Confirm::Letter, ChoiceAction::Diff, words.to_owned(), "diff"));
+        }
+        choices
+    }
+
+    /// A tool is kept as it is.
+    fn is_writable(&self) -> bool {
+        self.offer().is_some_and(|offer| {
+            let is_fixed = |rule: &GrantRule| {
+                matches!(rule, GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::Readable { .. })
+            };
+            !offer.rules.iter().any(is_fixed)
+        })
+    }
+
+    fn has_files(&self) -> bool {
+        self.offer().is_some_and(|offer| offer.places.iter().any(|place| place.refused.is_none()))
+    }
+
+    fn file_choice(&self, letter: char, scope: GrantScope, words: &str, short: &'static str) -> Choice {
+        let off = |why: &str| Choice {
+            enabled: false,
+            ..choice(
+                letter,
+                Confirm::LetterThenEnter,
+                ChoiceAction::Keep(scope),
+                format!("{words} · {}", text::reveal_line(why)),
+                short,
+            )
+        };
+        let Some(offer) = self.offer() else { return off("nothing is offered") };
+        if let Some(why) = &offer.memory_only {
+            return off(why);
+        }
+        let Some(place) = self.place(scope) else { return off("no rule can be saved in this run") };
+        if let Some(why) = &place.refused {
+            return off(why);
+        }
+        let mut whole = format!("{words} · {}:{}", text::reveal_line(&place.file), place.line);
+        if let Some(note) = &place.note {
+            whole = format!("{whole} · {}", text::reveal_line(note));
+        }
+        if offer.asks_still.contains(&scope) {
+            whole.push_str(" · asks all the same while nothing on this system can hold a command");
+        }
+        choice(letter, Confirm::LetterThenEnter, ChoiceAction::Keep(scope), whole, short)
+    }
+
+    fn body(&self) -> Body {
+        let Some(offer) = self.offer() else { return Body::words(String::new()) };
+        if self.body == RuleView::Diff {
+            let mut diff = String::new();
+            for place in offer.places.iter().filter(|place| place.refused.is_none()) {
+                diff.push_str(&self.with_end(&place.diff));
+            }
+            return Body::diff("what changes in the files".to_owned(), &diff);
+        }
+        if let (RuleView::Reach, Some((reached, of, lines))) = (self.body, &self.reach) {
+            let rules = self.always.offers.get(*reached).map(|offer| said(&offer.rules)).unwrap_or_default();
+            let mut rows = vec![format!(
+                "of your last {}, in all projects, these asked, and would not with {rules}",
+                counted(*of, "command")
+            )];
+            rows.extend(lines.iter().map(|command| format!("  $ {}", text::reveal_name(command))));
+            if lines.is_empty() {
+                rows.push("  none".to_owned());
+            }
+            return Body::words(rows.join("\n"));
+        }
+        let mut rows = self.toml(&offer.rules);
+        if let Some(why) = &self.refused {
+            rows.splice(0..0, [format!("not taken: {}", text::reveal_line(why)), String::new()]);
+        }
+        if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. })) {
+            rows.push(String::new());
+            rows.push("Every command of this project can then read it, and what is in it, except credentials.".to_owned());
+            return Body::words(rows.join("\n"));
+        }
+        if offer.everywhere != offer.rules {
+            rows.push(String::new());
+            rows.push("everywhere, for me:".to_owned());
+            rows.extend(self.toml(&offer.everywhere));
+        }
+        if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command { exact: false, .. })) {
+            rows.push(String::new());
+            rows.push("this reaches every command that begins with these words".to_owned());
+        }
+        if self.is_command {
+            rows.push(String::new());
+            rows.push(NEVER.to_owned());
+        }
+        Body::words(rows.join("\n"))
+    }
+
+    /// The rules as they will stand.
+    fn toml(&self, rules: &[GrantRule]) -> Vec<String> {
+        let mut rows = Vec::new();
+        for (at, rule) in rules.iter().enumerate() {
+            if at > 0 {
+                rows.push(String::new());
+            }
+            rows.extend(rule.keys().into_iter().map(|key| format!("  {key}")));
+            rows.extend(self.end_row().map(|row| format!("  {row}")));
+        }
+        rows
+    }
+
+    fn end_row(&self) -> Option<String> {
+        let (_, end) = self.always.ends.get(self.end?)?;
+        Some(format!("expires_at = {end}"))
+    }
+
+    /// The diff was made before the end was chosen: it is one line more behind the reason of each rule.
+    fn with_end(&self, diff: &str) -> String {
+        let Some(row) = self.end_row() else { return diff.to_owned() };
+        let mut whole = String::new();
+        for part in diff.split_inclusive('\n') {
+            whole.push_str(part);
+            if part.starts_with("+reason = ") {
+                let _ = writeln!(whole, "+{row}");
+            }
+        }
+        recounted(&whole)
+    }
+}
+
+/// A diff whose heads say how many lines their hunks have now.
+fn recounted(diff: &str) -> String {
+    let mut whole = String::new();
+    let mut lines = diff.split_inclusive('\n').peekable();
+    while let Some(head) = lines.next() {
+        let Some((old, new)) = head.strip_prefix("@@ -").and_then(|rest| rest.split_once(" +")) else {
+            whole.push_str(head);
+            continue;
+        };
+        let start = |range: &str| range.split([',', ' ']).next().unwrap_or("1").to_owned();
+        let mut hunk = String::new();
+        let (mut before, mut after) = (0, 0);
+        while let Some(part) = lines.next_if(|part| !part.starts_with("@@ -") && !part.starts_with("--- ")) {
+            before += usize::from(part.starts_with([' ', '-']));
+            after += usize::from(part.starts_with([' ', '+']));
+            hunk.push_str(part);
+        }
+        let _ = write!(whole, "@@ -{},{before} +{},{after} @@\n{hunk}", start(old), start(new));
+    }
+    whole
+}
+
+fn said(rules: &[GrantRule]) -> String {
+    text::reveal_rows(&rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}

@@ -1,0 +1,109 @@
+//! Files in a draft: how large those are that it names, which of them are images, and whether the model takes them.
+
+use super::format::tokens;
+use crate::text;
+use std::collections::{HashSet, VecDeque};
+
+/// What the names of images end with.
+const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
+
+/// Of so many files the size is known, those that were named last.
+const SIZES: usize = 64;
+
+#[derive(Debug, Default)]
+pub struct Attachments {
+    /// What is named in a draft, as it stands there with its `@`, and the tokens of it.
+    sizes: VecDeque<(String, u64)>,
+    /// What they are named by, as far as their names do not tell: `artifact:7f3a…`.
+    images: HashSet<String>,
+    /// The draft of which it was said that the model takes no images.
+    pub said: Option<String>,
+}
+
+impl Attachments {
+    pub fn add(&mut self, path: &str) {
+        self.images.insert(path.to_owned());
+    }
+
+    /// What stands in the draft for a file, and about how many tokens that has.
+    pub fn weigh(&mut self, named: String, count: u64) {
+        self.sizes.retain(|(known, _)| *known != named);
+        self.sizes.truncate(SIZES - 1);
+        self.sizes.push_front((named, count));
+    }
+
+    /// `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`, of what the draft names, in so many cells; nothing where it names nothing known.
+    pub fn sizes_in(&self, draft: impl FnOnce() -> String, room: usize) -> Option<String> {
+        if self.sizes.is_empty() {
+            return None;
+        }
+        let draft = draft();
+        // `@src/main.rs:10-20` is only some of it.
+        let is_all =
+            |rest: &str| !rest.strip_prefix(':').is_some_and(|lines| lines.starts_with(|one: char| one.is_ascii_digit()));
+        let ends =
+            |rest: &str| is_all(rest) && rest.chars().next().is_none_or(|next| next.is_whitespace() || ",;:!?)".contains(next));
+        let place = |named: &str| draft.match_indices(named).find(|(at, _)| ends(&draft[at + named.len()..])).map(|(at, _)| at);
+        let mut named: Vec<_> = self.sizes.iter().filter_map(|(named, count)| Some((place(named)?, named, *count))).collect();
+        named.sort_unstable();
+        let total = tokens(named.iter().map(|(.., count)| count).sum());
+        let each: Vec<String> =
+            named.iter().map(|(_, named, count)| format!("{} ~{}", text::reveal(named), tokens(*count))).collect();
+        let few = match named.len() {
+            0 => return None,
+            1 => format!("~{total} tokens"),
+            count => format!("{count} files ~{total} tokens"),
+        };
+        [format!("{} tokens", each.join(", ")), few].into_iter().find(|words| text::width(words) <= room)
+    }
+
+    /// The first image that a text names.
+    pub fn in_text<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let named = text.split('@').skip(1).map(|rest| match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next().unwrap_or_default(),
+            None => rest.split(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one)).next().unwrap_or_default(),
+        });
+        named.map(|path| path.trim_end_matches(['.', ':', '!', '?'])).find(|path| {
+            let lower = path.to_ascii_lowercase();
+            self.images.contains(*path) || ENDINGS.iter().any(|ending| lower.len() > ending.len() && lower.ends_with(ending))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sizes_of_what_a_draft_names_are_said_in_its_order_and_in_few_words_where_there_is_no_room() {
+        let sizes_in = |attached: &Attachments, draft: &str, room| attached.sizes_in(|| draft.to_owned(), room);
+        let mut attached = Attachments::default();
+        for (named, count) in [("@Cargo.toml", 300), ("@src/main.rs", 1200), ("@src/main.rs.bak", 9000), ("@Cargo.toml", 310)] {
+            attached.weigh(named.to_owned(), count);
+        }
+        let draft = "look at @src/main.rs, and @Cargo.toml";
+        assert_eq!(sizes_in(&attached, draft, 60).as_deref(), Some("@src/main.rs ~1.2k, @Cargo.toml ~310 tokens"));
+        assert_eq!(sizes_in(&attached, draft, 30).as_deref(), Some("2 files ~1.5k tokens"));
+        assert_eq!(sizes_in(&attached, draft, 10), None);
+        assert_eq!(sizes_in(&attached, "@src/main.rs", 14).as_deref(), Some("~1.2k tokens"));
+        assert_eq!(sizes_in(&attached, "@src/main.rsx @src/mai @src/main.rs:10-20", 60), None);
+        for number in 0..200 {
+            attached.weigh(format!("@{number}"), 1);
+        }
+        assert_eq!((attached.sizes.len(), sizes_in(&attached, draft, 60)), (SIZES, None));
+    }
+
+    #[test]
+    fn images_are_known_by_their_names_or_because_they_were_pasted() {
+        let mut attached = Attachments::default();
+        attached.add("artifact:0123456789ab");
+        for (text, expected) in [
+            ("look at @docs/a.PNG, please", Some("docs/a.PNG")),
+            ("@\"my notes/b c.jpeg\"", Some("my notes/b c.jpeg")),
+            ("@artifact:0123456789ab?", Some("artifact:0123456789ab")),
+            ("@artifact:ffff a.png me@example.org @src/main.rs", None),
+        ] {
+            assert_eq!(attached.in_text(text), expected, "{text}");
+        }
+    }
+}

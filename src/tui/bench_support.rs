@@ -1,0 +1,105 @@
+//! A screen without a terminal, for `benches/screen.rs`.
+
+use super::display::Display;
+use super::interface::Options;
+use super::model::Model;
+use super::theme::Colours;
+use super::update::{Msg, update};
+use super::view;
+use crate::protocol::{Arguments, CallId, Event, EventKind, SessionId, TaskId, ToolStatus, WorkspaceId};
+use ratatui::layout::Size;
+use std::io;
+
+pub struct Screen {
+    model: Model,
+    display: Display<io::Sink>,
+    now: u64,
+}
+
+impl Screen {
+    pub fn new(width: u16, height: u16) -> Self {
+        let options = Options { colours: Colours::True, ..Options::usual() };
+        let size = Size::new(width, height);
+        Self { model: Model::new(options, None, size), display: Display::new(io::sink(), size), now: 0 }
+    }
+
+    fn tell(&mut self, kind: EventKind) {
+        self.now += 1;
+        let event = Event {
+            workspace_id: WorkspaceId::new("w"),
+            session_id: SessionId::new("00000000"),
+            task_id: Some(TaskId::new("t")),
+            step_id: None,
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+            kind,
+        };
+        update(&mut self.model, Msg::Event(Box::new(event)), self.now);
+    }
+
+    /// A piece of an answer.
+    pub fn text(&mut self, chunk: &str) {
+        self.tell(EventKind::TextChunk { text: chunk.to_owned() });
+    }
+
+    /// A command that ran.
+    pub fn command(&mut self, number: usize, output: &str) {
+        let tool_call_id = CallId::new(number.to_string());
+        self.tell(EventKind::ToolRequested {
+            tool_call_id: tool_call_id.clone(),
+            tool_name: "RunCommand".to_owned(),
+            capability: None,
+            arguments: Arguments::parse(""),
+            summary: format!("$ cargo test number-{number}"),
+        });
+        self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: "user:12".to_owned(), summary: None });
+        self.tell(EventKind::ToolCompleted {
+            tool_call_id,
+            tool_name: "RunCommand".to_owned(),
+            status: ToolStatus::Succeeded,
+            latency_ms: 12,
+            output_text: output.to_owned(),
+            error: None,
+            proposal: None,
+            redactions: Vec::new(),
+            artifact_uris: Vec::new(),
+        });
+    }
+
+    pub fn unfold_all(&mut self) {
+        self.model.transcript.fold_everything();
+    }
+
+    pub fn to_start(&mut self) {
+        self.model.transcript.scroll_to_start();
+    }
+
+    pub fn to_end(&mut self) {
+        self.model.transcript.follow();
+    }
+
+    pub fn scroll(&mut self, rows: isize) {
+        let (transcript, look) = self.model.transcript_look(self.now);
+        if rows < 0 {
+            transcript.scroll_up(rows.unsigned_abs(), look);
+        } else {
+            transcript.scroll_down(rows.unsigned_abs(), look);
+        }
+    }
+
+    pub fn resize(&mut self, width: u16, height: u16) {
+        let size = Size::new(width, height);
+        self.display.resize(size);
+        update(&mut self.model, Msg::Resize(size), self.now);
+    }
+
+    /// How often the words stand in all that was said.
+    pub fn find(&self, words: &str) -> usize {
+        let query = super::transcript::Query::new(words);
+        query.map_or(0, |query| self.model.transcript.find(&query, &super::transcript::SearchMatches::default(), 0).count())
+    }
+
+    pub fn frame(&mut self) -> io::Result<()> {
+        let (model, now) = (&mut self.model, self.now);
+        self.display.draw(|buffer| view::draw(model, buffer, now)).map(drop)
+    }
+}

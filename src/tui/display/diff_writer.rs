@@ -1,0 +1,187 @@
+//! The cells that changed, as bytes.
+//!
+//! Where terminals disagree on the cells of a grapheme the next cell is preceded by a move of the cursor to its place, so that a
+//! wrong guess shifts that cell and not the rest of the line.
+
+use super::sgr_state::{PLAIN, Pen};
+use crate::text::{self, Doubt};
+use ratatui::buffer::{Buffer, Cell};
+use std::io::Write;
+
+/// So many unchanged cells are fewer bytes than a jump over them.
+const BRIDGE: u16 = 4;
+/// From so many blanks on, the end of a row is erased instead of written.
+const ERASE: u16 = 4;
+
+/// Appends what makes a terminal that shows `shown` show `next`.
+pub fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
+    let mut painter = Painter { next, out, pen: PLAIN, at: None, written: Doubt::None, word: 0 };
+    let area = next.area;
+    for y in area.top()..area.bottom() {
+        painter.row(shown, y);
+    }
+    painter.pen.change(PLAIN, painter.out);
+}
+
+struct Painter<'a> {
+    next: &'a Buffer,
+    out: &'a mut Vec<u8>,
+    pen: Pen,
+    /// Where the cursor is, as far as terminals agree on that.
+    at: Option<(u16, u16)>,
+    /// Of what was written last.
+    written: Doubt,
+    /// Where the word began whose letters were written last.
+    word: u16,
+}
+
+impl Painter<'_> {
+    fn row(&mut self, shown: &Buffer, y: u16) {
+        let (left, right) = (self.next.area.left(), self.next.area.right());
+        let row = |buffer: &Buffer| buffer.index_of(left, y);
+        let cells = usize::from(right - left);
+        if shown.content[row(shown)..][..cells] == self.next.content[row(self.next)..][..cells] {
+            return;
+        }
+        let blank_from = self.blank_from(y);
+        // Up to here the terminal may show something else than the cells say.
+        let mut stale = left;
+        let mut x = left;
+        while x < right {
+            let cell = &self.next[(x, y)];
+            let before = &shown[(x, y)];
+            let cells = cells_of(cell).min(right - x);
+            if cell == before && x >= stale {
+                x += cells;
+                continue;
+            }
+            // What covered more cells than its successor leaves their rest behind.
+            stale = stale.max(x + cells_of(before));
+            if x >= blank_from && right - x >= ERASE {
+                return self.erase(x, y);
+            }
+            x += self.grapheme(x, y, cells, &mut stale);
+        }
+    }
+
+    /// Writes the grapheme at a place; how many cells are done with.
+    fn grapheme(&mut self, x: u16, y: u16, cells: u16, stale: &mut u16) -> u16 {
+        let cell = &self.next[(x, y)];
+        let symbol = cell.symbol();
+        let doubt = text::doubt(symbol);
+        self.go(x, y, doubt);
+        self.pen.change(Pen::of(cell), self.out);
+        let after = x + cells;
+        match doubt {
+            Doubt::None => self.write(symbol, after, y, doubt),
+            Doubt::Letter => {
+                if self.written != Doubt::Letter {
+                    self.word = x;
+                }
+                self.write(symbol, after, y, doubt);
+                // The whole word may be twice as wide.
+                *stale = (*stale).max(after + (after - self.word));
+            }
+            Doubt::Sign => {
+                self.write(symbol, after, y, doubt);
+                *stale = (*stale).max(self.end_of(after, y));
+            }
+            Doubt::Picture => {
+                // Both cells are cleared first: the picture may fill one of them or both.
+                let right = self.next.area.right();
+                let is_narrow = cells == 1 && after < right && extends(cell, &self.next[(after, y)]);
+                let covered = if is_narrow { 2 } else { cells };
+                if covered > 1 {
+                    self.out.extend(std::iter::repeat_n(b' ', covered.into()));
+                    self.at = None;
+                    self.go(x, y, doubt);
+                }
+                self.write(symbol, x + covered, y, doubt);
+                if !is_narrow {
+                    *stale = (*stale).max(self.end_of(after, y));
+                }
+                return covered;
+            }
+        }
+        cells
+    }
+
+    /// The end of the next grapheme, if it is not blank: it may have been written over.
+    fn end_of(&self, x: u16, y: u16) -> u16 {
+        let next = (x < self.next.area.right()).then(|| &self.next[(x, y)]);
+        x + next.filter(|cell| cell.symbol() != " ").map_or(0, cells_of)
+    }
+
+    fn write(&mut self, symbol: &str, after: u16, y: u16, doubt: Doubt) {
+        self.out.extend(symbol.as_bytes());
+        // In the last column terminals wait in different places.
+        self.at = (after < self.next.area.right()).then_some((after, y));
+        self.written = doubt;
+    }
+
+    /// The cursor to a place. The letters of one word follow each other.
+    fn go(&mut self, x: u16, y: u16, doubt: Doubt) {
+        let is_sure = match self.written {
+            Doubt::None => true,
+            Doubt::Letter => doubt == Doubt::Letter,
+            Doubt::Sign | Doubt::Picture => false,
+        };
+        match self.at {
+            Some(at) if at == (x, y) && is_sure => return,
+            Some((from, row)) if is_sure && row == y && from < x && x - from <= BRIDGE && self.is_plain(from..x, y) => {
+                for x in from..x {
+                    self.out.extend(self.next[(x, y)].symbol().as_bytes());
+                }
+            }
+            Some((_, row)) if row == y => {
+                let _ = write!(self.out, "\x1b[{}G", x + 1);
+            }
+            Some(_) | None => {
+                let _ = write!(self.out, "\x1b[{};{}H", y + 1, x + 1);
+            }
+        }
+        self.at = Some((x, y));
+        self.written = Doubt::None;
+    }
+
+    /// Whether these cells can be written as they are, with the pen that is in the hand.
+    fn is_plain(&self, cells: std::ops::Range<u16>, y: u16) -> bool {
+        cells.into_iter().all(|x| {
+            let cell = &self.next[(x, y)];
+            cell.symbol().len() == 1 && Pen::of(cell) == self.pen
+        })
+    }
+
+    /// From where on the row is blank.
+    fn blank_from(&self, y: u16) -> u16 {
+        let (left, right) = (self.next.area.left(), self.next.area.right());
+        let written = (left..right).rev().find(|x| !(is_blank(&self.next[(*x, y)])));
+        written.map_or(left, |x| x + cells_of(&self.next[(x, y)]))
+    }
+
+    fn erase(&mut self, x: u16, y: u16) {
+        self.go(x, y, Doubt::None);
+        if !self.pen.leaves_blank() {
+            self.pen.change(PLAIN, self.out);
+        }
+        self.out.extend(b"\x1b[K");
+    }
+}
+
+fn cells_of(cell: &Cell) -> u16 {
+    let symbol = cell.symbol();
+    if symbol.len() == 1 { 1 } else { (text::width(symbol) as u16).max(1) }
+}
+
+/// Whether what runs over the edge of a cell may stay in this blank one.
+fn extends(cell: &Cell, blank: &Cell) -> bool {
+    blank.symbol() == " " && Pen::of(cell).has_ground_of(Pen::of(blank))
+}
+
+/// Whether it looks like a cell that was erased.
+fn is_blank(cell: &Cell) -> bool {
+    cell.symbol() == " " && Pen::of(cell).leaves_blank()
+}
+
+#[cfg(test)]
+mod tests;

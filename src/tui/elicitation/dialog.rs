@@ -1,0 +1,241 @@
+//! What a server asks, as a panel.
+
+use super::{ElicitationForm, Entry, FormAction, FormContent};
+use crate::text;
+use crate::tui::approval::{Body, Choice, ChoiceAction, Dialog, Note, Question, Verb, choice};
+use crate::tui::composer::Field;
+use crate::tui::theme::Token;
+use crate::tui::typeahead_guard::Confirm;
+
+/// Cells of what stands before the line that is typed.
+const LABEL: usize = 24;
+const VERB: Verb = Verb { long: "send it", short: "send" };
+
+impl ElicitationForm {
+    pub fn panel(self: Box<Self>) -> Dialog {
+        let (title, reason, choices, body) = (self.title(), self.reason(), self.choices(), self.body());
+        Dialog::new(Question::Asking(self), title, reason, choices, body)
+    }
+
+    fn title(&self) -> String {
+        match &self.wants {
+            FormContent::Form(_) => format!("{} (MCP server) asks you", self.server),
+            FormContent::Visit(_) => format!("{} (MCP server) asks you to visit an address", self.server),
+        }
+    }
+
+    fn reason(&self) -> String {
+        let server = &self.server;
+        match (&self.wants, self.is_filling()) {
+            (FormContent::Form(_), true) => {
+                format!("what you write goes to {server}; enter behind the last field sends it, esc goes back")
+            }
+            (FormContent::Form(_), false) => format!("what you answer goes to {server}; nothing is sent before you say so"),
+            (FormContent::Visit(_), _) => "aye does not open it: copy it, and look at whose it is first".to_owned(),
+        }
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let pick =
+            |letter, confirm, pick, words: String, short| choice(letter, confirm, ChoiceAction::Asking(pick), words, short);
+        let mut choices = Vec::new();
+        match &self.wants {
+            FormContent::Form(entries) => {
+                let is_whole = self.answer().is_some();
+                let words = match (is_whole, entries.is_empty()) {
+                    (true, true) => "yes: the server may go on".to_owned(),
+                    (true, false) => "send it as it stands here".to_owned(),
+                    (false, _) => "send it: something is missing yet, f fills it in".to_owned(),
+                };
+                let send = pick('y', Confirm::LetterThenEnter, FormAction::Send, words, "send");
+                choices.push(Choice { enabled: is_whole, ..send });
+                if !entries.is_empty() {
+                    choices.push(pick('f', Confirm::Letter, FormAction::Fill, "fill it in".to_owned(), "fill in"));
+                }
+            }
+            FormContent::Visit(_) => {
+                let words = "yes: I visit it myself, the server may go on".to_owned();
+                choices.push(pick('y', Confirm::LetterThenEnter, FormAction::Send, words, "I visit it"));
+                choices.push(pick('c', Confirm::Letter, FormAction::Copy, "copy the address".to_owned(), "copy"));
+            }
+        }
+        choices.push(pick('n', Confirm::Letter, FormAction::Decline, "decline: the server is told no".to_owned(), "decline"));
+        let words = "dismiss: neither yes nor no".to_owned();
+        choices.push(pick('x', Confirm::Letter, FormAction::Dismiss, words, "dismiss"));
+        choices
+    }
+
+    fn body(&self) -> Body {
+        Body::notes(self.notes().0, VERB, String::new())
+    }
+
+    /// All that is shown, and which of it is about the field that is filled in.
+    fn notes(&self) -> (Vec<Note>, std::ops::Range<usize>) {
+        let mut notes: Vec<Note> = Vec::new();
+        for row in text::reveal(&self.message).trim().lines() {
+            let row = row.trim_end().replace('\t', "    ");
+            notes.push(Note::new(if row.is_empty() { " ".to_owned() } else { row }, Token::Text));
+        }
+        let mut marked = 0..notes.len();
+        match &self.wants {
+            FormContent::Visit(url) => notes.extend(address(url)),
+            FormContent::Form(entries) => {
+                for (at, entry) in entries.iter().enumerate() {
+                    let is_at = self.at == Some(at);
+                    let start = notes.len();
+                    self.note_entry(entry, is_at, &mut notes);
+                    if is_at {
+                        marked = start..notes.len();
+                    }
+                }
+            }
+        }
+        (notes, marked)
+    }
+
+    fn note_entry(&self, entry: &Entry, is_at: bool, notes: &mut Vec<Note>) {
+        let mark = if is_at { "> " } else { "  " };
+        let needed = if entry.is_required() { " (needed)" } else { "" };
+        let token = if is_at { Token::Accent } else { Token::Text };
+        notes.push(Note::new(format!("{mark}{}{needed}: {}", entry.title(), entry.shown()), token));
+        if entry.looks_secret() {
+            let words = "looks like a secret: no server may ask for one like this, and what you write is not hidden";
+            notes.push(Note::new(format!("    {words}"), Token::Warn));
+        }
+        let about = entry.description().into_iter().chain(Some(entry.takes()).filter(|_| is_at || self.at.is_none()));
+        let about = about.collect::<Vec<_>>().join(" · ");
+        if !about.is_empty() {
+            notes.push(Note::new(format!("    {about}"), Token::Muted));
+        }
+        if is_at || self.at.is_none() && !entry.is_typed() {
+            let several = entry.takes_several();
+            for (name, taken, marked) in entry.options() {
+                let sign = match (several, taken) {
+                    (true, true) => "[x]",
+                    (true, false) => "[ ]",
+                    (false, true) => "(x)",
+                    (false, false) => "( )",
+                };
+                let marked = marked && is_at;
+                let lead = if marked { "  > " } else { "    " };
+                notes.push(Note::new(format!("{lead}{sign} {name}"), if marked { Token::Accent } else { Token::Muted }));
+            }
+        }
+        if let Some(why) = self.problem(entry) {
+            notes.push(Note::new(format!("    {why}"), Token::Danger));
+        }
+    }
+
+    /// The line that is typed, while one is.
+    pub fn field(&self) -> Option<Field> {
+        let (_, entry) = self.entry()?;
+        let mut field = Field::new();
+        field.insert(&if entry.is_typed() { entry.text() } else { entry.shown() });
+        Some(field)
+    }
+
+    /// What stands before it.
+    pub fn label(&self) -> String {
+        let title = self.entry().map(|(_, entry)| entry.title()).unwrap_or_default();
+        format!("{}: ", text::truncate(&title, LABEL))
+    }
+
+    /// What stands below it: which field of how many, and what it takes.
+    pub fn below(&self) -> String {
+        let Some((at, entry)) = self.entry() else { return String::new() };
+        let count = self.entries().len();
+        let keys = match (entry.is_typed(), entry.takes_several()) {
+            (true, _) => "",
+            (false, true) => " · space takes, left right mark",
+            (false, false) => " · space, left right choose",
+        };
+        format!("field {} of {count} · {}{keys}", at + 1, entry.takes())
+    }
+
+    /// What the keys do now, most likely first.
+    pub fn hints(&self, is_arming: bool) -> Vec<&'static str> {
+        match (self.entry(), &self.wants) {
+            (Some((at, _)), _) => {
+                let enter = if at + 1 == self.entries().len() { "enter sends it" } else { "enter goes on" };
+                vec![enter, "esc back", "tab shift+tab other field", "ctrl+u clears"]
+            }
+            (None, _) if is_arming => vec!["a moment … letters go to your draft", "esc later"],
+            (None, FormContent::Form(_)) => vec!["f fills it in", "esc later", "letter, or up down enter"],
+            (None, FormContent::Visit(_)) => vec!["c copies it", "esc later", "letter, or up down enter"],
+        }
+    }
+
+    /// What stands in each field now.
+    pub fn filled(&self) -> Vec<String> {
+        self.entries().iter().map(Entry::shown).collect()
+    }
+
+    /// What is asked in lines, where there is no screen: the field that is filled in.
+    pub fn question(&self) -> Vec<String> {
+        let Some((at, entry)) = self.entry() else { return Vec::new() };
+        let needed = if entry.is_required() { ", needed" } else { "" };
+        let mut lines =
+            vec![format!("Field {} of {}: {}, {}{needed}", at + 1, self.entries().len(), entry.title(), entry.takes())];
+        lines.extend(entry.description());
+        if entry.looks_secret() {
+            lines.push("It looks like a secret: no server may ask for one like this.".to_owned());
+        }
+        let options = entry.options().into_iter().enumerate();
+        lines.extend(
+            options.map(|(nth, (name, taken, _))| format!("{}. {name}{}", nth + 1, if taken { " (taken now)" } else { "" })),
+        );
+        if entry.takes_several() {
+            lines.push("Name those you want, with commas between them.".to_owned());
+        }
+        lines.push(format!("Now: {}. Enter alone leaves it so; later goes back to the question.", entry.shown()));
+        lines
+    }
+}
+
+/// The address with what counts of it: whose it is.
+fn address(url: &str) -> Vec<Note> {
+    let rest = url.split_once("://");
+    let authority = rest.map(|(_, rest)| rest.split(['/', '?', '#', '\\']).next().unwrap_or_default()).unwrap_or_default();
+    let (login, host) = authority.rsplit_once('@').map_or((None, authority), |(login, host)| (Some(login), host));
+    let mut notes = vec![Note::new(format!("  {}", text::reveal_line(url)), Token::Text)];
+    if host.is_empty() {
+        notes.push(Note::new("  it names no host: a program would open it, not a page".to_owned(), Token::Danger));
+    } else {
+        notes.push(Note::new(format!("  at  {}", text::reveal_line(host)), Token::Heading));
+    }
+    let scheme = rest.map(|(scheme, _)| scheme.to_ascii_lowercase()).unwrap_or_default();
+    let is_here = ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| host == *own || host.starts_with(&format!("{own}:")));
+    match scheme.as_str() {
+        "https" => {}
+        "http" if is_here => {}
+        "http" => notes.push(Note::new("  not encrypted: anybody on the way reads along".to_owned(), Token::Warn)),
+        _ => notes.push(Note::new("  this is no address of the web".to_owned(), Token::Danger)),
+    }
+    if login.is_some() {
+        notes.push(Note::new("  what stands before the @ is a name, not the host".to_owned(), Token::Warn));
+    }
+    if host.contains("xn--") || !host.is_ascii() {
+        notes.push(Note::new("  letters in the host are not plain ones: it may look like another".to_owned(), Token::Warn));
+    }
+    notes
+}
+
+impl Dialog {
+    /// The same question as it stands now, scrolled to what is filled in.
+    pub fn refresh_asking(&mut self) {
+        let Question::Asking(asking) = &self.question else { return };
+        (self.title, self.reason, self.body) = (asking.title(), asking.reason(), asking.body());
+        self.choices = asking.choices();
+        if asking.is_filling() {
+            let (notes, marked) = asking.notes();
+            let width = self.seen_width.max(1);
+            let rows = |part: &[Note]| Body::notes(part.to_vec(), VERB, String::new()).rows(width);
+            let (from, to) = (rows(&notes[..marked.start]), rows(&notes[..marked.end]));
+            let shown = self.shown.max(1);
+            if to > self.scroll + shown {
+                self.scroll = to - shown;
+            }
+            self.scroll = self.scroll.min(from);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! When the screen is drawn next, and when the model is told the time.
+
+use std::time::{Duration, Instant};
+
+/// Between frames that only show new text.
+const STREAM_FRAME: Duration = Duration::from_millis(33);
+/// Between frames that show keys.
+const KEY_FRAME: Duration = Duration::from_millis(4);
+
+/// The model counts in milliseconds since the start.
+pub struct FrameTimer {
+    began: Instant,
+    last_frame: Option<Instant>,
+    /// When the model was drawn last, or told the time: what time alone changed since is not on the screen.
+    told: u64,
+    has_keys: bool,
+}
+
+impl FrameTimer {
+    /// The first frame shows what was typed before it.
+    pub fn new(began: Instant) -> Self {
+        Self { began, last_frame: None, told: 0, has_keys: true }
+    }
+
+    pub fn since_start(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.began).as_millis() as u64
+    }
+
+    /// Something was typed; what shows it is not waited for as long.
+    pub fn typed(&mut self) {
+        self.has_keys = true;
+    }
+
+    /// The model was told the time.
+    pub fn told(&mut self, at: Instant) {
+        self.told = self.since_start(at);
+    }
+
+    /// A frame shows the model as it was when its drawing began, however long that took.
+    pub fn drawn(&mut self, begun: Instant) {
+        self.last_frame = Some(begun);
+        self.told = self.told.max(self.since_start(begun));
+        self.has_keys = false;
+    }
+
+    /// May what changed be drawn already?
+    pub fn is_frame_due(&self, now: Instant) -> bool {
+        self.frame_due(now) <= now
+    }
+
+    fn frame_due(&self, now: Instant) -> Instant {
+        let gap = if self.has_keys { KEY_FRAME } else { STREAM_FRAME };
+        self.last_frame.map_or(now, |last| last + gap)
+    }
+
+    /// When the next frame or the next deadline of the model is due; `deadline` is the first one after a time.
+    pub fn wake_at(&self, now: Instant, is_dirty: bool, deadline: impl FnOnce(u64) -> Option<u64>) -> Option<Instant> {
+        // Not from now on: one that passed while a frame was drawn, or while something else happened, is told all the same.
+        let deadline = deadline(self.told).map(|at| self.began + Duration::from_millis(at));
+        let frame = is_dirty.then(|| self.frame_due(now));
+        [deadline, frame].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The choices of a question work 500 ms after its frame.
+    fn choices(told: u64) -> Option<u64> {
+        (told < 500).then_some(500)
+    }
+
+    fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    #[test]
+    fn a_deadline_that_passes_while_a_frame_is_drawn_is_told_at_once() {
+        let began = Instant::now();
+        let mut pace = FrameTimer::new(began);
+        pace.drawn(began + ms(499));
+        let after = began + ms(540);
+        assert_eq!(pace.wake_at(after, false, choices), Some(began + ms(500)), "it is in the past: it wakes at once");
+        pace.told(after);
+        assert_eq!(pace.wake_at(after, false, choices), None, "told once, it wakes nobody again");
+    }
+
+    #[test]
+    fn a_deadline_that_a_frame_shows_wakes_nobody() {
+        let began = Instant::now();
+        let mut pace = FrameTimer::new(began);
+        pace.drawn(began + ms(500));
+        assert_eq!(pace.wake_at(began + ms(510), false, choices), None);
+    }
+
+    #[test]
+    fn the_time_that_was_told_does_not_go_back_with_a_frame_that_was_begun_before() {
+        let began = Instant::now();
+        let mut pace = FrameTimer::new(began);
+        pace.told(began + ms(600));
+        pace.drawn(began + ms(400));
+        assert_eq!(pace.wake_at(began + ms(610), false, choices), None);
+    }
+
+    #[test]
+    fn what_is_typed_is_shown_sooner_than_new_text() {
+        let began = Instant::now();
+        let mut pace = FrameTimer::new(began);
+        assert!(pace.is_frame_due(began), "the first frame waits for nothing");
+        pace.drawn(began);
+        assert_eq!(pace.wake_at(began + ms(1), true, |_| None), Some(began + STREAM_FRAME));
+        pace.typed();
+        assert_eq!(pace.wake_at(began + ms(1), true, |_| None), Some(began + KEY_FRAME));
+        assert!(!pace.is_frame_due(began + ms(3)) && pace.is_frame_due(began + ms(4)));
+        pace.drawn(began + ms(4));
+        assert!(!pace.is_frame_due(began + ms(36)) && pace.is_frame_due(began + ms(37)));
+    }
+
+    #[test]
+    fn nothing_wakes_where_nothing_changed_and_nothing_is_due() {
+        let began = Instant::now();
+        let mut pace = FrameTimer::new(began);
+        pace.drawn(began);
+        assert_eq!(pace.wake_at(began + ms(1), false, |_| None), None);
+    }
+}

@@ -1,0 +1,501 @@
+//! The plain session without a terminal: messages and typed lines in, lines and effects out.
+//!
+//! It has the same model as the screen and changes it by the same means, so that all commands and sentences are the same; it only
+//! shows it otherwise, and a question is answered by a word that was typed after the question stood there.
+
+mod history;
+mod lists;
+mod status_lines;
+
+use super::event_printer::{self, EventPrinter};
+use super::lines::LineInput;
+use super::question::{self, Reply};
+use super::writer::LineWriter;
+use crate::protocol::{Branch, Command, EventKind, RewindTarget};
+use crate::text;
+use crate::tui::approval::{Body, ChoiceAction};
+use crate::tui::interface::ExitReason;
+use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::status;
+use crate::tui::update::{self, Msg, update};
+use std::io::{self, Write};
+
+/// A second ctrl+c within this time quits.
+const QUIT_MS: u64 = 3000;
+
+/// Where a question stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PromptState {
+    /// It was written; what is typed may still be older than it.
+    Written(String),
+    /// What is typed now was typed after it.
+    Open(String),
+}
+
+pub struct LineApp<W> {
+    pub model: Model,
+    pub paper: LineWriter<W>,
+    teller: EventPrinter,
+    asked: Option<PromptState>,
+    /// Lines that were no answer. They are no part of what is written next.
+    kept: Vec<String>,
+    /// A fence is to be asked for, and how many have not come back.
+    wants_fence: bool,
+    fences: usize,
+    /// Entries of the transcript that were told.
+    told: usize,
+    /// Questions that are known to wait.
+    known: usize,
+    /// What was typed and stands on the paper, until it comes back as a prompt.
+    typed: Vec<String>,
+    interrupted: Option<u64>,
+    /// Nothing will be typed any more.
+    closed: bool,
+    compacting: bool,
+    /// Since when nothing can be saved, as it was told.
+    unsaved: Option<u64>,
+    /// What was read out last, to be named by its number.
+    branches: Vec<Branch>,
+}
+
+impl<W: Write> LineApp<W> {
+    pub fn new(mut model: Model, paper: LineWriter<W>) -> Self {
+        model.in_lines = true;
+        Self {
+            model,
+            paper,
+            teller: EventPrinter::default(),
+            asked: None,
+            kept: Vec::new(),
+            wants_fence: false,
+            fences: 0,
+            told: 0,
+            known: 0,
+            typed: Vec::new(),
+            interrupted: None,
+            closed: false,
+            compacting: false,
+            unsaved: None,
+            branches: Vec::new(),
+        }
+    }
+
+    /// Whether what is typed from now on is to be told from what was typed before.
+    pub fn take_fence(&mut self) -> bool {
+        let wanted = std::mem::take(&mut self.wants_fence);
+        self.fences += usize::from(wanted);
+        wanted
+    }
+
+    pub fn message(&mut self, msg: Msg, now: u64) -> io::Result<Vec<Effect>> {
+        let changes = matches!(&msg, Msg::Event(event) if matches!(event.kind, EventKind::ChangedFiles(_)));
+        let (mut started, mut retries) = (false, false);
+        match &msg {
+            Msg::Event(event) => {
+                self.teller.tell(&event.kind, &mut self.paper)?;
+                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.changes_asked) {
+                    event_printer::changes(changed, &mut self.paper)?;
+                }
+                retries = matches!(event.kind, EventKind::LlmRetry { .. });
+            }
+            Msg::Start(_) => started = true,
+            _ => {}
+        }
+        let effects = update(&mut self.model, msg, now);
+        if changes {
+            self.model.changes = None;
+        }
+        if started {
+            self.tell_past()?;
+        }
+        let compacting = matches!(self.model.task.activity, Activity::Compacting { .. });
+        if retries || compacting && !self.compacting {
+            self.tell_activity(now)?;
+        }
+        if retries {
+            self.paper.say("/retry sends it now; ctrl+c stops the task.")?;
+        }
+        self.compacting = compacting;
+        self.settle(now)?;
+        Ok(effects)
+    }
+
+    pub fn heard(&mut self, heard: LineInput, now: u64) -> io::Result<Vec<Effect>> {
+        let mut effects = Vec::new();
+        match heard {
+            LineInput::Line(line) => {
+                let was_asked = self.paper.answered();
+                self.line(&line, was_asked.is_some(), now, &mut effects)?;
+                let saves = |effect: &Effect| matches!(effect, Effect::Send(Command::SaveDraft { .. }));
+                if !self.kept.is_empty() && effects.iter().any(saves) {
+                    // What was kept is saved with whatever is in the draft now.
+                    effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
+                }
+            }
+            LineInput::Pasted(text) => {
+                self.paper.answered();
+                if matches!(self.asked, Some(PromptState::Open(_))) {
+                    self.keep_apart(&text::clean(&text), &mut effects);
+                    self.paper
+                        .say("Several lines at once answer nothing. They were kept: /send sends them, /drop forgets them.")?;
+                } else {
+                    self.send(&text, now, &mut effects);
+                }
+            }
+            LineInput::Fence(rest) => {
+                self.fences = self.fences.saturating_sub(1);
+                if !rest.trim().is_empty() {
+                    self.keep(&rest, &mut effects)?;
+                    let rest = text::reveal_line(&rest);
+                    self.paper.say(&format!("Typed before the question, and kept for your next message: {rest}"))?;
+                }
+                if let (Some(PromptState::Written(key)), 0) = (&self.asked, self.fences) {
+                    self.asked = Some(PromptState::Open(key.clone()));
+                }
+            }
+            LineInput::Closed(rest) => {
+                if !rest.trim().is_empty() {
+                    self.keep(&rest, &mut effects)?;
+                }
+                self.closed = true;
+            }
+        }
+        self.settle(now)?;
+        Ok(effects)
+    }
+
+    /// ctrl+c: stops the task, and again soon leaves.
+    pub fn interrupt(&mut self, now: u64) -> io::Result<Vec<Effect>> {
+        self.paper.answered();
+        let mut effects = Vec::new();
+        if self.interrupted.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
+            self.leave(&mut effects);
+            return Ok(effects);
+        }
+        self.interrupted = Some(now);
+        self.paper.write("")?;
+        let works = self.model.is_running() || self.model.dialogs.approvals() > 0;
+        if works {
+            effects.push(Effect::Send(Command::Cancel));
+            self.model.set_activity(Activity::Stopping, now);
+            self.paper.say("Stopping: nothing new starts, what runs may finish. ctrl+c again quits.")?;
+        } else {
+            self.paper.say("ctrl+c again quits.")?;
+        }
+        self.settle(now)?;
+        Ok(effects)
+    }
+
+    /// Where nothing more can be typed: whether all that was typed is done.
+    pub fn is_done(&self) -> bool {
+        let task = &self.model.task;
+        let idle = !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty();
+        let asks = !self.model.dialogs.is_empty();
+        self.closed && self.model.model_access.is_some() && self.model.waiting_prompt.is_none() && (idle || asks)
+    }
+
+    /// At the end: what is typed and not sent is kept.
+    pub fn leave(&mut self, effects: &mut Vec<Effect>) {
+        let draft = self.unsent();
+        if !draft.trim().is_empty() {
+            effects.push(Effect::Send(Command::SaveDraft { text: draft }));
+        }
+        effects.push(Effect::Send(Command::Quit));
+        effects.push(Effect::Exit(ExitReason::Quit));
+    }
+
+    /// It goes on for long, and nothing was said of it.
+    pub fn still(&mut self, now: u64) -> io::Result<()> {
+        self.tell_activity(now)?;
+        if let Some(last) = self.teller.last_printed() {
+            let last = format!("Last line printed: {last}");
+            self.paper.say(&last)?;
+        }
+        self.settle(now)
+    }
+
+    /// Whether something goes on that is worth a word from time to time.
+    pub fn works(&self) -> bool {
+        self.model.is_running() && !self.model.waits_for_person() && self.asked.is_none()
+    }
+
+    fn tell_activity(&mut self, now: u64) -> io::Result<()> {
+        match status::activity(&self.model, now) {
+            Some((_, words, _)) => self.paper.say(&format!("Still at it: {words}")),
+            None => Ok(()),
+        }
+    }
+
+    fn line(&mut self, line: &str, asked: bool, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let line = text::clean(line);
+        self.interrupted = None;
+        // Whatever a field is filled with begins as it likes.
+        if matches!(self.asked, Some(PromptState::Open(_))) && update::is_filling(&self.model) {
+            return self.fill(&line);
+        }
+        if line.trim_start().starts_with('/') {
+            return self.command(line.trim(), now, effects);
+        }
+        if let Some(PromptState::Open(_)) = self.asked {
+            return self.answer(&line, now, effects);
+        }
+        if line.trim().is_empty() && self.model.composer.is_empty() {
+            return Ok(());
+        }
+        if asked && self.paper.echoes() {
+            self.typed.push(line.clone().into_owned());
+        }
+        self.send(&line, now, effects);
+        Ok(())
+    }
+
+    /// As the composer does with Enter; what stands in the draft comes first.
+    fn send(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) {
+        self.model.composer.insert(line);
+        update::submit(&mut self.model, false, now, effects);
+    }
+
+    /// With what was begun before the question: it may be the rest of that.
+    fn keep_apart(&mut self, line: &str, effects: &mut Vec<Effect>) {
+        let whole = self.model.composer.text() + line;
+        self.model.composer.set("");
+        self.kept.push(whole);
+        effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
+    }
+
+    /// The draft, and the lines that were no answer before it.
+    fn unsent(&self) -> String {
+        let draft = self.model.composer.text();
+        let draft = Some(draft).filter(|draft| !draft.is_empty());
+        self.kept.iter().cloned().chain(draft).collect::<Vec<_>>().join("\n")
+    }
+
+    fn keep(&mut self, text: &str, effects: &mut Vec<Effect>) -> io::Result<()> {
+        self.model.composer.insert(&text::clean(text));
+        effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
+        Ok(())
+    }
+
+    fn answer(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let Some(panel) = self.model.dialogs.open() else { return Ok(()) };
+        let (choice, reason) = match question::reply(panel, line) {
+            Reply::Choice(choice, reason) => (choice, reason),
+            Reply::Later => {
+                self.asked = None;
+                if update::leave_rewind(&mut self.model, now) {
+                    return Ok(());
+                }
+                self.model.dialogs.put_off();
+                self.known = self.model.dialogs.len();
+                return self.paper.say("It waits, undecided; /answer comes back to it.");
+            }
+            Reply::Back => {
+                self.asked = None;
+                self.model.dialogs.close_always(Some(now));
+                return Ok(());
+            }
+            Reply::NoReason => return self.paper.say("Say why behind it: deny because it is the wrong file"),
+            Reply::Off(why) => return self.paper.say(&format!("Not possible: {why}")),
+            Reply::Other if line.trim().is_empty() => return self.paper.say("Enter alone answers nothing."),
+            Reply::Other => {
+                let expected = question::expected(panel);
+                self.keep_apart(line.trim(), effects);
+                self.paper
+                    .say(&format!("That is none of the answers, and nothing was decided. Expected is one of: {expected}."))?;
+                return self.paper.say("Your line was kept: /send sends it as a message, /drop forgets it.");
+            }
+        };
+        let Some(act) = panel.choices.get(choice).map(|choice| choice.act) else { return Ok(()) };
+        self.asked = None;
+        match act {
+            ChoiceAction::Always => drop(self.model.dialogs.open_always(Some(now))),
+            ChoiceAction::Look => self.model.dialogs.look(Some(now)),
+            ChoiceAction::ShowNew => update::show_new(&mut self.model, now, effects),
+            ChoiceAction::Back => drop(self.model.dialogs.close_always(Some(now))),
+            ChoiceAction::Asking(pick) => update::pick_asking(&mut self.model, pick, now, effects),
+            ChoiceAction::Widen | ChoiceAction::End | ChoiceAction::Diff => self.model.dialogs.turn_always(act, Some(now)),
+            act => update::answer(&mut self.model, act, reason, now, effects),
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
+        match (word, rest) {
+            ("/status", "") => return self.status(now),
+            ("/answer", "") => return self.ask_again(),
+            ("/draft", "") => {
+                let draft = self.unsent();
+                let words = if draft.trim().is_empty() { "The draft is empty." } else { "The draft:" };
+                self.paper.say(words)?;
+                return if draft.trim().is_empty() { Ok(()) } else { self.paper.write(&draft) };
+            }
+            ("/send", "") if self.unsent().trim().is_empty() => return self.paper.say("The draft is empty."),
+            ("/send", "") => {
+                let all = self.unsent();
+                self.kept.clear();
+                self.model.composer.set(&all);
+                self.send("", now, effects);
+                return Ok(());
+            }
+            ("/drop", "") => {
+                self.model.composer.set("");
+                self.kept.clear();
+                effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
+                return self.paper.say("The draft is gone.");
+            }
+            ("/retry", "") if matches!(self.model.task.activity, Activity::Retrying(_)) => {
+                effects.push(Effect::Send(Command::RetryNow));
+                return Ok(());
+            }
+            ("/retry", "") => return self.paper.say("No request waits to be sent again."),
+            ("/unsaved", "") if self.model.saving.stopped.is_some() => {
+                effects.push(Effect::Send(Command::GoOnUnsaved));
+                return self.paper.say("Going on unsaved: a crash loses what is not saved.");
+            }
+            ("/unsaved", "") if self.model.saving.lost => {
+                return self.paper.say("Nothing goes on here: the session is not held by this process any more.");
+            }
+            ("/unsaved", "") => return self.paper.say("All of the session is saved."),
+            ("/rewind", number) if !number.is_empty() => return self.rewind(number, now, effects),
+            ("/tree", number) if !number.is_empty() => return self.branch(number, now, effects),
+            ("/model" | "/models", "") => self.teller.models_asked(),
+            ("/help", words) => return self.help(words),
+            ("/keys" | "/keymap" | "/keybindings", words) => return self.keys(words),
+            ("/setup" | "/auth" | "/login", "") => return self.setup(effects),
+            ("/mcp", "") if !self.model.servers.statuses.is_empty() => return self.servers(),
+            _ => {}
+        }
+        // The command stands alone; what was in the draft is there afterwards.
+        let draft = self.model.composer.text();
+        self.model.composer.set(line);
+        update::submit(&mut self.model, false, now, effects);
+        if self.model.composer.text() == line {
+            self.model.composer.set("");
+        }
+        if self.model.composer.is_empty() && !draft.is_empty() {
+            self.model.composer.set(&draft);
+            effects.push(Effect::Send(Command::SaveDraft { text: draft }));
+        }
+        Ok(())
+    }
+
+    /// The questions are asked in lines, by whoever opened this; what runs would be lost by that.
+    fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
+        if self.model.is_running() || !self.model.dialogs.is_empty() {
+            return self.paper.say("A task runs or a question waits: /setup comes after that.");
+        }
+        effects.extend([Effect::Send(Command::Quit), Effect::Exit(ExitReason::Setup)]);
+        Ok(())
+    }
+
+    fn ask_again(&mut self) -> io::Result<()> {
+        if self.model.dialogs.is_empty() {
+            return self.paper.say("No question waits.");
+        }
+        self.asked = None;
+        self.model.dialogs.open_current(None);
+        Ok(())
+    }
+
+    fn rewind(&mut self, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let task = number.trim_start_matches('#').parse().ok().and_then(|number| self.teller.point(number));
+        let Some(task_id) = task.cloned() else {
+            return self.paper.say(&format!("There is no prompt {number} in the list; /rewind lists them."));
+        };
+        update::plan_rewind(&mut self.model, RewindTarget::Before { task_id, step_id: None }, now, effects);
+        Ok(())
+    }
+
+    /// Says what is new, asks what is to be asked, and shows where to type.
+    fn settle(&mut self, now: u64) -> io::Result<()> {
+        self.tell_entries()?;
+        if let Some((words, _)) = self.model.toast.take() {
+            self.paper.say(&format!("Note: {words}"))?;
+        }
+        if let Some(help) = self.model.help.take() {
+            self.help(&help.words)?;
+        }
+        if let Some(mut reading) = self.model.reading.take() {
+            self.paper.say(&reading.title.clone())?;
+            let rows: Vec<String> = reading.view(u16::MAX, usize::MAX).map(str::to_owned).collect();
+            rows.iter().try_for_each(|row| self.paper.write(row))?;
+        }
+        // Lists are read out as they come, and chosen from by name.
+        self.model.picker = None;
+        self.tell_lists()?;
+        self.tell_saving()?;
+        self.question(now)?;
+        self.prompt()?;
+        self.paper.flush()
+    }
+
+    /// Writes a question that was not written yet, the one in front.
+    fn question(&mut self, now: u64) -> io::Result<()> {
+        let count = self.model.dialogs.len();
+        let new = count > std::mem::replace(&mut self.known, count);
+        if count == 0 {
+            self.asked = None;
+            return Ok(());
+        }
+        if !self.model.dialogs.is_open() {
+            if !self.model.dialogs.waits_for_idle() {
+                self.asked = None;
+                return if new { self.paper.say(&format!("{} for you; /answer reads it.", waiting(count))) } else { Ok(()) };
+            }
+            self.model.dialogs.open_current(Some(now));
+        }
+        let place = (self.model.dialogs.place(), count);
+        self.tell_renewed(now)?;
+        let Some(panel) = self.model.dialogs.open().filter(|panel| !panel.is_awaited()) else { return Ok(()) };
+        let key = question::key(panel);
+        if let Some(PromptState::Written(asked) | PromptState::Open(asked)) = &self.asked
+            && *asked == key
+        {
+            return if new { self.paper.say(&format!("{} by now.", waiting(count))) } else { Ok(()) };
+        }
+        for sentence in question::sentences(panel, place) {
+            self.paper.say(&sentence)?;
+        }
+        self.paper.flush()?;
+        self.asked = Some(PromptState::Written(key));
+        self.wants_fence = true;
+        Ok(())
+    }
+
+    /// What is asked anew is read out whole: nobody needs to ask for it as on a screen, where it would change under the eyes.
+    fn tell_renewed(&mut self, now: u64) -> io::Result<()> {
+        let renewed =
+            self.model.dialogs.open().filter(|panel| panel.choices.iter().any(|choice| choice.act == ChoiceAction::ShowNew));
+        if let Some(Body::Words { text }) = renewed.map(|panel| &panel.body) {
+            for sentence in text.clone().lines() {
+                self.paper.say(sentence)?;
+            }
+            self.model.dialogs.show_new(Some(now));
+        }
+        Ok(())
+    }
+
+    fn prompt(&mut self) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        match (&self.asked, self.model.dialogs.open()) {
+            (Some(PromptState::Open(_)), Some(panel)) => {
+                let prompt = question::prompt(panel);
+                self.paper.ask(&prompt)
+            }
+            (Some(PromptState::Written(_)), _) => Ok(()),
+            _ if self.model.model_access.is_none() || self.model.is_running() || !self.model.task.sent.is_empty() => Ok(()),
+            _ if !self.model.composer.is_empty() => {
+                let draft = text::reveal_line(&self.model.composer.text());
+                self.paper.ask(&format!("You, after the draft {}:", text::truncate(&draft, 40)))
+            }
+            _ => self.paper.ask("You:"),
+        }
+    }
+}
+
+fn waiting(count: usize) -> String {
+    if count == 1 { "1 question waits".to_owned() } else { format!("{count} questions wait") }
+}

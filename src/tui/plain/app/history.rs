@@ -1,0 +1,53 @@
+//! What stands in the transcript, as lines: what is new in it, and what a session that goes on begins with.
+
+use super::LineApp;
+use crate::tui::interface::ModelAccess;
+use crate::tui::plain::entries;
+use crate::tui::transcript::Kind;
+use std::io::{self, Write};
+
+impl<W: Write> LineApp<W> {
+    /// What was pushed to the transcript and is told by no event.
+    pub(super) fn tell_entries(&mut self) -> io::Result<()> {
+        let told = self.told;
+        let mut lines = Vec::new();
+        let count = self.model.transcript.kinds_from(told).map(|kind| lines.extend(entries::live(kind))).count();
+        self.told += count;
+        for (is_own, words) in lines {
+            if is_own {
+                self.paper.say(&words)?;
+            } else if let Some(at) =
+                words.strip_prefix("You: ").and_then(|prompt| self.typed.iter().position(|typed| typed == prompt))
+            {
+                self.typed.remove(at);
+            } else {
+                self.paper.write(&words)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The greeting, and of a session that goes on the last prompt and what came of it.
+    pub(super) fn tell_past(&mut self) -> io::Result<()> {
+        let kinds: Vec<&Kind> = self.model.transcript.kinds_from(0).collect();
+        let last = kinds.iter().rposition(|kind| matches!(kind, Kind::User(_)));
+        let first = kinds.iter().position(|kind| matches!(kind, Kind::User(_)));
+        let mut lines: Vec<(bool, String)> = Vec::new();
+        let until = first.unwrap_or(kinds.len());
+        lines.extend(kinds[..until].iter().filter_map(|kind| entries::live(kind)));
+        if let Some(last) = last {
+            if first != Some(last) {
+                lines.push((true, "What was said before is left out here; `aye sessions show` has it.".to_owned()));
+            }
+            lines.extend(kinds[last..].iter().filter_map(|kind| entries::past(kind).or_else(|| entries::live(kind))));
+        }
+        self.told = kinds.len();
+        for (is_own, words) in lines {
+            if is_own { self.paper.say(&words)? } else { self.paper.write(&words)? }
+        }
+        if self.model.model_access == Some(ModelAccess::Ready) && last.is_none() {
+            self.paper.say("/help lists what there is.")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! Lists that are chosen from on a screen, read out: what is named in them is chosen by its name.
+
+use super::LineApp;
+use crate::protocol::{Branch, ListedSession, ListedState};
+use crate::text;
+use crate::tui::format::about;
+use crate::tui::model::Effect;
+use crate::tui::sessions::Sessions;
+use crate::tui::update;
+use std::io::{self, Write};
+
+/// As many as anybody listens to.
+const MAX: usize = 20;
+
+impl<W: Write> LineApp<W> {
+    /// Reads out a list once all of it is there.
+    pub(super) fn tell_lists(&mut self) -> io::Result<()> {
+        let mut lines = Vec::new();
+        if let Some(list) = self.model.sessions.take_if(|list| list.is_whole()) {
+            lines.extend(sessions(&list));
+        }
+        if let Some(tree) = self.model.tree.take_if(|tree| !tree.branches().is_empty()) {
+            tree.branches().clone_into(&mut self.branches);
+            lines.push("Branches of this session; /tree and a number goes on there:".to_owned());
+            lines.extend(self.branches.iter().zip(1..).map(|(branch, number)| line_of_branch(branch, number)));
+        }
+        lines.iter().try_for_each(|line| self.paper.say(line))
+    }
+
+    /// `/tree 2`
+    pub(super) fn branch(&mut self, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        match at.and_then(|at| self.branches.get(at)).cloned() {
+            Some(branch) => {
+                update::go_to_branch(&mut self.model, branch, now, effects);
+                Ok(())
+            }
+            None => self.paper.say(&format!("There is no branch {number} in the list; /tree reads it out.")),
+        }
+    }
+}
+
+fn sessions(list: &Sessions) -> Vec<String> {
+    let sessions = list.sessions();
+    if sessions.is_empty() {
+        let words = list.words();
+        let none = "No session of this project";
+        return vec![if words.is_empty() { format!("{none} yet.") } else { format!("{none} has the words: {words}") }];
+    }
+    let mut lines = vec!["Sessions of this project, the last used first:".to_owned()];
+    lines.extend(sessions.iter().take(MAX).map(|session| line_of_session(session, list.is_current(&session.session_id))));
+    if let Some(more) = sessions.len().checked_sub(MAX).filter(|more| *more > 0) {
+        lines.push(format!("{more} more; /resume WORDS finds them."));
+    }
+    lines.push("/resume and the name of one goes on with it.".to_owned());
+    lines
+}
+
+/// `a1b2c3d4: Validate the name; waits for you; 2 h; branch main; $0.42`
+fn line_of_session(session: &ListedSession, is_current: bool) -> String {
+    let id: String = session.session_id.as_str().chars().take(8).collect();
+    let title = session.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
+    let state = match session.state {
+        _ if is_current => Some("open here".to_owned()),
+        ListedState::Waits => Some("waits for you".to_owned()),
+        ListedState::Interrupted => Some("interrupted".to_owned()),
+        ListedState::Paused => Some("paused".to_owned()),
+        ListedState::Elsewhere => Some("open elsewhere".to_owned()),
+        ListedState::Done => None,
+    };
+    let branch = session.branch.as_deref().map(|branch| format!("branch {}", text::reveal_line(branch)));
+    let cost = session.cost_usd.map(|cost| about(cost, session.estimated));
+    let lacks = session.lacks.as_deref().map(text::reveal_line);
+    let hit = session.hit.as_deref().map(|hit| format!("said in it: {}", text::reveal_line(hit)));
+    let facts = [Some(title), state, Some(text::reveal_line(&session.age)), branch, cost, lacks, hit];
+    format!("{}: {}", text::reveal_line(&id), facts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// `2: Validate the name; copied after prompt 3; 4 prompts; 2 h`
+fn line_of_branch(branch: &Branch, number: usize) -> String {
+    let title = branch.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
+    let from = match (branch.after, branch.records.is_some()) {
+        (None, false) => None,
+        (None, true) => Some("gone back from".to_owned()),
+        (Some(count), false) => Some(format!("copied after prompt {count}")),
+        (Some(count), true) => Some(format!("gone back from after prompt {count}")),
+    };
+    let prompts = if branch.prompts == 1 { "1 prompt".to_owned() } else { format!("{} prompts", branch.prompts) };
+    let archived = branch.archived.then(|| "put away".to_owned());
+    let facts = [Some(title), from, Some(prompts), Some(text::reveal_line(&branch.age)), archived];
+    format!("{number}: {}", facts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}

@@ -1,0 +1,110 @@
+//! What is said on demand: how it stands, and what there is.
+
+use super::{LineApp, question};
+use crate::text;
+use crate::tui::keymap::Focus;
+use crate::tui::{format, help, servers, status, update};
+use std::io::{self, Write};
+
+/// Words that only this front end has, for the help.
+const COMMANDS: &[(&str, &str)] = &[
+    ("/status", "what goes on, with which model and under which policy"),
+    ("/answer", "the question that was put off"),
+    ("/draft", "what stands in the draft; /send sends it, /drop takes it away"),
+    ("/retry", "send the request that waits for its repetition now"),
+    ("/unsaved", "where nothing can be saved: go on all the same"),
+    ("/rewind 3", "go back to before prompt 3; /rewind lists them"),
+];
+
+impl<W: Write> LineApp<W> {
+    /// What failed stands there already; this is how it goes on.
+    pub(super) fn tell_saving(&mut self) -> io::Result<()> {
+        let since = self.model.saving.stopped.as_ref().map(|(_, since)| *since);
+        if since.is_some() && since != self.unsaved {
+            self.paper.say("/continue tries to save again; /unsaved goes on without, and a crash loses it.")?;
+        }
+        self.unsaved = since;
+        Ok(())
+    }
+
+    pub(super) fn servers(&mut self) -> io::Result<()> {
+        let rows: Vec<String> = self.model.servers.statuses.iter().flat_map(servers::details).collect();
+        self.paper.say("MCP servers:")?;
+        rows.iter().try_for_each(|row| self.paper.write(row))
+    }
+
+    /// A line for a field of a form.
+    pub(super) fn fill(&mut self, line: &str) -> io::Result<()> {
+        let later = line.trim().eq_ignore_ascii_case(question::LATER);
+        match update::fill_line(&mut self.model, if later { None } else { Some(line) }) {
+            Ok(()) => {
+                self.asked = None;
+                Ok(())
+            }
+            Err(why) => self.paper.say(&format!("Not taken: {why}.")),
+        }
+    }
+
+    pub(super) fn status(&mut self, now: u64) -> io::Result<()> {
+        let header = &self.model.header;
+        let model = if header.model.is_empty() { "no model" } else { &header.model };
+        let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
+        let mut lines = vec![format!("Model: {model}{effort}")];
+        if let Some(window) = status::window(&self.model) {
+            let used = self.model.tally.context_tokens;
+            lines.push(format!("Context: {used} of {window} tokens, {} percent", used.saturating_mul(100) / window.max(1)));
+        }
+        if let Some(cost) = self.model.tally.cost_usd {
+            lines.push(format!("Cost of the session: {}", format::dollars(cost)));
+        }
+        lines.push(format!("Mode: {}; policy: {}; {}", header.mode.as_str(), header.policy, header.sandbox));
+        let branch = header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+        lines.push(format!("Directory: {}{branch}", self.model.options.cwd));
+        for (what, count) in [("questions wait", self.model.dialogs.len()), ("messages wait", self.model.task.waiting.len())] {
+            if count > 0 {
+                lines.push(format!("{count} {what}"));
+            }
+        }
+        let task = match (&self.model.task.paused, status::activity(&self.model, now)) {
+            (Some(paused), _) => format!("Task: {}", paused.ways.first().map_or("paused", String::as_str)),
+            (None, Some((_, words, _))) => format!("Task: {words}"),
+            (None, None) if self.model.is_running() => "Task: waits for your answer".to_owned(),
+            (None, None) => "Task: none runs".to_owned(),
+        };
+        lines.push(task);
+        lines.iter().try_for_each(|line| self.paper.say(&text::clean(line)))
+    }
+
+    /// The commands; with words those that have them, and the keys of the screen that do.
+    pub(super) fn help(&mut self, words: &str) -> io::Result<()> {
+        if !words.is_empty() {
+            return self.keys(words);
+        }
+        self.paper.say("A line is a message; a backslash at its end adds another line. ctrl+c stops the task, ctrl+d quits.")?;
+        self.paper.say("A question is answered by one of its words and Enter, typed after it was read out.")?;
+        let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
+        for (name, words) in COMMANDS.iter().chain(update::COMMANDS.iter().filter(|(name, _)| own(name))) {
+            self.paper.say(&format!("{name}: {words}"))?;
+        }
+        self.paper.say("/help WORD looks for it, /keys reads the keys of the screen.")
+    }
+
+    /// The keys of the screen as they are now, and the commands; of both what has the words.
+    pub(super) fn keys(&mut self, words: &str) -> io::Result<()> {
+        let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
+        let commands: Vec<_> = COMMANDS.iter().chain(update::COMMANDS.iter().filter(|(name, _)| own(name))).copied().collect();
+        let commands = if words.is_empty() { &[] } else { commands.as_slice() };
+        let place = update::key_place(&self.model.options.keys);
+        let sections = help::sections(&self.model.keymap, Focus::Composer, commands, &place, words);
+        if sections.is_empty() {
+            return self.paper.say(&format!("Nothing has these words: {}", text::reveal(words)));
+        }
+        for section in sections {
+            self.paper.say(&format!("{}:", section.head))?;
+            for (name, does) in section.entries {
+                self.paper.say(&format!("{name}: {does}"))?;
+            }
+        }
+        Ok(())
+    }
+}

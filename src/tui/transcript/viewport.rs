@@ -1,0 +1,316 @@
+//! What part of the transcript is on the screen, and how it moves.
+
+use super::marks::VisibleEntry;
+use super::{Kind, RenderContext, Transcript, WARM};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// So near the first entry what stands before it is wanted.
+const NEAR_START: usize = 4;
+
+/// A row of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct EntryRow {
+    pub entry: usize,
+    pub row: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    /// The newest row stays in view.
+    End,
+    /// This row stays at the top.
+    At(EntryRow),
+}
+
+impl Transcript {
+    /// Rows of an entry, laid out where that was not done yet.
+    pub(super) fn height_of(&mut self, at: usize, look: RenderContext<'_>) -> usize {
+        let Some(entry) = self.entries.get_mut(at) else { return 0 };
+        if entry.is_measured(look) {
+            return self.heights.get(at);
+        }
+        let rows = entry.height(look);
+        if !std::mem::replace(&mut entry.is_warm, true) {
+            self.warm.push_back(at);
+        }
+        self.heights.set(at, rows);
+        rows
+    }
+
+    /// The window got wider or narrower: the same entry stays at the top, and of a long one the same part of it.
+    fn settle_width(&mut self, look: RenderContext<'_>) {
+        if self.width == look.width {
+            return;
+        }
+        if let Anchor::At(mut spot) = self.anchor {
+            spot.row = self.row_at_width(spot, look);
+            self.anchor = Anchor::At(spot);
+            self.top = spot;
+        }
+        self.width = look.width;
+        self.marks.selection = None;
+    }
+
+    pub fn is_following(&self) -> bool {
+        self.anchor == Anchor::End
+    }
+
+    pub fn follow(&mut self) {
+        self.anchor = Anchor::End;
+        self.forget_new();
+    }
+
+    fn forget_new(&mut self) {
+        self.new = 0;
+        for (at, _) in self.touched.drain(..) {
+            if let Some(entry) = self.entries.get_mut(at) {
+                entry.is_touched = false;
+            }
+        }
+    }
+
+    pub fn scroll_to_start(&mut self) {
+        self.anchor = Anchor::At(EntryRow::default());
+    }
+
+    /// Whether little stands above the view.
+    pub fn is_near_start(&self) -> bool {
+        matches!(self.anchor, Anchor::At(spot) if spot.entry < NEAR_START)
+    }
+
+    pub fn page(&self) -> usize {
+        usize::from(self.height.saturating_sub(2).max(1))
+    }
+
+    pub fn scroll_up(&mut self, rows: usize, look: RenderContext<'_>) {
+        self.settle_width(look);
+        let spot = self.up(self.top, rows, look);
+        // With nothing above there is nothing to scroll.
+        if spot == self.top && matches!(self.anchor, Anchor::End) {
+            return;
+        }
+        self.anchor = Anchor::At(spot);
+        self.top = spot;
+    }
+
+    pub fn scroll_down(&mut self, rows: usize, look: RenderContext<'_>) {
+        self.settle_width(look);
+        let Anchor::At(spot) = self.anchor else { return };
+        let spot = self.down(spot, rows, look);
+        self.anchor = Anchor::At(spot);
+        self.top = spot;
+    }
+
+    fn up(&mut self, mut spot: EntryRow, rows: usize, look: RenderContext<'_>) -> EntryRow {
+        let mut left = rows;
+        loop {
+            if spot.row >= left {
+                spot.row -= left;
+                return spot;
+            }
+            left -= spot.row;
+            if spot.entry == 0 {
+                return EntryRow::default();
+            }
+            spot.entry -= 1;
+            spot.row = self.height_of(spot.entry, look);
+        }
+    }
+
+    fn down(&mut self, mut spot: EntryRow, rows: usize, look: RenderContext<'_>) -> EntryRow {
+        spot.row += rows;
+        while spot.entry < self.entries.len() {
+            let height = self.height_of(spot.entry, look);
+            if spot.row < height {
+                break;
+            }
+            spot.row -= height;
+            spot.entry += 1;
+        }
+        spot
+    }
+
+    /// Moves the view as little as makes these rows of an entry visible; of more than there is room for, the first ones.
+    pub fn show(&mut self, at: usize, rows: std::ops::Range<usize>, look: RenderContext<'_>) {
+        self.settle_width(look);
+        let height = usize::from(self.height.max(1));
+        let first = EntryRow { entry: at, row: rows.start };
+        let top = self.find_top(height, look);
+        if first < top {
+            self.anchor = Anchor::At(first);
+            self.top = first;
+            return;
+        }
+        let last = EntryRow { entry: at, row: rows.end.saturating_sub(1).max(rows.start) };
+        let highest = self.up(last, height - 1, look).min(first);
+        if highest > top {
+            self.anchor = Anchor::At(highest);
+            self.top = highest;
+        }
+    }
+
+    /// All of an entry, or as much of it as there is room for.
+    pub fn show_entry(&mut self, at: usize, look: RenderContext<'_>) {
+        let rows = self.height_of(at, look);
+        self.show(at, 0..rows, look);
+    }
+
+    /// Rows that came since the person scrolled up, and all rows below the view: those that were never looked at are guessed.
+    pub fn unread(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
+        self.settle_width(look);
+        self.tells_below = matches!(self.anchor, Anchor::At(_));
+        let Anchor::At(top) = self.anchor else { return None };
+        for (at, before) in std::mem::take(&mut self.touched) {
+            let rows = self.height_of(at, look);
+            if let Some(entry) = self.entries.get_mut(at) {
+                entry.is_touched = false;
+            }
+            if at >= top.entry {
+                self.new = (self.new + rows).saturating_sub(before);
+            }
+        }
+        let all = self.heights.total().saturating_sub(self.heights.before(top.entry));
+        // The row that says it takes one of the view.
+        let height = self.height.saturating_sub(u16::from(!self.told_below));
+        let below = all.saturating_sub(top.row).saturating_sub(height.into());
+        self.new = self.new.min(below);
+        Some((self.new, below))
+    }
+
+    /// Draws it; the number grows with every row the view moves down.
+    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: RenderContext<'_>) -> u64 {
+        self.settle_width(look);
+        self.marks.begin();
+        self.height = area.height;
+        self.told_below = self.tells_below;
+        let top = self.find_top(usize::from(area.height), look);
+        self.remember(top, look);
+        let (mut spot, mut y) = (top, area.top());
+        while y < area.bottom() && spot.entry < self.entries.len() {
+            let rows = self.height_of(spot.entry, look).saturating_sub(spot.row);
+            let shown = rows.min(usize::from(area.bottom() - y));
+            let place = Rect { y, height: shown as u16, ..area };
+            let entry = &mut self.entries[spot.entry];
+            let drawn = entry.draw(place, buffer, spot.row, look);
+            if !std::mem::replace(&mut entry.is_warm, true) {
+                self.warm.push_back(spot.entry);
+            }
+            self.marks.draw(VisibleEntry { entry: spot.entry, area: place, from: spot.row, drawn: &drawn }, buffer, look);
+            y += shown as u16;
+            spot = EntryRow { entry: spot.entry + 1, row: 0 };
+        }
+        self.cool(top.entry..spot.entry);
+        self.position
+    }
+
+    /// Rows of entries that nobody has looked at for long are given back.
+    fn cool(&mut self, seen: std::ops::Range<usize>) {
+        for _ in 0..self.warm.len().saturating_sub(WARM) {
+            let Some(at) = self.warm.pop_front() else { return };
+            if seen.contains(&at) {
+                self.warm.push_back(at);
+            } else if let Some(entry) = self.entries.get_mut(at) {
+                entry.cool();
+                entry.is_warm = false;
+            }
+        }
+    }
+
+    /// The entry and its row that stand in this row of the view.
+    pub fn spot_at(&mut self, row: u16, look: RenderContext<'_>) -> Option<EntryRow> {
+        let top = self.top;
+        Some(self.down(top, row.into(), look)).filter(|spot| spot.entry < self.entries.len())
+    }
+
+    fn find_top(&mut self, height: usize, look: RenderContext<'_>) -> EntryRow {
+        if let Anchor::At(mut spot) = self.anchor {
+            if spot.entry < self.entries.len() {
+                spot.row = spot.row.min(self.height_of(spot.entry, look).saturating_sub(1));
+            }
+            let mut rows = 0;
+            for at in spot.entry..self.entries.len() {
+                rows += self.height_of(at, look) - if at == spot.entry { spot.row } else { 0 };
+                if rows > height {
+                    self.anchor = Anchor::At(spot);
+                    return spot;
+                }
+            }
+            self.follow();
+        }
+        let mut rows = 0;
+        for at in (0..self.entries.len()).rev() {
+            rows += self.height_of(at, look);
+            if rows >= height {
+                return EntryRow { entry: at, row: rows - height };
+            }
+        }
+        EntryRow::default()
+    }
+
+    /// Which row of an entry has what the row had when the window was as wide as it was.
+    fn row_at_width(&mut self, spot: EntryRow, look: RenderContext<'_>) -> usize {
+        let before = self.heights.get(spot.entry);
+        let Some(entry) = self.entries.get_mut(spot.entry) else { return spot.row };
+        let gap = entry.gap_rows();
+        let inner = look.width.saturating_sub(crate::tui::view::GUTTER).max(1);
+        if let Kind::Answer { document, .. } = &mut entry.kind
+            && spot.row >= gap
+        {
+            let place = document.place_of(spot.row - gap);
+            return gap + document.row_of(inner, place);
+        }
+        let now = self.height_of(spot.entry, look);
+        (spot.row * now).checked_div(before).unwrap_or(spot.row)
+    }
+
+    /// How far the view has moved since the last frame, for the rows that need not be sent again.
+    fn remember(&mut self, top: EntryRow, look: RenderContext<'_>) {
+        if top < self.top {
+            self.position -= 1;
+        } else {
+            let enough = usize::from(self.height) + self.top.row;
+            let mut between = 0;
+            for at in self.top.entry..top.entry {
+                // Further than the screen is high nothing can be kept: how far does not matter.
+                if between > enough {
+                    break;
+                }
+                between += self.height_of(at, look);
+            }
+            self.position += (between + top.row).saturating_sub(self.top.row) as u64;
+        }
+        self.top = top;
+    }
+}
+
+/// What browse mode asks.
+impl Transcript {
+    /// Rows of the view as it was drawn last.
+    pub fn view_height(&self) -> u16 {
+        self.height
+    }
+
+    /// The entry at the top of the view.
+    pub fn first_shown(&self) -> usize {
+        self.top.entry.min(self.entries.len().saturating_sub(1))
+    }
+
+    /// The entries that have a row in view.
+    pub fn shown_entries(&mut self, look: RenderContext<'_>) -> std::ops::Range<usize> {
+        let top = self.find_top(self.height.max(1).into(), look);
+        let last = self.down(top, usize::from(self.height.saturating_sub(1)), look);
+        top.entry..(last.entry + 1).min(self.entries.len())
+    }
+
+    /// The first row of an entry that is no gap and in view.
+    pub fn first_row_shown(&mut self, at: usize, look: RenderContext<'_>) -> usize {
+        let top = self.find_top(self.height.max(1).into(), look);
+        let gap = self.gap_of(at);
+        if top.entry == at { top.row.max(gap) } else { gap }
+    }
+
+    pub fn last_row(&mut self, at: usize, look: RenderContext<'_>) -> usize {
+        self.height_of(at, look).saturating_sub(1)
+    }
+}

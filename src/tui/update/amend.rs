@@ -1,0 +1,208 @@
+//! Keys of a question that is to be had otherwise: hunks marked, lines and commands written, a file opened in an editor.
+
+use crate::protocol::{Amendment, ApprovalId, Command, Decision};
+use crate::text;
+use crate::tui::approval::{AmendField, AmendTarget, ChoiceAction, Dialog, HunkMark, Question, RecentMarks};
+use crate::tui::composer::Lines;
+use crate::tui::model::{EditFile, Editable, Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+use crate::tui::typeahead_guard::ALONE_MS;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Whether the letter marked a hunk. In a sentence it is a letter: then the mark is taken back, and the letter goes with it.
+pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
+    let Some(mark) = HunkMark::of(letter) else { return false };
+    let Some(panel) = model.dialogs.open_mut() else { return false };
+    let Some(before) = panel.hunks.as_deref().cloned() else { return false };
+    let refused = match panel.mark_hunk(mark) {
+        Ok(false) => return false,
+        Ok(true) => None,
+        Err(why) => Some(why),
+    };
+    if !panel.guard.mark(letter, now) {
+        panel.put_hunks_back(before);
+        return false;
+    }
+    match panel.marked.as_mut().filter(|marked| is_fresh(marked, now)) {
+        Some(marked) => marked.at = now,
+        None => panel.marked = Some(RecentMarks { at: now, before }),
+    }
+    if let Some(why) = refused {
+        model.show_toast(format!("it cannot be left out: {}", text::reveal(&why)), now);
+    }
+    true
+}
+
+fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
+    now.saturating_sub(marked.at) < ALONE_MS
+}
+
+/// What was taken for marks was the beginning of a sentence: the hunks are as they were before it.
+pub fn take_back(model: &mut Model, now: u64) {
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {
+        panel.put_hunks_back(marked.before);
+    }
+}
+
+/// What a choice of these does; whether it was one.
+pub fn decided(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let width = model.size.width;
+    match act {
+        ChoiceAction::Edit => write(model, now),
+        ChoiceAction::EditWhole => {
+            let Some(panel) = model.dialogs.open() else { return true };
+            let Question::Approval(approval) = &panel.question else { return true };
+            let file = panel.hunks.as_ref().map_or(0, |hunks| hunks.file());
+            let approval_id = approval.approval_id.clone();
+            effects.push(Effect::Send(Command::ShowProposed { approval_id, file }));
+        }
+        ChoiceAction::View => {
+            if !model.dialogs.open_mut().is_some_and(|panel| panel.turn_view(width)) {
+                model.show_toast("side by side needs 80 columns", now);
+            }
+        }
+        ChoiceAction::Wrap => {
+            if let Some(panel) = model.dialogs.open_mut() {
+                panel.turn_wrap(width);
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn write(model: &mut Model, now: u64) {
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    let Question::Approval(approval) = &panel.question else { return };
+    let (text, what) = match (&panel.hunks, &approval.amendable.command) {
+        (Some(hunks), _) => (hunks.text(), AmendTarget::Hunk),
+        (None, Some(command))
+            if text::reveal(command) == *command || !command.contains(|letter: char| letter.is_control() && letter != '\n') =>
+        {
+            (Ok(command.clone()), AmendTarget::Command)
+        }
+        (None, _) => (Err("it has characters that a field cannot show".to_owned()), AmendTarget::Command),
+    };
+    match text {
+        Ok(text) => {
+            let open = text.strip_suffix('\n').unwrap_or(&text);
+            let mut lines = Lines::new(open);
+            if what == AmendTarget::Command {
+                lines.go_to_end();
+            }
+            panel.writing = Some(AmendField { lines, what });
+        }
+        Err(why) => model.show_toast(why, now),
+    }
+}
+
+/// A key while something is written in the panel.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    let Some(writing) = &mut panel.writing else { return };
+    let what = writing.what;
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    match key.code {
+        KeyCode::Esc => model.dialogs.open_current(Some(now)),
+        KeyCode::Char('c') if ctrl => model.dialogs.put_off(),
+        KeyCode::Char('s') if ctrl => take(model, now, effects),
+        KeyCode::Enter if what == AmendTarget::Command && key.modifiers.is_empty() => take(model, now, effects),
+        KeyCode::Enter if what == AmendTarget::Hunk && alt => take(model, now, effects),
+        KeyCode::Char('j') if ctrl => writing.lines.new_line(),
+        KeyCode::Enter => writing.lines.new_line(),
+        _ => writing.lines.key(key),
+    }
+}
+
+pub fn paste(panel: &mut Dialog, text: &str) -> bool {
+    let Some(writing) = &mut panel.writing else { return false };
+    writing.lines.insert(text);
+    true
+}
+
+fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    let Some(AmendField { lines, what }) = panel.writing.take() else { return };
+    let text = lines.text();
+    match (what, &panel.question) {
+        (AmendTarget::Command, Question::Approval(approval)) => {
+            if approval.amendable.command.as_deref() == Some(text.as_str()) {
+                model.show_toast("the command is as it was", now);
+                return model.dialogs.open_current(Some(now));
+            }
+            if text.trim().is_empty() {
+                model.show_toast("there is no command; n denies", now);
+                return model.dialogs.open_current(Some(now));
+            }
+            let decision = Decision::Amended { amendment: Amendment::Command { line: text } };
+            let approval_id = approval.approval_id.clone();
+            amended(model, approval_id, decision, now, effects);
+        }
+        (AmendTarget::Hunk, _) => {
+            panel.put_hunk(&text);
+            // What is asked about is something else now: its keys count once it is on the screen.
+            model.dialogs.open_current(Some(now));
+        }
+        (AmendTarget::Command, _) => {}
+    }
+}
+
+fn amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, now: u64, effects: &mut Vec<Effect>) {
+    model.toast = None;
+    model.dialogs.forget_approval(&approval_id, Some(now));
+    model.restart_activity_timer(now);
+    effects.push(Effect::Send(Command::Decide { approval_id, decision }));
+}
+
+/// The text of a file as it would be has come: it is opened in an editor with what was decided so far.
+pub fn proposed(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
+    let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
+    let Some(panel) = model.dialogs.iter().find(is_it) else { return };
+    let Question::Approval(approval) = &panel.question else { return };
+    let text = panel.hunks.as_ref().map_or_else(|| text.to_owned(), |hunks| hunks.whole(file, text));
+    let name = approval.amendable.files.get(file).cloned().unwrap_or_default();
+    model.to_edit = Some(EditFile { what: Editable::Proposed { approval_id: approval_id.clone(), file }, name, text });
+    model.restart_activity_timer(now);
+}
+
+/// What came of the editor.
+pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>, now: u64, effects: &mut Vec<Effect>) {
+    let EditFile { what: Editable::Proposed { approval_id, file }, name, text } = edit else { return };
+    let name = text::reveal(&name).into_owned();
+    match outcome {
+        Err(why) => {
+            let words = format!("{name} stays as it was proposed: {}", text::clean(&why).trim_end());
+            model.show_toast(words.clone(), now);
+            model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+        }
+        Ok(mut edited) => {
+            // Editors end the last line; where it had no end it keeps none.
+            if !text.ends_with('\n') && edited.ends_with('\n') {
+                edited.pop();
+            }
+            if edited == text {
+                model.show_toast(format!("{name} is as it was"), now);
+                return;
+            }
+            let decision = Decision::Amended { amendment: Amendment::File { file, text: edited } };
+            amended(model, approval_id, decision, now, effects);
+        }
+    }
+}
+
+/// What is pasted while a question has the keyboard.
+pub fn pasted(model: &mut Model, text: &str) -> bool {
+    model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
+}
+
+/// A key for the field of the open question; whether there is one.
+pub fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if model.dialogs.open().is_none_or(|panel| panel.writing.is_none()) {
+        return false;
+    }
+    key(model, pressed, now, effects);
+    model.dirty = true;
+    true
+}

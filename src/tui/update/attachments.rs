@@ -1,0 +1,143 @@
+//! What is put into a draft: files dropped on the terminal, the image in the clipboard.
+
+use super::keys::is_ready;
+use super::{dialog, draft_changed, slash};
+use crate::protocol::{Clipped, DroppedFile, LookUp, Query};
+use crate::text;
+use crate::tui::format::tokens;
+use crate::tui::model::{Effect, Model};
+use crate::tui::{drag_drop, menu};
+
+/// Pixels of an image for a token, about.
+const TOKEN_PIXELS: u64 = 750;
+
+/// `ctrl+v`, `/paste`
+pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    model.show_toast("looking into the clipboard", now);
+    effects.push(Effect::Ask(Query::LookUp(LookUp::Clipboard)));
+}
+
+/// Whether what was pasted was no text at all. Else it may be files: it becomes part of the draft at once, and their names once it
+/// is known that they are there.
+pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let elsewhere = model.has_list() || model.browse.is_some() || model.changes.is_some() || model.search.is_some();
+    if elsewhere || model.is_session_chooser {
+        return false;
+    }
+    // Some terminals paste an image as nothing.
+    if pasted.is_empty() {
+        ask(model, now, effects);
+        return true;
+    }
+    let draft = model.composer.text();
+    // There a path is an argument as it is.
+    let takes_words = super::user_shell::typed(&draft).is_some() || slash::is_command(&draft, &[]);
+    let readings = if takes_words { Vec::new() } else { drag_drop::readings(pasted) };
+    if !readings.is_empty() {
+        let pasted = pasted.to_owned();
+        effects.push(Effect::Ask(Query::LookUp(LookUp::Dropped { pasted, readings })));
+    }
+    false
+}
+
+/// Which files were meant; their names stand in the place of what was pasted.
+pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64) {
+    let names: Option<Vec<String>> = files.iter().map(|file| menu::named(&file.path)).collect();
+    let Some(names) = names.filter(|names| !names.is_empty()) else { return };
+    let ends = |before: &str| before.ends_with(|one: char| one.is_whitespace() || "([{<\"'`,;@".contains(one));
+    let in_place = |before: &str| {
+        let gap = if before.is_empty() || ends(before) { "" } else { " " };
+        format!("{gap}{} ", names.join(" "))
+    };
+    if !model.composer.put_in_place(pasted, in_place) {
+        return;
+    }
+    draft_changed(model, now);
+    for file in files.iter().filter(|file| file.image) {
+        model.attached.add(&file.path);
+    }
+    let name = |file: &DroppedFile| text::reveal(&file.path).into_owned();
+    let words = match (files.iter().find(|file| file.outside), files) {
+        (Some(file), _) => {
+            format!(
+                "{} is outside of the workspace: reading it is asked about, and so not done before the model asks",
+                name(file)
+            )
+        }
+        (None, [file]) => match file.tokens {
+            Some(count) if !file.image => format!("{} {} ~{} tokens", name(file), model.glyphs.dot, tokens(count)),
+            _ => name(file),
+        },
+        (None, files) => crate::tui::status::counted(files.len(), "file"),
+    };
+    model.show_toast(words, now);
+    if files.iter().any(|file| file.image) {
+        warn(model, now);
+    }
+}
+
+/// What the clipboard held.
+pub fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &mut Vec<Effect>) {
+    match clipped {
+        Clipped::Nothing { why } => model.show_toast(text::clean(&why).into_owned(), now),
+        Clipped::Text { text } => {
+            model.toast = None;
+            let words = text::clean(&text).into_owned();
+            pasted(model, &words, now, effects);
+            put(model, &words, now);
+        }
+        Clipped::Image { image, by } => {
+            model.attached.add(&image.uri);
+            let before = model.composer.before_cursor();
+            let gap = if before.is_empty() || before.ends_with(char::is_whitespace) { "" } else { " " };
+            put(model, &format!("{gap}@{} ", image.uri), now);
+            let kind = image.media_type.trim_start_matches("image/");
+            let (dot, count) = (model.glyphs.dot, u64::from(image.width) * u64::from(image.height) / TOKEN_PIXELS);
+            let words =
+                format!("image {}x{} {kind} {dot} ~{} tokens {dot} {by}", image.width, image.height, tokens(count.max(1)));
+            model.show_toast(words, now);
+            warn(model, now);
+        }
+    }
+}
+
+/// Into the draft, from which no question that opened meanwhile loses the keyboard.
+fn put(model: &mut Model, words: &str, now: u64) {
+    if model.dialogs.is_open() || model.has_list() {
+        model.composer.insert(words);
+        return draft_changed(model, now);
+    }
+    dialog::to_draft(model, words, now);
+}
+
+/// Before it is sent it is said that the model will not see it.
+fn warn(model: &mut Model, now: u64) {
+    if let Some(name) = blind(model) {
+        let dot = model.glyphs.dot;
+        model.show_toast(
+            format!("{name} takes no images: it would be told the size alone {dot} ctrl+l chooses another model"),
+            now,
+        );
+    }
+}
+
+/// The model, where it takes no images.
+fn blind(model: &Model) -> Option<String> {
+    model.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
+}
+
+/// Whether this draft is not sent yet: it shows something to a model that sees nothing. The next Enter sends it.
+pub fn holds(model: &mut Model, draft: &str, now: u64) -> bool {
+    let Some(name) = blind(model).filter(|_| model.attached.said.as_deref() != Some(draft)) else { return false };
+    let Some(image) = model.attached.in_text(draft).map(|image| text::reveal(image).into_owned()) else { return false };
+    if !is_ready(model, now) {
+        return false;
+    }
+    model.attached.said = Some(draft.to_owned());
+    let dot = model.glyphs.dot;
+    model.show_toast(
+        format!("{name} takes no images and would not see {image} {dot} enter sends it all the same, ctrl+l chooses another"),
+        now,
+    );
+    true
+}

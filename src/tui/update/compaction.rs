@@ -1,0 +1,121 @@
+//! The window of the model: what fills it, and the summary that makes room in it.
+
+use super::focus::show_called_for;
+use super::keys::{is_ready, take};
+use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
+use crate::text;
+use crate::tui::format::tokens;
+use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::status::{self, counted};
+use crate::tui::transcript::{Kind, Tone};
+
+/// From here on it is said in percent.
+const FULL_PERCENT: u64 = 50;
+/// How a notice begins that ends it.
+const GIVEN_UP: &str = "not compacted";
+
+/// `/compact`, `/compact FOCUS`, `/compact undo`.
+pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    if !is_ready(model, now) {
+        return;
+    }
+    take(model, now, effects);
+    effects.push(Effect::Send(match words {
+        "undo" => Command::UndoCompaction,
+        "" => Command::Compact { focus: None },
+        focus => Command::Compact { focus: Some(focus.to_owned()) },
+    }));
+}
+
+/// `/context`
+pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if is_ready(model, now) {
+        take(model, now, effects);
+        effects.push(Effect::Send(Command::ShowContext));
+    }
+}
+
+pub fn shown(model: &mut Model, filled: ContextUse) {
+    if filled.used() > 0 {
+        model.tally.context_tokens = filled.used();
+    }
+    show_called_for(model, Kind::Window(filled));
+}
+
+/// How full it is: in percent where that is much.
+pub fn filled(model: &Model) -> String {
+    let used = model.tally.context_tokens;
+    match status::window(model).map(|all| used * 100 / all) {
+        Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
+        Some(_) | None => format!("Context {} tokens", tokens(used)),
+    }
+}
+
+pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
+    model.tally.context_tokens = used;
+    if trigger == CompactionTrigger::TooLong {
+        note(model, "the provider says that it is too long for the model", Tone::Warning);
+    }
+    model.task.summing_up = Some(messages);
+    model.set_activity(Activity::Compacting { messages }, now);
+}
+
+pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
+    let Compaction { trigger, focus, summary, summarised, kept, tokens_before, tokens_after } = compaction;
+    ends(model, now);
+    model.tally.context_tokens = *tokens_after;
+    let why = match trigger {
+        CompactionTrigger::Asked => "",
+        CompactionTrigger::Threshold => " because the window was nearly full",
+        CompactionTrigger::TooLong => " because it was too long for the model",
+    };
+    let focus = focus.as_ref().map(|focus| format!(", with regard to: {}", text::clean_line(focus))).unwrap_or_default();
+    let head = format!(
+        "Compacted {} into a summary{why}{focus}\n{} → {} tokens, {}; /compact undo takes it back",
+        messages(*summarised),
+        tokens(*tokens_before),
+        tokens(*tokens_after),
+        if *kept == 1 { "1 message stays as it was".to_owned() } else { format!("{kept} messages stay as they were") },
+    );
+    model.transcript.push(Kind::Summary { head, text: text::clean(summary).trim_end().to_owned() });
+}
+
+pub fn undone(model: &mut Model, count: u64, now: u64) {
+    ends(model, now);
+    model.tally.context_tokens = count;
+    note(model, &format!("the summary is gone, the messages are back: {} tokens", tokens(count)), Tone::Plain);
+}
+
+pub fn truncated(model: &mut Model, removed: u64) {
+    let are = if removed == 1 { "is" } else { "are" };
+    let words = format!("the oldest {} {are} no longer sent to the model; /compact makes a summary instead", messages(removed));
+    note(model, &words, Tone::Warning);
+}
+
+/// The session says why there will be no summary.
+pub fn noticed(model: &mut Model, words: &str, now: u64) {
+    if words.starts_with(GIVEN_UP) {
+        ends(model, now);
+    }
+}
+
+/// No summary is made any more, whatever came of it.
+pub fn ends(model: &mut Model, now: u64) {
+    if model.task.summing_up.take().is_none() {
+        return;
+    }
+    match (model.task.goes_on, &model.task.activity) {
+        (false, Activity::Idle) => {}
+        (false, _) => model.set_activity(Activity::Idle, now),
+        (true, Activity::Compacting { .. }) => model.set_activity(Activity::Thinking, now),
+        (true, _) => {}
+    }
+}
+
+pub fn messages(count: u64) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), "message")
+}
+
+fn note(model: &mut Model, words: &str, tone: Tone) {
+    model.transcript.push(Kind::Note { text: words.to_owned(), tone });
+}

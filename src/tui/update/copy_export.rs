@@ -1,0 +1,129 @@
+//! What is taken out of the session: copied, opened in the person's editor, exported.
+
+use super::keys::{hears, take};
+use crate::protocol::{ExportForm, Query};
+use crate::text;
+use crate::tui::clipboard::Clip;
+use crate::tui::interface::EditorTarget;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, code_blocks};
+
+/// An entry as Markdown.
+pub fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+    match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
+        Some(words) if !words.is_empty() => effects.push(Effect::Copy(Clip::of(words))),
+        _ => model.show_toast("there is no text in this entry", now),
+    }
+}
+
+/// A piece of code of an entry; pressed again, the next one.
+pub fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+    let blocks = model.transcript.entry(at).map(crate::tui::transcript::Entry::code).unwrap_or_default();
+    let Some(browse) = model.browse.as_mut() else { return };
+    let nth = if browse.code.0 == at { browse.code.1 } else { 0 };
+    let count = blocks.len();
+    browse.code = (at, nth + 1);
+    match blocks.into_iter().nth(nth % count.max(1)) {
+        Some(code) if count > 1 => {
+            let name = format!("code {} of {count}", nth % count + 1);
+            effects.push(Effect::Copy(Clip::named(code, &name)));
+        }
+        Some(code) => effects.push(Effect::Copy(Clip::named(code, "code"))),
+        None => model.show_toast("there is no code in this entry; y copies all of it", now),
+    }
+}
+
+fn path_of(model: &Model, at: usize) -> Option<String> {
+    model.transcript.entry(at)?.card()?.path.clone()
+}
+
+pub fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+    match path_of(model, at) {
+        Some(path) => {
+            let what = text::clean(&path).into_owned();
+            effects.push(Effect::Copy(Clip { text: path, what }));
+        }
+        None => model.show_toast("this entry is about no file", now),
+    }
+}
+
+/// The file a card is about, or the entry itself as Markdown.
+pub fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+    let shown = match path_of(model, at) {
+        Some(path) => EditorTarget::File(path),
+        None => match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
+            Some(words) if !words.is_empty() => EditorTarget::Text(words),
+            _ => return model.show_toast("there is no text in this entry", now),
+        },
+    };
+    effects.push(Effect::Show(shown));
+}
+
+/// `/copy`, `/copy 2`: an answer, counted from the newest; `/copy code`: the last piece of code in one.
+pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
+    let nth = match which {
+        "" | "code" => 1,
+        number => match number.parse::<usize>() {
+            Ok(number @ 1..) => number,
+            Ok(_) | Err(_) => return model.show_toast("say /copy, /copy code, or /copy 2 for the answer before the last", now),
+        },
+    };
+    let mut answers = model.transcript.answers();
+    let clip = match which {
+        "code" => {
+            let code = answers.find_map(|words| code_blocks(words).pop());
+            code.map(|code| Clip::named(code, "the last code"))
+        }
+        _ => answers.nth(nth - 1).map(|words| {
+            let name = if nth == 1 { "the last answer".to_owned() } else { format!("answer {nth} from the end") };
+            Clip::named(words.trim_end().to_owned(), &name)
+        }),
+    };
+    drop(answers);
+    let Some(clip) = clip else {
+        let words = if which == "code" { "there is no code in any answer yet" } else { "there is no such answer yet" };
+        return model.show_toast(words, now);
+    };
+    take(model, now, effects);
+    effects.push(Effect::Copy(clip));
+}
+
+/// `/export`, `/export html`, `/export json FILE`
+pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    if !hears(model, now) {
+        return;
+    }
+    let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let (form, file) = match ExportForm::of_word(first) {
+        Some(form) => (form, rest.trim()),
+        // A word that could only be a form is none of them, and not a name that somebody meant.
+        None if !words.is_empty() && !words.contains(['.', '/']) => {
+            let word = text::clean_line(words);
+            let word = text::truncate(&word, 24);
+            return model
+                .show_toast(format!("`{word}` is none of md, json and html; the name of a file has a dot or a slash"), now);
+        }
+        None => (ExportForm::of_file(words), words),
+    };
+    take(model, now, effects);
+    let path = Some(file).filter(|file| !file.is_empty()).map(Into::into);
+    super::worktree::exports(model);
+    effects.push(Effect::Ask(Query::Export { form, path }));
+}
+
+/// It was handed to the clipboard, or the editor was left.
+pub fn done(model: &mut Model, words: &str, now: u64) {
+    model.show_toast(text::clean(words).into_owned(), now);
+}
+
+impl crate::tui::transcript::Transcript {
+    /// What was answered and stands, the newest first.
+    fn answers(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).rev().filter_map(|at| self.entry(at)).filter(|entry| entry.undone.is_none()).filter_map(|entry| {
+            match &entry.kind {
+                Kind::Answer { document, state: crate::tui::transcript::AnswerState::Done } => Some(document.text()),
+                _ => None,
+            }
+        })
+    }
+}

@@ -1,0 +1,297 @@
+//! Keys while a question has the keyboard.
+
+use super::{amend, draft_changed, elicitation, inbox, onboarding, rewind};
+use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
+use crate::tui::approval::{Answer, ChoiceAction, Dialog, Question, REASONS};
+use crate::tui::composer::Field;
+use crate::tui::interface::{EditorTarget, TrustAnswer};
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+use crate::tui::typeahead_guard::{GuardInput, GuardResult, MACHINE_MS};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// The character of a key that is text.
+pub fn is_text(key: &KeyEvent) -> Option<char> {
+    match key.code {
+        KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Some(c),
+        _ => None,
+    }
+}
+
+/// A question about a call; made anew it stands where the one before stood.
+pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
+    let last_text = model.keys.last_text;
+    if !model.dialogs.replace_pending(&approval, last_text) {
+        model.dialogs.forget_approval(&approval.approval_id, last_text);
+        model.dialogs.add(Dialog::asked(approval), focus, last_text);
+    }
+}
+
+/// It is answered, here or elsewhere.
+pub fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
+    let last_text = model.keys.last_text;
+    match decision {
+        Decision::Renewed => model.dialogs.expect_replacement(approval_id, last_text),
+        _ => model.dialogs.forget_approval(approval_id, last_text),
+    }
+}
+
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    if onboarding::key(model, key, now, effects) || elicitation::key(model, key, now, effects) {
+        return;
+    }
+    if model.dialogs.open().is_some_and(|panel| panel.words.is_some()) {
+        return words_key(model, key, now, effects);
+    }
+    if amend::field_key(model, key, now, effects) {
+        return;
+    }
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    if let Some(letter) = is_text(&key) {
+        if rewind::marks(model, letter, now) || amend::marks(model, letter, now) || marks_part(model, letter, now) {
+            return;
+        }
+        let repeats = key.kind == KeyEventKind::Repeat;
+        return stimulus(model, if repeats { GuardInput::Repeat(letter) } else { GuardInput::Letter(letter) }, now, effects);
+    }
+    let navigation = match key.code {
+        // A key that is held confirms nothing.
+        KeyCode::Enter if key.kind == KeyEventKind::Repeat => return,
+        KeyCode::Enter if key.modifiers.is_empty() => GuardInput::Enter,
+        KeyCode::Up => GuardInput::Up,
+        KeyCode::Down => GuardInput::Down,
+        _ => GuardInput::Other,
+    };
+    if navigation == GuardInput::Enter && opens_rule(model, now) {
+        return;
+    }
+    stimulus(model, navigation, now, effects);
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    let page = panel.shown.max(1) as isize;
+    match key.code {
+        KeyCode::PageUp => panel.scroll_by(-page),
+        KeyCode::PageDown => panel.scroll_by(page),
+        KeyCode::Char('u') if ctrl => panel.scroll_by(-page / 2),
+        KeyCode::Char('d') if ctrl => panel.scroll_by(page / 2),
+        KeyCode::Char('f') if ctrl => panel.turn_height(),
+        KeyCode::Home => panel.scroll_by(isize::MIN),
+        KeyCode::End => panel.scroll_by(isize::MAX),
+        KeyCode::Tab => model.dialogs.turn(true, model.keys.last_text),
+        KeyCode::BackTab => model.dialogs.turn(false, model.keys.last_text),
+        KeyCode::Esc if model.dialogs.close_always(Some(now)) => {}
+        KeyCode::Esc if rewind::leaves(model, now) => {}
+        KeyCode::Char('c') if ctrl && rewind::leaves(model, now) => {}
+        KeyCode::Esc => model.dialogs.put_off(),
+        KeyCode::Char('c') if ctrl => model.dialogs.put_off(),
+        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
+        KeyCode::Char('q') if ctrl => inbox::open(model, now),
+        KeyCode::Char('s') if ctrl => super::mouse::hand_over(model, now, effects),
+        _ => {}
+    }
+}
+
+/// Whether the letter went to another part of a command. It decides nothing; in a sentence it is a letter.
+fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
+    let forward = match letter {
+        ']' => true,
+        '[' => false,
+        _ => return false,
+    };
+    let Some(panel) = model.dialogs.open_mut() else { return false };
+    panel.has_parts() && panel.guard.mark(letter, now) && panel.mark_part(forward)
+}
+
+/// Whether Enter opened the rule of the part that is marked: only where no choice waits for it.
+fn opens_rule(model: &mut Model, now: u64) -> bool {
+    let Some(panel) = model.dialogs.open_mut() else { return false };
+    if panel.guard.is_held() || !panel.guard.is_armed(now) || panel.marked_part().is_none() {
+        return false;
+    }
+    // What was typed were marks.
+    panel.guard.step(GuardInput::Other, now);
+    model.dialogs.open_rule(Some(now))
+}
+
+/// Feeds the guard and does what it says.
+pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
+    if model.dialogs.inbox().is_some() {
+        return inbox::stimulus(model, stimulus, now, effects);
+    }
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    match panel.step(stimulus, now) {
+        GuardResult::Nothing => {}
+        GuardResult::Draft(text) => to_draft(model, &text, now),
+        GuardResult::Decided(choice) => decided(model, choice, now, effects),
+    }
+}
+
+pub fn paste(model: &mut Model, text: &str, now: u64) {
+    if onboarding::pasted(model, text, now) || elicitation::pasted(model, text) {
+        return;
+    }
+    if let Some(field) = model.dialogs.open_mut().and_then(|panel| panel.words.as_mut()) {
+        return field.insert(text);
+    }
+    if amend::pasted(model, text) {
+        return;
+    }
+    model.search = None;
+    model.toast = None;
+    amend::take_back(model, now);
+    model.dialogs.close();
+    let held = model.dialogs.settle(now);
+    to_draft(model, &(held + text), now);
+}
+
+/// It was meant for the draft: the panel gives the keyboard back.
+pub fn to_draft(model: &mut Model, text: &str, now: u64) {
+    amend::take_back(model, now);
+    model.dialogs.close();
+    if super::sessions::typed(model, text) {
+        return;
+    }
+    // What is typed is to be seen.
+    model.rewind.list = None;
+    super::browse::leave(model);
+    model.composer.insert(text);
+    model.keys.last_key = Some(now);
+    model.keys.last_text = Some(now);
+    draft_changed(model, now);
+}
+
+fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    let Some(act) = panel.choices.get(choice).filter(|choice| choice.enabled).map(|choice| choice.act) else { return };
+    if panel.only_shows(act) {
+        return panel.show_unseen();
+    }
+    match act {
+        ChoiceAction::DenyWithWords => return panel.words = Some(Field::new()),
+        ChoiceAction::Always => {
+            model.dialogs.open_always(Some(now));
+            return ask_reach(model, effects);
+        }
+        ChoiceAction::Look => return model.dialogs.look(Some(now)),
+        ChoiceAction::Back => {
+            model.dialogs.close_always(Some(now));
+            return;
+        }
+        ChoiceAction::OpenFile => {
+            let file = match &panel.question {
+                Question::Reading(reading) => reading.file().map(str::to_owned),
+                _ => None,
+            };
+            return effects.extend(file.map(|file| Effect::Show(EditorTarget::File(file))));
+        }
+        ChoiceAction::ShowNew => return show_new(model, now, effects),
+        ChoiceAction::Write => return model.dialogs.write_rule(),
+        ChoiceAction::Widen | ChoiceAction::End | ChoiceAction::Diff | ChoiceAction::Reach => {
+            model.dialogs.turn_always(act, Some(now));
+            return ask_reach(model, effects);
+        }
+        ChoiceAction::Setup(pick) => return onboarding::picked(model, pick, now, effects),
+        ChoiceAction::Asking(pick) => return elicitation::picked(model, pick, now, effects),
+        ChoiceAction::Edit | ChoiceAction::EditWhole | ChoiceAction::View | ChoiceAction::Wrap => {
+            amend::decided(model, act, now, effects);
+            return;
+        }
+        ChoiceAction::Approve
+        | ChoiceAction::First
+        | ChoiceAction::Offline
+        | ChoiceAction::Preview
+        | ChoiceAction::Keep(_)
+        | ChoiceAction::Deny
+        | ChoiceAction::Resolve(_)
+        | ChoiceAction::Trust(_)
+        | ChoiceAction::Mode(_)
+        | ChoiceAction::Held(_)
+        | ChoiceAction::Rewind(_)
+        | ChoiceAction::Fork
+        | ChoiceAction::Forget(_) => {}
+    }
+    answer(model, act, None, now, effects);
+}
+
+/// What cannot be done as it was shown is shown as it would be now.
+pub fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if let Some(approval_id) = model.dialogs.show_new(Some(now)) {
+        model.restart_activity_timer(now);
+        effects.push(Effect::Send(Command::Decide { approval_id, decision: Decision::Renewed }));
+    }
+}
+
+/// Of a wider rule it is said what it would have let through.
+fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
+    if let Some((approval_id, offer)) = model.dialogs.wants_reach() {
+        effects.push(Effect::Send(Command::AskRule { approval_id, asked: RuleAsked::Reach { offer } }));
+    }
+}
+
+pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
+    let Some(answer) = model.dialogs.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
+    model.toast = None;
+    model.dialogs.done(Some(now));
+    model.restart_activity_timer(now);
+    effects.push(match answer {
+        Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
+        Answer::Preview(approval_id) => Effect::Send(Command::Preview { approval_id }),
+        Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),
+        Answer::Rewind { target, scope, overwrite } => {
+            rewind::begins(model, now);
+            Effect::Send(Command::Rewind { target, scope, overwrite })
+        }
+        Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
+        Answer::ModeStays | Answer::ForgetNot => return,
+        Answer::Fork { before } => {
+            model.rewind.list = None;
+            return super::sessions::fork_before(model, before, now, effects);
+        }
+        Answer::Forget(id) => return super::sessions::forget(id, effects),
+        Answer::Trust(_, TrustAnswer::Quit) => return super::quit(model, effects),
+        Answer::Held(held, answer) => return super::lock::answered(model, held, answer, effects),
+        Answer::Trust(trust, answer) => {
+            let words = match answer {
+                TrustAnswer::Yes => "this project is trusted: what it brings takes effect",
+                TrustAnswer::ReadOnly | TrustAnswer::Quit => {
+                    "read-only: what the project brings is ignored and nothing is changed; /mode ask lets changes be asked"
+                }
+            };
+            model.transcript.push(Kind::Note { text: words.to_owned(), tone: Tone::Plain });
+            Effect::Trust(trust, answer)
+        }
+    });
+}
+
+fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    let keeps = match &panel.question {
+        Question::Keep(keeping) => Some(keeping.about()),
+        _ => None,
+    };
+    let Some(field) = &mut panel.words else { return };
+    match key.code {
+        // A line end within what is pasted, or typed just before the screen changed, sends nothing.
+        KeyCode::Enter if key.kind == KeyEventKind::Repeat || !panel.guard.is_settled(now) => {}
+        KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => field.insert(" "),
+        KeyCode::Enter if keeps.is_some() => {
+            let rule = field.text().trim().to_owned();
+            let asked = keeps.map(|approval_id| Command::AskRule { approval_id, asked: RuleAsked::Written { rule } });
+            effects.extend(asked.map(Effect::Send));
+        }
+        KeyCode::Esc if keeps.is_some() => model.dialogs.turn_always(ChoiceAction::Write, Some(now)),
+        KeyCode::Enter => {
+            let reason = field.text().trim().to_owned();
+            answer(model, ChoiceAction::DenyWithWords, Some(reason).filter(|reason| !reason.is_empty()), now, effects);
+        }
+        KeyCode::Esc => {
+            model.dialogs.open_current(Some(now));
+        }
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.dialogs.put_off(),
+        KeyCode::Char(digit @ '1'..='9') if keeps.is_none() && field.text().is_empty() => {
+            let nth = digit as usize - '1' as usize;
+            field.insert(REASONS.get(nth).map_or(digit.encode_utf8(&mut [0; 4]), |words| words));
+        }
+        _ => field.key(key),
+    }
+}

@@ -1,0 +1,203 @@
+//! Keys and choices of what an MCP server asks the person.
+
+use super::dialog::is_text;
+use super::events::note;
+use crate::protocol::{Command, Elicitation, ElicitationAnswer, ElicitationOutcome};
+use crate::tui::approval::{Dialog, Question};
+use crate::tui::clipboard::Clip;
+use crate::tui::composer::Field;
+use crate::tui::elicitation::{ElicitationForm, EnterResult, Entry, FormAction};
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::Tone;
+use crate::tui::typeahead_guard::MACHINE_MS;
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+pub fn asked(model: &mut Model, elicitation: Elicitation, now: u64) {
+    let focus = model.may_take_focus(now);
+    model.dialogs.add(Box::new(ElicitationForm::new(elicitation)).panel(), focus, model.keys.last_text);
+}
+
+/// It was answered, here or elsewhere, or nobody waits for the answer.
+pub fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
+    let is_it = |panel: &Dialog| matches!(&panel.question, Question::Asking(asking) if asking.id == id);
+    let Some(server) = model.dialogs.iter().find(|panel| is_it(panel)).map(|panel| match &panel.question {
+        Question::Asking(asking) => asking.server.clone(),
+        _ => String::new(),
+    }) else {
+        return;
+    };
+    model.dialogs.forget(is_it, model.keys.last_text);
+    if outcome == ElicitationOutcome::Withdrawn {
+        note(model, &format!("{server} (MCP) waits for no answer any more: its call is over"), Tone::Plain);
+    }
+}
+
+/// The question that has the keyboard.
+fn open(model: &mut Model) -> Option<&mut ElicitationForm> {
+    match &mut model.dialogs.open_mut()?.question {
+        Question::Asking(asking) => Some(asking),
+        _ => None,
+    }
+}
+
+pub fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<Effect>) {
+    let Some(asking) = open(model) else { return };
+    match pick {
+        FormAction::Send => {
+            let answer = asking.answer();
+            if let Some(answer) = answer {
+                send(model, answer, now, effects);
+            }
+        }
+        FormAction::Decline => send(model, ElicitationAnswer::Decline, now, effects),
+        FormAction::Dismiss => send(model, ElicitationAnswer::Cancel, now, effects),
+        FormAction::Copy => {
+            // A line end in it would be pressed where it is put.
+            let plain = |url: &str| url.chars().filter(|one| !one.is_control() && !one.is_whitespace()).collect();
+            let clip = |url| Clip { text: plain(url), what: "the address".to_owned() };
+            effects.extend(asking.address().map(clip).map(Effect::Copy));
+        }
+        FormAction::Fill => {
+            asking.fill();
+            show(model);
+        }
+    }
+}
+
+fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Vec<Effect>) {
+    let Some(asking) = open(model) else { return };
+    let (elicitation_id, server) = (asking.id.clone(), asking.server.clone());
+    let words = match answer {
+        ElicitationAnswer::Accept { .. } => format!("{server} (MCP) has your answer"),
+        ElicitationAnswer::Decline => format!("{server} (MCP) was told no"),
+        ElicitationAnswer::Cancel => format!("{server} (MCP) got no answer"),
+    };
+    if let Some(panel) = model.dialogs.open_mut() {
+        panel.words = None;
+    }
+    model.dialogs.done(Some(now));
+    note(model, &words, Tone::Plain);
+    effects.push(Effect::Send(Command::AnswerElicitation { elicitation_id, answer }));
+}
+
+/// The field that is filled in now has the keyboard.
+fn show(model: &mut Model) {
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    if let Question::Asking(asking) = &panel.question {
+        panel.words = asking.field();
+    }
+    panel.refresh_asking();
+}
+
+/// Whether a form is being filled in: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if !open(model).is_some_and(|asking| asking.is_filling()) {
+        return false;
+    }
+    let Some(panel) = model.dialogs.open_mut() else { return false };
+    let is_settled = panel.guard.is_settled(now);
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    let page = panel.shown.max(1).cast_signed();
+    let Question::Asking(asking) = &mut panel.question else { return false };
+    let is_typed = asking.entry().is_some_and(|(_, entry)| entry.is_typed());
+    match key.code {
+        // A line end within what is pasted, or typed just before the screen changed, sends nothing.
+        KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled => return true,
+        KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => return true,
+        KeyCode::Enter => {
+            if let EnterResult::Whole(answer) = asking.enter() {
+                send(model, answer, now, effects);
+                return true;
+            }
+        }
+        KeyCode::Esc => {
+            asking.leave();
+            panel.words = None;
+            panel.refresh_asking();
+            // The choices count once they are on the screen again.
+            model.dialogs.arm_again(Some(now));
+            return true;
+        }
+        KeyCode::Char('c') if ctrl => {
+            model.dialogs.put_off();
+            return true;
+        }
+        KeyCode::Char('z') if ctrl => {
+            effects.push(Effect::Suspend);
+            return true;
+        }
+        KeyCode::Tab | KeyCode::Down => asking.turn(true),
+        KeyCode::BackTab | KeyCode::Up => asking.turn(false),
+        KeyCode::PageUp => {
+            panel.scroll_by(-page);
+            return true;
+        }
+        KeyCode::PageDown => {
+            panel.scroll_by(page);
+            return true;
+        }
+        _ if is_typed => {
+            let Some(field) = &mut panel.words else { return true };
+            edit(field, asking.entry_mut(), key);
+            panel.refresh_asking();
+            return true;
+        }
+        code => {
+            let Some(entry) = asking.entry_mut() else { return true };
+            match (code, is_text(&key)) {
+                (KeyCode::Left, _) => entry.step(false),
+                (KeyCode::Right, _) => entry.step(true),
+                (_, Some(' ')) => entry.flip(),
+                _ => {}
+            }
+        }
+    }
+    show(model);
+    true
+}
+
+/// A key in the text of an entry.
+fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
+    if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('u') {
+        *field = Field::new();
+    } else {
+        field.key(key);
+    }
+    if let Some(entry) = entry {
+        entry.set_text(&field.text());
+    }
+}
+
+/// Whether pasted words were for a form.
+pub fn pasted(model: &mut Model, words: &str) -> bool {
+    if !open(model).is_some_and(|asking| asking.is_filling()) {
+        return false;
+    }
+    let Some(panel) = model.dialogs.open_mut() else { return false };
+    let Question::Asking(asking) = &mut panel.question else { return false };
+    if let (Some(entry), Some(field)) = (asking.entry_mut().filter(|entry| entry.is_typed()), &mut panel.words) {
+        field.insert(words);
+        entry.set_text(&field.text());
+    }
+    panel.refresh_asking();
+    true
+}
+
+/// Whether a field has the keyboard.
+pub fn is_filling(model: &Model) -> bool {
+    let open = model.dialogs.open().map(|panel| &panel.question);
+    matches!(open, Some(Question::Asking(asking)) if asking.is_filling())
+}
+
+/// A whole line for the field, where there is no screen; without one, back to the choices.
+pub fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
+    let Some(panel) = model.dialogs.open_mut() else { return Ok(()) };
+    let Question::Asking(asking) = &mut panel.question else { return Ok(()) };
+    match line {
+        Some(line) => asking.take_line(line)?,
+        None => asking.leave(),
+    }
+    panel.words = asking.field();
+    panel.refresh_asking();
+    Ok(())
+}

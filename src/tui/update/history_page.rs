@@ -1,0 +1,46 @@
+//! Older parts of a resumed session, asked for when the person scrolls up to where they end.
+
+use super::{after_replay, events};
+use crate::protocol::{Event, HistorySum, Query};
+use crate::tui::model::{Effect, Model};
+
+/// The person moved up: what stands before what is shown is asked for once they come near it.
+pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(before) = model.older.before
+        && !model.older.is_asked
+        && model.transcript.is_near_start()
+    {
+        model.older.is_asked = true;
+        effects.push(Effect::Ask(Query::LoadHistory { before }));
+    }
+}
+
+/// It is here: it is put before all else, and what is looked at stays where it is. Nothing else of the session changes.
+pub fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
+    model.older.is_asked = false;
+    model.older.before = before;
+    let transcript = std::mem::take(&mut model.transcript);
+    let (task, tally) = (std::mem::take(&mut model.task), std::mem::take(&mut model.tally));
+    let (panels, tool_uses) = (std::mem::take(&mut model.dialogs), std::mem::take(&mut model.tool_uses));
+    let (last_answer, said) = (model.last_answer.take(), model.toast.take());
+    for event in history {
+        events::replay(model, event, now);
+    }
+    after_replay(model);
+    let older = std::mem::replace(&mut model.transcript, transcript);
+    (model.task, model.tally, model.dialogs, model.tool_uses) = (task, tally, panels, tool_uses);
+    (model.last_answer, model.toast) = (last_answer, said);
+    let (transcript, look) = model.transcript_look(now);
+    transcript.prepend(older, look);
+}
+
+/// The figures of the whole session, where only its end was shown.
+pub fn summed(model: &mut Model, sum: HistorySum) {
+    model.tally.usage = sum.usage;
+    model.tally.cost_usd = sum.cost_usd;
+    model.tally.is_estimated = sum.estimated;
+    model.task.usage = sum.task_usage;
+    model.task.cost_usd = sum.task_cost_usd;
+    model.task.is_estimated = sum.task_estimated;
+    model.tool_uses = sum.tools.into();
+}

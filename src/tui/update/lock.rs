@@ -1,0 +1,32 @@
+//! A session that another process has open: asked about before there is a start.
+
+use crate::tui::approval::{Dialog, Question};
+use crate::tui::interface::{ExitReason, LockAnswer, LockQuestion};
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+
+pub fn ask(model: &mut Model, held: LockQuestion, now: u64) {
+    forget(model);
+    let focus = model.may_take_focus(now);
+    model.dialogs.add(Dialog::held(held), focus, model.keys.last_text);
+}
+
+/// The session is there: nothing is left to ask.
+pub fn forget(model: &mut Model) {
+    let last_text = model.keys.last_text;
+    model.dialogs.forget(|panel| matches!(panel.question, Question::Held(_)), last_text);
+}
+
+pub fn answered(model: &mut Model, held: LockQuestion, answer: LockAnswer, effects: &mut Vec<Effect>) {
+    match answer {
+        LockAnswer::ReadOnly => {}
+        LockAnswer::TakeOver => {
+            let text = format!("process {} is asked to save and to end; then this session is opened here", held.pid);
+            model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+        }
+        LockAnswer::Another => effects.push(Effect::Exit(ExitReason::Another)),
+        LockAnswer::Quit => effects.push(Effect::Exit(ExitReason::Quit)),
+    }
+    // It goes out before the screen does.
+    effects.insert(0, Effect::Held(held, answer));
+}

@@ -1,0 +1,162 @@
+use super::*;
+use crate::tui::tests::fixtures::listed_models;
+
+fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
+    let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
+    effects.iter().filter_map(words).collect()
+}
+
+/// What a paste asks for, and all the draft is then.
+fn paste(model: &mut Model, text: &str, at: u64) -> Vec<String> {
+    let effects = update(model, Msg::Input(Input::Paste(text.to_owned())), at);
+    effects.iter().filter_map(words).filter(|sent| sent.starts_with("lookup")).collect()
+}
+
+fn file(path: &str, outside: bool, image: bool) -> DroppedFile {
+    DroppedFile { path: path.to_owned(), outside, image, tokens: Some(1200) }
+}
+
+fn dropped(model: &mut Model, pasted: &str, files: Vec<DroppedFile>, at: u64) {
+    told(model, LookedUp::Dropped { pasted: pasted.to_owned(), files }, at);
+}
+
+fn image() -> Clipped {
+    let image = Image {
+        uri: "artifact:0123456789abcdef01234567".to_owned(),
+        media_type: "image/png".to_owned(),
+        width: 640,
+        height: 480,
+        bytes: 4711,
+    };
+    Clipped::Image { image, by: "wl-paste".to_owned() }
+}
+
+fn said(model: &Model) -> &str {
+    model.toast.as_ref().map_or("", |(words, _)| words)
+}
+
+#[test]
+fn a_dropped_file_is_text_at_once_and_named_once_it_is_known_to_be_there() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "look at");
+    let pasted = "'/src/greeter/my notes.md' ";
+    assert_eq!(paste(&mut model, pasted, 2000).len(), 1);
+    assert_eq!(model.composer.text(), "look at'/src/greeter/my notes.md' ");
+    play(&mut model, 2100, "!");
+    dropped(&mut model, pasted, vec![file("my notes.md", false, false)], 2500);
+    assert_eq!(model.composer.text(), "look at @\"my notes.md\" !");
+    play(&mut model, 3000, "?");
+    assert_eq!(model.composer.text(), "look at @\"my notes.md\" !?", "the cursor is where it was");
+    assert!(draw(&mut model, 3000).contains("look at @\"my notes.md\" !?"));
+}
+
+#[test]
+fn several_files_become_several_names_and_an_at_sign_before_them_is_theirs() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "@");
+    paste(&mut model, "/w/a.rs /w/b.png", 2000);
+    dropped(&mut model, "/w/a.rs /w/b.png", vec![file("a.rs", false, false), file("/w/b.png", true, true)], 2500);
+    assert_eq!(model.composer.text(), "@a.rs @/w/b.png ");
+    assert!(said(&model).contains("/w/b.png is outside of the workspace"), "{}", said(&model));
+}
+
+#[test]
+fn words_that_only_look_like_a_path_stay_words() {
+    let mut model = model(80, 24);
+    assert_eq!(paste(&mut model, "/nothing/here", 1000).len(), 1);
+    dropped(&mut model, "/nothing/here", Vec::new(), 1500);
+    assert_eq!(model.composer.text(), "/nothing/here");
+    assert_eq!(paste(&mut model, " and src/main.rs", 2000), [""; 0]);
+    play(&mut model, 3000, "<ctrl+u>! cat ");
+    assert_eq!(paste(&mut model, "/etc/hosts", 4000), [""; 0], "to a command it is an argument");
+    assert_eq!(model.composer.text(), "! cat /etc/hosts");
+    let gone = paste(&mut model, "\n/etc/hosts", 5000);
+    assert_eq!(gone, [""; 0]);
+}
+
+#[test]
+fn a_draft_that_was_changed_meanwhile_stays_as_it_is() {
+    let mut model = model(80, 24);
+    paste(&mut model, "/w/a.rs", 1000);
+    play(&mut model, 1100, "<backspace>");
+    dropped(&mut model, "/w/a.rs", vec![file("a.rs", false, false)], 1500);
+    assert_eq!(model.composer.text(), "/w/a.r");
+}
+
+#[test]
+fn the_image_in_the_clipboard_becomes_part_of_the_draft() {
+    for script in ["see <ctrl+v>", "see "] {
+        let mut model = model(80, 24);
+        let mut asked = play(&mut model, 1000, script);
+        asked.retain(|sent| sent.starts_with("lookup"));
+        // Some terminals say by an empty paste that there was no text.
+        asked.extend(if asked.is_empty() { paste(&mut model, "", 2000) } else { Vec::new() });
+        assert_eq!(asked, ["lookup(clipboard)"]);
+        told(&mut model, LookedUp::Clipboard(image()), 2500);
+        assert_eq!(model.composer.text(), "see @artifact:0123456789abcdef01234567 ");
+        assert!(said(&model).contains("640x480 png") && said(&model).contains("wl-paste"), "{}", said(&model));
+    }
+}
+
+#[test]
+fn what_is_no_image_is_pasted_as_the_text_it_is_or_said() {
+    let mut model = model(80, 24);
+    told(&mut model, LookedUp::Clipboard(Clipped::Text { text: "two\nlines".to_owned() }), 1000);
+    assert_eq!(model.composer.text(), "two\nlines");
+    told(&mut model, LookedUp::Clipboard(Clipped::Nothing { why: "install xclip".to_owned() }), 2000);
+    assert_eq!(said(&model), "install xclip");
+    let files = Clipped::Text { text: "file:///w/a.rs".to_owned() };
+    let sent = told(&mut model, LookedUp::Clipboard(files), 3000);
+    assert!(sent.iter().any(|one| one.contains("/w/a.rs")), "files of a file manager are looked for: {sent:?}");
+}
+
+#[test]
+fn a_question_that_came_meanwhile_keeps_the_keyboard() {
+    let mut model = asked(vec![command_approval("a1")]);
+    assert!(model.dialogs.is_open());
+    told(&mut model, LookedUp::Clipboard(image()), 61_000);
+    assert!(model.dialogs.is_open());
+    assert!(model.composer.text().contains("@artifact:"));
+}
+
+#[test]
+fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
+    let mut model = model(80, 24);
+    let facts = ModelFacts { images: false, ..listed_models()[0].facts.clone() };
+    model.facts = Some(facts);
+    told(&mut model, LookedUp::Clipboard(image()), 1000);
+    assert!(said(&model).contains("takes no images"), "{}", said(&model));
+    assert_eq!(play(&mut model, 2000, "<enter>"), [""; 0]);
+    assert!(said(&model).contains("enter sends it all the same"), "{}", said(&model));
+    assert_eq!(play(&mut model, 3000, "<enter>"), ["prompt \"@artifact:0123456789abcdef01234567 \""]);
+    assert_eq!(play(&mut model, 4000, "see @shot.png <enter>"), [""; 0], "by its name too");
+}
+
+#[test]
+fn symbols_are_named_by_the_lines_that_declare_them() {
+    let mut model = model(80, 24);
+    let sent = update(&mut model, keys("@#").remove(0), 1000);
+    assert!(!sent.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Symbols { .. })))));
+    let effects: Vec<Effect> = keys("#gr").into_iter().flat_map(|msg| update(&mut model, msg, 1100)).collect();
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Symbols { words })) if words == "#gr"))
+    );
+    let symbol = |name: &str, first, last| FoundSymbol {
+        name: name.to_owned(),
+        kind: "fn".to_owned(),
+        path: "src/größe.rs".to_owned(),
+        first,
+        last,
+        tokens: 120,
+    };
+    told(&mut model, LookedUp::Symbols { words: "#g".to_owned(), symbols: vec![symbol("late", 1, 1)] }, 1500);
+    assert!(!model.menu.is_open());
+    let symbols = vec![symbol("greet", 10, 20), symbol("grow", 30, 30)];
+    told(&mut model, LookedUp::Symbols { words: "#gr".to_owned(), symbols }, 1600);
+    let screen = draw(&mut model, 1600);
+    assert!(screen.contains("fn greet") && screen.contains("src/größe.rs:10") && screen.contains("~120 tokens"), "{screen}");
+    play(&mut model, 2500, "<enter>");
+    assert_eq!(model.composer.text(), "@src/größe.rs:10-20 ");
+    play(&mut model, 3000, "@src/größe.rs#<backspace>");
+    assert_eq!(model.composer.text(), "@src/größe.rs:10-20 @src/größe.rs");
+}

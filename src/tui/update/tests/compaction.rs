@@ -1,0 +1,123 @@
+use super::*;
+use crate::tui::tests::fixtures::{compaction, context_use};
+
+#[test]
+fn a_summary_is_asked_for_by_any_of_its_names_and_taken_back() {
+    check("/compact<enter>", &["compact { focus: none }"], "");
+    check("/summarize the a/b bug<enter>", &["compact { focus: some(\"the a/b bug\") }"], "");
+    check("/compress<enter>", &["compact { focus: none }"], "");
+    check("/compact undo<enter>", &["undocompaction"], "");
+    check("/context<enter>", &["showcontext"], "");
+}
+
+fn begins() -> EventKind {
+    EventKind::CompactionStarted { trigger: CompactionTrigger::Asked, messages: 61, tokens: 160_000 }
+}
+
+#[test]
+fn a_summary_is_made_in_sight_and_unfolds() {
+    let mut model = model(100, 24);
+    tell(&mut model, begins(), 1000);
+    let request = EventKind::LlmRequestStarted { model: "m".to_owned(), estimated_input_tokens: 10 };
+    tell(&mut model, crate::tui::tests::fixtures::retry(FailureKind::Network, 300, "", None, None), 1050);
+    tell(&mut model, request, 1100);
+    tell(&mut model, EventKind::Notice { message: "a server ended".to_owned() }, 1200);
+    let screen = draw(&mut model, 3100);
+    assert!(screen.contains("Context 80 %. Compacting 61 messages into a summary · 2 s"), "{screen}");
+    model.size = Size::new(40, 12);
+    let screen = draw(&mut model, 3100);
+    assert!(screen.contains("Compacting 61 messages  ") && screen.contains("esc stops") && !screen.contains('…'), "{screen}");
+    model.size = Size::new(100, 24);
+    let screen = draw(&mut model, 3100);
+    assert!(screen.contains("esc keeps all and stops"), "{screen}");
+    tell(&mut model, EventKind::ContextCompacted(compaction()), 4000);
+    assert!(!model.is_running(), "no task waits for it");
+    assert_eq!(model.deadline(4000), None);
+    assert_eq!(model.tally.context_tokens, 21_000);
+    let screen = draw(&mut model, 4100);
+    assert!(screen.contains("Compacted 61 messages into a summary") && screen.contains("160k → 21k tokens"), "{screen}");
+    assert!(screen.contains("12 messages stay as they were") && !screen.contains("The parser"), "{screen}");
+    play(&mut model, 5000, "<ctrl+o><ctrl+o>");
+    let screen = draw(&mut model, 5500);
+    assert!(screen.contains("│ The parser is in src/parse.rs") && !screen.contains('\u{1b}'), "{screen}");
+    tell(&mut model, EventKind::CompactionUndone { tokens: 160_000 }, 6000);
+    assert!(draw(&mut model, 6100).contains("the messages are back: 160k tokens"));
+}
+
+#[test]
+fn a_task_goes_on_after_its_summary() {
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 500);
+    tell(&mut model, EventKind::CompactionStarted { trigger: CompactionTrigger::TooLong, messages: 61, tokens: 1 }, 1000);
+    assert_eq!(play(&mut model, 1500, "<esc>"), ["cancel"]);
+    tell(&mut model, EventKind::ContextCompacted(compaction()), 2000);
+    assert_eq!(model.task.activity, Activity::Stopping);
+    let mut model = crate::tui::tests::fixtures::model(100, 24);
+    tell(&mut model, started("x"), 500);
+    tell(&mut model, begins(), 1000);
+    tell(&mut model, EventKind::ContextCompacted(compaction()), 2000);
+    assert_eq!(model.task.activity, Activity::Thinking);
+}
+
+#[test]
+fn a_summary_that_did_not_come_is_waited_for_no_more() {
+    let ends = [
+        EventKind::Notice { message: "not compacted: stopped by you; everything is as it was".to_owned() },
+        EventKind::StateChanged { session_status: SessionStatus::Paused, task: None },
+    ];
+    for end in ends {
+        for stop in [true, false] {
+            let mut model = model(100, 24);
+            tell(&mut model, begins(), 1000);
+            if stop {
+                assert_eq!(play(&mut model, 1500, "<esc>"), ["cancel"]);
+            }
+            tell(&mut model, end.clone(), 2000);
+            assert_eq!((model.is_running(), model.deadline(30_000)), (false, model.toast.as_ref().map(|(_, at)| *at)), "{end:?}");
+        }
+    }
+}
+
+#[test]
+fn messages_that_are_left_out_are_said_to_be() {
+    let mut model = model(100, 24);
+    tell(&mut model, EventKind::ContextTruncated { removed: 1 }, 100);
+    assert!(draw(&mut model, 200).contains("the oldest 1 message is no longer sent to the model"));
+}
+
+#[test]
+fn what_fills_the_window_is_shown_at_every_width_and_nothing_in_it_is_obeyed() {
+    for (width, height) in [(120, 36), (80, 24), (60, 30), (40, 30)] {
+        let mut model = model(width, height);
+        let mut filled = context_use();
+        filled.shares[0].name = "system\u{1b}[31m\nprompt".to_owned();
+        tell(&mut model, EventKind::ContextShown(filled), 100);
+        let screen = draw(&mut model, 200);
+        for words in ["38 %", "tool results", "kept for the answer", "/compact would free about 41.3k"] {
+            assert!(screen.contains(words), "{width} {words}\n{screen}");
+        }
+        assert!(!screen.contains('\u{1b}'), "{screen}");
+    }
+    let mut model = model(80, 24);
+    let nothing = ContextUse { window: 0, shares: Vec::new(), ..context_use() };
+    tell(&mut model, EventKind::ContextShown(nothing), 100);
+    draw(&mut model, 200);
+    let mut filled = context_use();
+    filled.shares[0].tokens = u64::MAX / 200;
+    tell(&mut model, EventKind::ContextShown(filled), 300);
+    draw(&mut model, 400);
+}
+
+#[test]
+fn what_is_noted_while_an_answer_streams_does_not_part_it() {
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 0);
+    tell(&mut model, EventKind::TextChunk { text: "```\nfn one() {}\n".to_owned() }, 100);
+    tell(&mut model, EventKind::Notice { message: "effort high".to_owned() }, 200);
+    tell(&mut model, EventKind::ContextShown(context_use()), 300);
+    tell(&mut model, EventKind::TextChunk { text: "fn two() {}\n```\n".to_owned() }, 400);
+    let screen = draw(&mut model, 500);
+    let row = |words: &str| screen.lines().position(|line| line.contains(words)).unwrap();
+    assert_eq!(row("fn two"), row("fn one") + 1, "{screen}");
+    assert!(row("effort high") > row("fn two") && screen.matches("```").count() == 0, "{screen}");
+}

@@ -1,0 +1,197 @@
+//! What MCP servers ask: nothing is sent by accident, and nothing that was typed for the draft goes to a server.
+
+use super::*;
+use crate::tui::tests::fixtures::{form, text_field, visit};
+
+/// A question of a server, on the screen and armed.
+fn asked(elicitation: Elicitation) -> Model {
+    let mut model = model(100, 36);
+    tell(&mut model, EventKind::ElicitationRequested(elicitation), 5000);
+    draw(&mut model, 5000);
+    draw(&mut model, 5600);
+    assert!(model.dialogs.is_open());
+    model
+}
+
+fn one_field(default: Option<&str>) -> Elicitation {
+    let field = FormField { default: default.map(Into::into), ..text_field("name", true) };
+    Elicitation { wanted: Wanted::Form { fields: vec![field] }, ..form("e") }
+}
+
+/// What was answered, as it is sent.
+fn answers(effects: &[Effect]) -> Vec<ElicitationAnswer> {
+    let answer = |effect: &Effect| match effect {
+        Effect::Send(Command::AnswerElicitation { answer, .. }) => Some(answer.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(answer).collect()
+}
+
+fn strike(model: &mut Model, script: &str, from: u64) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for (at, msg) in (from..).step_by(200).zip(keys(script)) {
+        effects.extend(update(model, msg, at));
+        draw(model, at);
+    }
+    effects
+}
+
+fn lone(model: &mut Model, letter: char, at: u64) -> Vec<Effect> {
+    let mut effects = update(model, press(KeyCode::Char(letter), KeyModifiers::NONE), at);
+    effects.extend(update(model, Msg::Time, at + 350));
+    draw(model, at + 360);
+    effects
+}
+
+#[test]
+fn a_form_is_filled_in_and_sent_by_enter_behind_its_last_field() {
+    let mut model = asked(one_field(None));
+    assert_eq!(model.dialogs.open().unwrap().title, "tickets (MCP server) asks you");
+    lone(&mut model, 'f', 7000);
+    let sent = strike(&mut model, "Ada<enter>", 8000);
+    let content = [("name".to_owned(), "Ada".into())].into_iter().collect();
+    assert_eq!(answers(&sent), [ElicitationAnswer::Accept { content }]);
+    assert!(!model.dialogs.is_open() && model.composer.is_empty());
+    // What the session tells of it then says nothing more.
+    let ended = EventKind::ElicitationEnded { elicitation_id: "e".to_owned(), outcome: ElicitationOutcome::Accepted };
+    tell(&mut model, ended, 9500);
+    assert!(draw(&mut model, 9600).contains("tickets (MCP) has your answer"));
+}
+
+#[test]
+fn what_is_missing_is_said_at_its_field_and_nothing_is_sent() {
+    let mut model = asked(form("e"));
+    assert!(answers(&lone(&mut model, 'y', 7000)).is_empty());
+    assert!(answers(&strike(&mut model, "<enter>", 7700)).is_empty(), "a choice that is off is none");
+    lone(&mut model, 'f', 9000);
+    let sent = strike(&mut model, "nobody<enter><enter><enter><enter><enter><enter>", 10_000);
+    assert!(answers(&sent).is_empty());
+    let screen = draw(&mut model, 12_000);
+    assert!(screen.contains("no mail address, such as ada@example.org"), "{screen}");
+    assert!(screen.contains("> mail (needed): nobody"), "{screen}");
+}
+
+#[test]
+fn esc_goes_back_to_the_choices_with_what_was_filled_in_and_each_way_out_is_told_apart() {
+    for (letter, expected) in [('n', ElicitationAnswer::Decline), ('x', ElicitationAnswer::Cancel)] {
+        let mut model = asked(one_field(None));
+        lone(&mut model, 'f', 7000);
+        strike(&mut model, "Ada<esc>", 8000);
+        draw(&mut model, 8700);
+        draw(&mut model, 9300);
+        assert!(draw(&mut model, 9300).contains("name (needed): Ada"));
+        let sent = lone(&mut model, letter, 11_000);
+        assert_eq!(answers(&sent), [expected]);
+    }
+    let mut model = asked(one_field(None));
+    let sent = strike(&mut model, "<esc>", 7000);
+    assert!(answers(&sent).is_empty() && !model.dialogs.is_open());
+    assert_eq!(model.dialogs.len(), 1, "it waits, undecided");
+}
+
+#[test]
+fn what_stands_there_is_sent_by_two_keys_and_never_by_one() {
+    let mut model = asked(one_field(Some("Ada")));
+    assert!(answers(&lone(&mut model, 'y', 7000)).is_empty());
+    assert_eq!(answers(&strike(&mut model, "<enter>", 7700)).len(), 1);
+    let mut model = asked(one_field(Some("Ada")));
+    assert!(answers(&strike(&mut model, "<enter><enter>", 7000)).is_empty());
+}
+
+#[test]
+fn words_typed_before_it_was_seen_are_the_draft_and_never_an_answer() {
+    for sentence in ["fix it<enter>", "yes please<enter>", "f<enter>y<enter>", "n<enter>"] {
+        let mut model = model(100, 36);
+        tell(&mut model, EventKind::ElicitationRequested(one_field(Some("Ada"))), 5000);
+        let mut sent = Vec::new();
+        for (at, msg) in (5001..).step_by(40).zip(keys(sentence)) {
+            sent.extend(update(&mut model, msg, at));
+        }
+        assert!(answers(&sent).is_empty(), "{sentence}");
+        let prompts = sent.iter().filter(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))).count();
+        assert!(prompts > 0 || !model.composer.is_empty(), "{sentence}: nothing is lost");
+    }
+}
+
+#[test]
+fn a_form_that_was_left_open_does_not_take_what_is_typed_later() {
+    let mut model = asked(one_field(None));
+    lone(&mut model, 'f', 7000);
+    strike(&mut model, "Ada<ctrl+c>", 8000);
+    assert!(!model.dialogs.is_open());
+    strike(&mut model, "<tab>", 10_000);
+    assert!(model.dialogs.is_open());
+    let sent = strike(&mut model, "go on then<enter>", 10_100);
+    assert!(answers(&sent).is_empty());
+    assert!(sent.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { text }) if text == "go on then")));
+}
+
+#[test]
+fn what_is_pasted_into_a_field_sends_nothing_and_pasted_at_the_choices_is_the_draft() {
+    let mut model = asked(one_field(None));
+    lone(&mut model, 'f', 7000);
+    let sent = update(&mut model, Msg::Input(Input::Paste("Ada\nLovelace\n".to_owned())), 8000);
+    assert!(answers(&sent).is_empty());
+    assert!(draw(&mut model, 8100).contains("name (needed): Ada Lovelace"));
+    let mut model = asked(one_field(None));
+    update(&mut model, Msg::Input(Input::Paste("y\n".to_owned())), 8000);
+    assert_eq!(model.composer.text(), "y\n");
+}
+
+#[test]
+fn an_address_is_copied_without_what_presses_enter_and_nothing_opens_it() {
+    let mut model = asked(visit("e", "https://mcp.example.org/login?next=/a\n\u{1b}[2J b"));
+    let screen = draw(&mut model, 6000);
+    assert!(screen.contains("at  mcp.example.org") && !screen.contains('\u{1b}'), "{screen}");
+    let sent = lone(&mut model, 'c', 7000);
+    let copied: Vec<String> = sent.iter().filter_map(words).collect();
+    assert_eq!(copied, ["copy \"https://mcp.example.org/login?next=/a[2Jb\" (the address)"]);
+    assert!(answers(&strike(&mut model, "<enter>", 8000)).is_empty());
+    lone(&mut model, 'y', 9000);
+    let content = serde_json::Map::new();
+    assert_eq!(answers(&strike(&mut model, "<enter>", 9700)), [ElicitationAnswer::Accept { content }]);
+}
+
+#[test]
+fn whose_an_address_is_is_said_where_it_misleads() {
+    for (url, said) in [
+        ("https://github.com@evil.example/x", "what stands before the @ is a name"),
+        ("http://example.org/", "not encrypted"),
+        ("https://xn--pple-43d.com/", "may look like another"),
+        ("https://аpple.com/", "may look like another"),
+        ("javascript:alert(1)", "no address of the web"),
+        ("file:///etc/passwd", "names no host"),
+    ] {
+        let mut model = asked(visit("e", url));
+        let screen = draw(&mut model, 6000);
+        assert!(screen.contains(said), "{url}\n{screen}");
+    }
+    let mut model = asked(visit("e", "http://localhost:3000/x"));
+    assert!(!draw(&mut model, 6000).contains("not encrypted"));
+}
+
+#[test]
+fn a_call_that_is_over_takes_its_question_with_it() {
+    let mut model = asked(one_field(None));
+    lone(&mut model, 'f', 7000);
+    strike(&mut model, "Ada", 8000);
+    let ended = EventKind::ElicitationEnded { elicitation_id: "e".to_owned(), outcome: ElicitationOutcome::Withdrawn };
+    tell(&mut model, ended, 9000);
+    assert!(model.dialogs.is_empty());
+    assert_eq!(model.composer.text(), "", "what was for the server is no draft");
+    assert!(draw(&mut model, 9100).contains("tickets (MCP) waits for no answer any more"));
+}
+
+#[test]
+fn on_a_small_screen_the_field_that_is_filled_in_is_in_sight() {
+    let mut model = model(40, 12);
+    tell(&mut model, EventKind::ElicitationRequested(form("e")), 5000);
+    draw(&mut model, 5000);
+    draw(&mut model, 5600);
+    lone(&mut model, 'f', 7000);
+    for (step, name) in ["count", "urgent", "size", "colours", "apiToken", "Name", "mail"].into_iter().enumerate() {
+        strike(&mut model, "<tab>", 8000 + step as u64 * 500);
+        let screen = draw(&mut model, 8200 + step as u64 * 500);
+        assert!(screen.contains(&format!("> {name}")), "{name}\n{screen}");
+    }
+}

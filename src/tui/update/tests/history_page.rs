@@ -1,0 +1,63 @@
+use super::*;
+
+/// A session of which only the end is shown, and where that begins.
+fn resumed(before: Option<i64>) -> Model {
+    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let history = part("late", 60);
+    update(&mut model, Msg::Start(Box::new(Start { history, older: before, ..crate::tui::tests::fixtures::start() })), 0);
+    draw(&mut model, 10);
+    model
+}
+
+fn part(name: &str, count: usize) -> Vec<Event> {
+    let step = |n| {
+        let id = format!("{name}{n}");
+        [requested(&id, "ReadFile", &format!("Read {name} {n}")), text(&format!("{name} {n}.\n"))]
+    };
+    (0..count).flat_map(step).map(event).collect()
+}
+
+fn loaded(model: &mut Model, name: &str, before: Option<i64>) {
+    tell(model, EventKind::HistoryLoaded { events: part(name, 40), before }, 900);
+}
+
+#[test]
+fn what_was_said_before_is_asked_for_once_at_the_top_and_comes_without_a_jump() {
+    let mut model = resumed(Some(700));
+    assert_eq!(play(&mut model, 100, "<pgup>"), Vec::<String>::new(), "not before one is near the top");
+    assert_eq!(play(&mut model, 300, "<home>"), ["loadhistory { before: 700 }"]);
+    assert_eq!(play(&mut model, 500, "<pgup><home>"), Vec::<String>::new(), "it is asked for already");
+    let before = draw(&mut model, 800);
+    let first = before.lines().position(|line| line.contains("late 0.")).unwrap();
+    loaded(&mut model, "middle", Some(300));
+    let after = draw(&mut model, 1000);
+    assert_eq!(after.lines().position(|line| line.contains("late 0.")), Some(first), "it stays where it was\n{after}");
+    assert!(after.contains("middle 39."), "above it is what came before it\n{after}");
+    assert_eq!(play(&mut model, 1100, "<home>"), ["loadhistory { before: 300 }"]);
+    loaded(&mut model, "early", None);
+    assert_eq!(play(&mut model, 1200, "<home><home>"), Vec::<String>::new(), "there is no more");
+    let top = draw(&mut model, 1300);
+    assert!(top.contains("Read early 0"), "{top}");
+    play(&mut model, 1400, "<end>");
+    assert!(draw(&mut model, 1500).contains("late 59."));
+}
+
+#[test]
+fn an_older_part_changes_nothing_but_what_is_shown() {
+    let mut model = resumed(Some(9));
+    let sum = HistorySum {
+        usage: Usage { input_tokens: 5_000, output_tokens: 70, ..Usage::default() },
+        cost_usd: Some(4.5),
+        task_cost_usd: Some(0.5),
+        tools: vec![ToolUse { tool_name: "Grep".to_owned(), calls: 8, ..ToolUse::default() }],
+        ..HistorySum::default()
+    };
+    tell(&mut model, EventKind::HistorySummed(sum), 100);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 200);
+    let answer = model.last_answer.clone();
+    play(&mut model, 300, "<home>");
+    loaded(&mut model, "early", None);
+    assert_eq!((model.tally.cost_usd, model.task.cost_usd, model.tally.usage.input_tokens), (Some(4.5), Some(0.5), 5_000));
+    assert_eq!((model.tool_uses.list()[0].calls, model.last_answer.clone()), (8, answer));
+    assert!(!model.dialogs.is_empty() && !model.is_running());
+}

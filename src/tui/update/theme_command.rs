@@ -1,0 +1,100 @@
+//! `/theme`: other colours.
+
+use super::keys::take;
+use crate::protocol::{LookUp, Query};
+use crate::text;
+use crate::tui::interface::ThemeChoice;
+use crate::tui::model::{Effect, Model};
+use crate::tui::theme::{self, Theme};
+use crate::tui::transcript::{Kind, Tone};
+
+pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    if name.is_empty() {
+        let _ = take(model, now, effects);
+        return note(model, list(model), Tone::Plain);
+    }
+    let choice = match name {
+        "auto" => ThemeChoice::Auto,
+        name => match theme::find(model.options.themes.as_deref(), name) {
+            Ok(_) => ThemeChoice::Named(name.to_owned()),
+            Err(problem) if problem.starts_with("there is") => return model.show_toast(problem, now),
+            // What is wrong with a file may be long, and stays to be read.
+            Err(problem) => return note(model, problem, Tone::Warning),
+        },
+    };
+    let _ = take(model, now, effects);
+    model.options.theme = choice;
+    model.choose_theme();
+    effects.push(Effect::Ask(Query::LookUp(LookUp::KeepTheme { name: name.to_owned() })));
+    model.show_toast(format!("theme {name}"), now);
+    weak(model);
+}
+
+/// Whether it is there the next time.
+pub fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
+    match kept {
+        Ok(file) => model.show_toast(format!("theme {name}, kept in {}", text::reveal(&file)), now),
+        Err(why) => note(model, format!("theme {name} holds for this session only: {}", why.trim_end()), Tone::Warning),
+    }
+}
+
+/// Names that may stand behind `/theme`.
+pub fn names(model: &Model) -> Vec<String> {
+    let own = theme::list(model.options.themes.as_deref());
+    std::iter::once("auto").chain(Theme::names()).map(str::to_owned).chain(own).collect()
+}
+
+/// The theme of the configuration cannot be had: it is said once there is a place for it.
+pub fn check(model: &mut Model) {
+    let ThemeChoice::Named(name) = &model.options.theme else { return };
+    if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {
+        note(model, format!("{problem}\nuntil then: {}", model.theme.name), Tone::Warning);
+    }
+}
+
+/// Which ones there are.
+fn list(model: &Model) -> String {
+    let built_in = Theme::names().collect::<Vec<_>>().join(", ");
+    let own = theme::list(model.options.themes.as_deref());
+    let now = match &model.options.theme {
+        ThemeChoice::Auto => format!("auto: {}, as the terminal's background is", model.theme.name),
+        ThemeChoice::Named(_) => model.theme.name.clone(),
+    };
+    let mut text = format!("theme now: {now}\nthere are: auto, {built_in}");
+    let place = model.options.themes.as_ref().map_or_else(String::new, |path| path.display().to_string());
+    if own.is_empty() {
+        text = format!("{text}\nyour own would be in {place}");
+    }
+    for name in own {
+        let state = match theme::find(model.options.themes.as_deref(), &name) {
+            Ok(theme) => {
+                if theme.light {
+                    "yours, for a light background".to_owned()
+                } else {
+                    "yours".to_owned()
+                }
+            }
+            Err(problem) => format!("cannot be used: {problem}"),
+        };
+        text = format!("{text}\n  {name}  {state}");
+    }
+    text::reveal(&text).into_owned()
+}
+
+/// Says what of the person's own theme can hardly be read.
+fn weak(model: &mut Model) {
+    let is_own = Theme::by_name(&model.theme.name).is_none();
+    if let Some((token, contrast)) = model.theme.weak().filter(|_| is_own) {
+        let least = if token == "text" { 7.0 } else { 4.5 };
+        let words = format!(
+            "`{}`: {token} has a contrast of {contrast:.1} on its ground; from {least} on it is easy to read",
+            model.theme.name
+        );
+        note(model, words, Tone::Warning);
+    }
+}
+
+fn note(model: &mut Model, text: String, tone: Tone) {
+    model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone });
+    model.dirty = true;
+}

@@ -1,0 +1,66 @@
+//! Commands of one's own: Markdown files whose text becomes a prompt. Two come with aye.
+
+use super::keys::{is_ready, take, wait_for_session};
+use super::{menu, queue, servers, slash};
+use crate::protocol::CustomCommand;
+use crate::text;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+
+/// Those that come with aye, in the same form.
+const BUILT_IN: [(&str, &str); 2] =
+    [("init", include_str!("../../../assets/commands/init.md")), ("review", include_str!("../../../assets/commands/review.md"))];
+
+/// Which there are now, and what is wrong with some.
+pub fn told(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
+    let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
+    for command in taken {
+        let CustomCommand { name, source, .. } = command;
+        let notice = format!("`{source}` is not taken: `/{name}` is a command of aye; give the file another name");
+        if model.menu.refused.insert(source) {
+            notices.push(notice);
+        }
+    }
+    model.menu.own = own;
+    servers::add_commands(model);
+    menu::commands(model);
+    for notice in notices {
+        let text = text::clean(&notice).trim_end().to_owned();
+        model.transcript.push(Kind::Note { text, tone: Tone::Warning });
+    }
+}
+
+/// Sends what the command stands for; whether there is one of this name.
+pub fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let Some(command) = find(model, name) else { return false };
+    if servers::say(model, &command, arguments, now, effects) {
+        return true;
+    }
+    if command.text.is_empty() {
+        let source = text::clean(&command.source).into_owned();
+        model.show_toast(format!("`{source}` has no text; write there what the model is to be told"), now);
+        return true;
+    }
+    if command.wants_arguments() && arguments.trim().is_empty() {
+        let hint = command.argument_hint.as_deref().map(text::reveal_line).unwrap_or_default();
+        model.show_toast(format!("say what for: `/{} {hint}`", text::reveal_line(&command.name)), now);
+        return true;
+    }
+    if model.model_access.is_none() && !model.options.sets_up {
+        let prompt = command.expand(arguments);
+        take(model, now, effects);
+        wait_for_session(model, &prompt, now);
+    } else if is_ready(model, now) {
+        let prompt = command.expand(arguments);
+        // The history keeps what was typed.
+        take(model, now, effects);
+        queue::send(model, prompt, false, effects);
+    }
+    true
+}
+
+fn find(model: &Model, name: &str) -> Option<CustomCommand> {
+    let built_in = BUILT_IN.iter().find(|(own, _)| *own == name);
+    let built_in = built_in.map(|(name, text)| CustomCommand::parse((*name).to_owned(), "aye".to_owned(), text).0);
+    built_in.or_else(|| model.menu.own.iter().find(|command| command.name == name).cloned())
+}

@@ -1,0 +1,72 @@
+//! `!command` and `!!command`: what the person runs themselves. The model is told of the first with what is said next.
+
+use super::keys::take;
+use crate::protocol::{CallId, Command};
+use crate::text;
+use crate::tui::interface::ModelAccess;
+use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::task::Paused;
+use crate::tui::transcript::{Kind, Tone};
+
+const TOLD: &str = "you";
+const UNTOLD: &str = "you, not told to the model";
+
+/// One that runs.
+#[derive(Debug)]
+pub struct UserCommand {
+    id: CallId,
+    /// What its card says of it.
+    whose: &'static str,
+    /// What was said of a task that waits behind it.
+    paused: Option<Paused>,
+}
+
+/// The command in a draft, and whether the model is told of it.
+pub fn typed(draft: &str) -> Option<(&str, bool)> {
+    let rest = draft.trim_start().strip_prefix('!')?;
+    let (command, shared) = rest.strip_prefix('!').map_or((rest, true), |rest| (rest, false));
+    Some((command.trim(), shared))
+}
+
+pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: &mut Vec<Effect>) {
+    if command.is_empty() {
+        return model.show_toast("write the command behind it: `!git status`; `!!` keeps it from the model", now);
+    }
+    match &model.model_access {
+        None => return model.show_toast("starting: try again in a moment", now),
+        Some(ModelAccess::ReadOnly { .. }) => {
+            super::keys::is_ready(model, now);
+            return;
+        }
+        // It needs no model.
+        Some(ModelAccess::Ready | ModelAccess::NoKey { .. }) => {}
+    }
+    if model.is_running() || model.dialogs.approvals() > 0 {
+        return model.show_toast("a task runs: your command stays in the draft until it is done, or esc stops it", now);
+    }
+    take(model, now, effects);
+    model.transcript.follow();
+    effects.push(Effect::Send(Command::Shell { line: command, shared }));
+}
+
+pub fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: u64) {
+    let whose = if shared { TOLD } else { UNTOLD };
+    model.user_command = Some(UserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
+    model.task.goes_on = true;
+    model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
+}
+
+/// What the card of this call says, where the person runs it.
+pub fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
+    model.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
+}
+
+/// `told`: the model will hear of it.
+pub fn ended(model: &mut Model, told: bool) {
+    let Some(own) = model.user_command.take() else { return };
+    model.task.paused = own.paused;
+    if own.whose == TOLD && !told {
+        let text = "it did not run, so the model is not told".to_owned();
+        model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+    }
+}
