@@ -13,6 +13,7 @@ use super::trouble::Trouble;
 use crate::mcp::Spec;
 use crate::policy::{PreviewPermit, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::protocol::ARGUMENT_BYTES;
 use crate::protocol::{
     Arguments, CallId, Effects, ErrorCode, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
 };
@@ -24,7 +25,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-const ARGUMENT_BYTES: u64 = 64 << 20;
+const MAX_READ_BYTES: u64 = 64 << 20;
 /// Nobody watches the live output; what does not fit is in the result all the same.
 const OUTPUT_DEPTH: usize = 1;
 /// How long what still runs at the end is waited for.
@@ -230,13 +231,18 @@ pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
         None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,
         None => arguments.to_owned(),
     };
+    // A session refuses the same call.
+    if text.len() > ARGUMENT_BYTES {
+        let message = format!("--args: the arguments have {} bytes; a call may have at most {ARGUMENT_BYTES}", text.len());
+        return Err(Trouble::usage(message));
+    }
     Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })
 }
 
 fn read(source: std::io::Result<impl Read>, name: &str) -> Result<String, Trouble> {
     let mut text = String::new();
     source
-        .and_then(|source| source.take(ARGUMENT_BYTES).read_to_string(&mut text))
+        .and_then(|source| source.take(MAX_READ_BYTES).read_to_string(&mut text))
         .map_err(|error| Trouble::usage(format!("--args: cannot read `{name}`: {error}")))?;
     Ok(text)
 }

@@ -21,7 +21,7 @@ pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings
 }
 
 pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings>) -> Result<Plan, ToolError> {
-    let tool = resolve(&plan.tool_name, settings)?;
+    let tool = resolve(&plan.call.tool_name, settings)?;
     let settings = running(&plan.tool_name, &plan.call.tool_name, settings);
     let earlier = plan.amends.told.clone();
     let (mut plan, told) = match plan.payload.downcast::<Work>() {

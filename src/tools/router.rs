@@ -218,7 +218,8 @@ impl ToolRouter for Router {
                 let error = ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call");
                 return ToolResult::refused(id, plan.tool_name, error);
             }
-            let tool = match resolve(&plan.tool_name, &settings) {
+            // By the name that was called: the name of the tool may mean another one of a server.
+            let tool = match resolve(&plan.call.tool_name, &settings) {
                 Ok(tool) => tool,
                 Err(error) => return ToolResult::refused(id, plan.tool_name, error),
             };

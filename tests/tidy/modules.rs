@@ -91,7 +91,7 @@ fn tree(tokens: &[&str], at: &mut usize, prefix: &[String], into: &mut Vec<(Path
                 return;
             }
             word if word.starts_with(is_word) => {
-                if !(word == "self" && !path.is_empty()) {
+                if word != "self" || path.is_empty() {
                     path.push(word.to_owned());
                 }
                 *at += 1;

@@ -63,6 +63,12 @@ pub fn named(called: &str) -> Option<(&str, &str)> {
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
+/// Returns whether a name has the form `SERVER:TOOL` or `SERVER__TOOL`.
+pub fn is_server_form(called: &str) -> bool {
+    let is_form = |(server, tool): (&str, &str)| !server.is_empty() && !tool.is_empty();
+    BETWEEN.iter().filter_map(|between| called.split_once(between)).any(is_form)
+}
+
 #[cfg(test)]
 impl ServerTools {
     /// No server is configured.

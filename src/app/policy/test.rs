@@ -2,7 +2,7 @@
 
 use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
-use super::server_tools::{ServerTools, named as named_of_server};
+use super::server_tools::{ServerTools, is_server_form, named as named_of_server};
 use crate::app::cli::Common;
 use crate::app::exit::Exit;
 use crate::app::layers::{Policy, policy_bytes};
@@ -138,8 +138,8 @@ pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), 
 
 /// A test of a tool that nobody has tests nothing.
 pub fn known(test: &Test, bundle: &Bundle) -> Result<(), String> {
-    // Which tools a server has is not the policy's to know.
-    if named_of_server(&test.tool).is_some() {
+    // The servers and their tools are not the policy's to know: any of the forms of such a name may mean one.
+    if named_of_server(&test.tool).is_some() || is_server_form(&test.tool) {
         return Ok(());
     }
     tools::known(&test.tool, &bundle.named).map_err(|error| error.message)

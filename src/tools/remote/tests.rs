@@ -379,6 +379,9 @@ fn of_a_tool_here_and_one_of_a_server_the_setting_says_which_a_bare_name_means()
         let router = servers.router();
         assert_eq!(router.full_name("ReadFile"), meant);
         assert_eq!(router.full_name("read_file"), Some("ReadFile"), "a habit means what is here, where no server has the name");
+        let read = servers.call("read_file", json!({"path": "f.txt"}));
+        let error = read.error.map(|error| error.code);
+        assert_eq!(error, Some(ErrorCode::FileNotFound), "the tool that planned the call runs it");
         let notices = router.remote().unwrap().notices();
         assert!(notices.len() == 1 && notices[0].contains("tools.conflict"), "{notices:?}");
     }
