@@ -151,8 +151,10 @@ fn of_write(target: &Arg, place: Place<'_>) -> Option<Effect> {
     }
     let path = place.path(target);
     let name = quoted(&target.text);
-    Some(if SYSTEM_PLACES.iter().any(|system| path.starts_with(system)) || is_dot_file(&path, place) {
-        Effect::new(Risk::High, format!("changes {name}, which configures your system or account"))
+    Some(if SYSTEM_PLACES.iter().any(|system| path.starts_with(system)) {
+        Effect::new(Risk::High, format!("changes the system file {name}"))
+    } else if is_dot_file(&path, place) {
+        Effect::new(Risk::High, format!("changes the settings file {name}"))
     } else {
         Effect::new(Risk::Medium, format!("writes to {name}, outside the workspace"))
     })
