@@ -58,7 +58,6 @@ const BANNED_STEMS: &[Exception] = &[
     Exception { modules: &["protocol"], count: 1 },
     Exception { modules: &["serve"], count: 1 },
     Exception { modules: &["tools"], count: 7 },
-    Exception { modules: &["tui"], count: 16 },
 ];
 
 /// Type names that are no noun of the field: participles, adverbs, pronouns, metaphors.
@@ -149,7 +148,6 @@ const TYPES: &[&str] = &[
 ];
 const BANNED_TYPES: &[Exception] = &[
     Exception { modules: &["acp"], count: 12 },
-    Exception { modules: &["agent"], count: 7 },
     Exception { modules: &["app", "cli", "host", "transfer", "workspace"], count: 49 },
     Exception { modules: &["config"], count: 6 },
     Exception { modules: &["llm"], count: 17 },
