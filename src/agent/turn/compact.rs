@@ -1,4 +1,4 @@
-//! ContextWindow in the window: a summary in the place of older messages, or none in the place of the oldest.
+//! Compaction: a summary replaces older messages, or the oldest messages are left out.
 //!
 //! The model is asked for the summary with the same system prompt, the same tools and the same messages as before, so that what its
 //! provider has cached of them counts, and because some providers refuse a thread with calls where no tools are offered. What it

@@ -168,7 +168,7 @@ pub enum Effect {
     },
     /// Ask this model from now on; answered by `Input::ModelOpened`.
     OpenModel {
-        /// RuleFileResult first.
+        /// Saved before the model is opened.
         key: Option<KeyText>,
         name: String,
     },

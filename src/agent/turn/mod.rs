@@ -181,7 +181,7 @@ enum Phase {
     Compacting,
     /// The answer's calls are planned, asked for, run.
     Working(Vec<Call>),
-    /// RuleFileResult until the person says go on.
+    /// The user has to resume it.
     Paused,
 }
 

@@ -1,4 +1,4 @@
-//! Processes: a shell line runs so that nothing of it outlives its end, or aye's.
+//! Processes of a shell line: none outlives the line, or aye.
 
 mod capture;
 mod environment;
