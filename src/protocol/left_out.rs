@@ -270,21 +270,24 @@ mod tests {
         }
 
         #[test]
-        fn a_run_that_is_cut_twice_says_the_same_as_one_that_is_cut_once(
+        fn however_often_a_run_is_cut_its_note_says_where_to_continue_and_what_is_missing(
             lines in prop::collection::vec("[a-z]{0,12}", 1..40),
-            first in 1..200_usize,
-            second in 1..200_usize,
+            cuts in prop::collection::vec(1..200_usize, 1..4),
         ) {
             let text = lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
-            let note = "[{last} {next} {missing}]".to_owned();
-            let items = Items::Lines { folded: Vec::new() };
             let within = Some(Within { column: 1, note: "[c {next} {missing}]".to_owned() });
-            let run = Run { body_bytes: text.len(), note_bytes: 0, first: 1, items, note, within, missing: 0 };
-            if let Some((once, left_out)) = run.cut(&text, first) {
-                let rest = left_out.run.expect("lines are cut between characters");
-                let twice = rest.cut(&once, second).map_or(once, |(twice, _)| twice);
-                let straight = run.cut(&text, first.min(second)).expect("it is longer").0;
-                prop_assert!(twice == straight || twice.len() <= straight.len() + 40 && second < first, "{twice} {straight}");
+            let (items, note) = (Items::Lines { folded: Vec::new() }, "[l {next} {missing}]".to_owned());
+            let (mut shown, mut run) = (text.clone(), Run { body_bytes: text.len(), note_bytes: 0, first: 1, items, note, within, missing: 0 });
+            for most in cuts {
+                let Some((cut, left_out)) = run.cut(&shown, most) else { continue };
+                (shown, run) = (cut, left_out.run.expect("lines are cut between characters"));
+                let (kept, note) = shown.rsplit_once("\n[").unwrap();
+                let words: Vec<&str> = note.trim_end_matches(']').split(' ').collect();
+                // A line is whole with its end.
+                let kept = if words[0] == "l" { format!("{kept}\n") } else { kept.to_owned() };
+                let next = if words[0] == "l" { breaks(&kept) } else { kept.len() as u64 } + 1;
+                prop_assert!(text.starts_with(&kept), "{shown}");
+                prop_assert_eq!(words[1..].join(" "), format!("{next} {}", text.len() - kept.len()));
             }
         }
 
