@@ -224,8 +224,15 @@ pub struct Danger {
     pub reads_only: bool,
     /// It must be asked each time.
     pub never_remembered: bool,
-    /// The mode `auto` may run it in the sandbox: it neither deletes nor uses the network.
-    pub runs_unattended: bool,
+    /// It neither deletes nor uses the network, and writes only in the workspace.
+    pub stays_here: bool,
+}
+
+impl Danger {
+    /// Returns whether the mode `auto` may run it in the sandbox.
+    pub fn runs_unattended(&self) -> bool {
+        self.stays_here && !self.critical && self.risk <= Risk::Medium
+    }
 }
 
 /// Measures a part of a line.
@@ -243,7 +250,7 @@ pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
         critical,
         reads_only: conduct.reads_only,
         never_remembered: conduct.never_remembered,
-        runs_unattended: conduct.runs_unattended && !critical && risk < Risk::High,
+        stays_here: conduct.stays_here,
         effect,
     }
 }
@@ -253,29 +260,29 @@ pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
 struct Conduct {
     reads_only: bool,
     never_remembered: bool,
-    runs_unattended: bool,
+    stays_here: bool,
 }
 
 impl Conduct {
-    const UNSEEN: Self = Self { reads_only: false, never_remembered: true, runs_unattended: false };
+    const UNSEEN: Self = Self { reads_only: false, never_remembered: true, stays_here: false };
 
     fn and(self, other: Self) -> Self {
         Self {
             reads_only: self.reads_only && other.reads_only,
             never_remembered: self.never_remembered || other.never_remembered,
-            runs_unattended: self.runs_unattended && other.runs_unattended,
+            stays_here: self.stays_here && other.stays_here,
         }
     }
 }
 
 fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
-    let first = Conduct { reads_only: !part.invocations.is_empty(), never_remembered: false, runs_unattended: true };
+    let first = Conduct { reads_only: !part.invocations.is_empty(), never_remembered: false, stays_here: true };
     let mut conduct = part.invocations.iter().map(conduct_of_invocation).fold(first, Conduct::and);
     for redirect in &part.redirects {
         let inside = redirect.target.as_ref().is_some_and(|target| context.in_workspace(&context.resolve(&target.text, cwd)));
         conduct.never_remembered = true;
         conduct.reads_only &= redirect.reads_only;
-        conduct.runs_unattended &= redirect.reads_only || inside;
+        conduct.stays_here &= redirect.reads_only || inside;
     }
     if part.unknown_code || part.floors.contains(&COMPUTED) || (part.reads_code && part.piped) {
         conduct = conduct.and(Conduct::UNSEEN);
@@ -386,7 +393,7 @@ fn conduct_of_invocation(invocation: &Invocation) -> Conduct {
     Conduct {
         reads_only: argv[0].text == name && matches!(reading(argv), Reading::Reads { .. }),
         never_remembered: privileged || deletes || calls_out || has(INTERPRETERS) || name.starts_with("python"),
-        runs_unattended: !(privileged || deletes || calls_out || recursive_change(name, argv)),
+        stays_here: !(privileged || deletes || calls_out || recursive_change(name, argv)),
     }
 }
 
@@ -445,14 +452,17 @@ fn installs(name: &str, argv: &[Arg]) -> bool {
     INSTALLERS.iter().any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
 }
 
+/// Returns whether the words of `chmod` and its like mean whole trees.
+pub fn is_recursive(words: &[Arg]) -> bool {
+    let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
+    words.iter().any(|word| word.text == "--recursive" || is_cluster(&word.text) && word.text.contains('R'))
+}
+
 /// `chmod -R`, `git reset --hard`, `kill`.
 fn recursive_change(name: &str, argv: &[Arg]) -> bool {
     let flag = |wanted: &[&str]| argv[1..].iter().any(|arg| wanted.contains(&arg.text.as_str()));
     match name {
-        "chmod" | "chown" | "chgrp" => {
-            flag(&["--recursive"])
-                || argv[1..].iter().any(|arg| !arg.text.starts_with("--") && arg.text.starts_with('-') && arg.text.contains('R'))
-        }
+        "chmod" | "chown" | "chgrp" => is_recursive(&argv[1..]),
         "git" => flag(&["--hard", "-D", "--force", "-f", "drop", "clear"]),
         "kill" | "pkill" | "killall" => true,
         _ => false,

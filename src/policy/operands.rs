@@ -2,6 +2,7 @@
 
 use super::command::path_in;
 use super::danger::as_path;
+use super::effect::find_places;
 use super::shell::options::{Reading, reading};
 use super::shell::{Arg, Invocation, read};
 
@@ -114,12 +115,7 @@ fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), 
 fn may_search_here(program: &str, words: &[Arg]) -> bool {
     match program {
         "grep" | "egrep" | "fgrep" | "rg" => words.iter().any(|word| has_file_value(&word.text)),
-        // The places come before the first test.
-        "find" => words
-            .iter()
-            .map(|word| word.text.as_str())
-            .find(|text| !(matches!(*text, "-H" | "-L" | "-P") || text.starts_with("-O")))
-            .is_none_or(|text| text.starts_with(['-', '(', ')', '!', ','])),
+        "find" => find_places(words).is_empty(),
         "du" => !words.iter().enumerate().any(|(index, word)| {
             let previous = index.checked_sub(1).map_or("", |index| words[index].text.as_str());
             !word.text.starts_with('-') && !may_take_value(previous)

@@ -1,6 +1,6 @@
 //! Effects of programs that delete files.
 
-use super::{Arg, Effect, Place, listed, plain_words, quoted};
+use super::{Arg, Effect, Place, find_places, listed, plain_words, quoted};
 use crate::protocol::Risk;
 
 /// The effect of a program that deletes or empties files.
@@ -10,11 +10,12 @@ pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> 
         "shred" => ("overwrites", plain_words(words, &["-n", "-s", "--iterations", "--size"])),
         "truncate" => ("cuts", plain_words(words, &["-s", "--size", "-r", "--reference"])),
         "trash" | "trash-put" => ("moves to the trash:", plain_words(words, &[])),
-        "find" if words.iter().any(|word| word.text == "-delete") => {
-            ("deletes files in", words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!'])).collect())
-        }
+        "find" if words.iter().any(|word| word.text == "-delete") => ("deletes files in", find_places(words)),
         _ => return None,
     };
+    if program == "find" && targets.is_empty() {
+        return Some(of_targets(verb, &[&Arg::plain(".")], place));
+    }
     Some(of_targets(verb, &targets, place))
 }
 
@@ -31,7 +32,7 @@ fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
     let risk = if verb == "overwrites" { Risk::High } else { Risk::Medium };
     match listed(&inside) {
         Some(names) => Effect::new(risk, format!("{verb} {names}")),
-        None => Effect::new(risk, format!("{verb} files of the working directory")),
+        None => Effect::new(Risk::High, format!("{verb} files whose names are known only when it runs")),
     }
 }
 

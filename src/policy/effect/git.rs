@@ -36,7 +36,8 @@ pub fn effect(invocation: &Invocation) -> Option<Effect> {
     let medium = |sentence: String| Some(Effect::new(Risk::Medium, sentence));
     let high = |sentence: String| Some(Effect::new(Risk::High, sentence));
     match (name, first) {
-        ("push", _) => Some(of_push(words, has(&["-n", "--dry-run"]))),
+        // Behind an option with a value these words may be that value.
+        ("push", _) => Some(of_push(words, has(&["-n", "--dry-run"]) && !has(PUSH_VALUES))),
         ("send-email", _) => high("sends commits by email".to_owned()),
         ("daemon" | "instaweb", _) => medium("serves this repository to the network".to_owned()),
         ("clone", _) => medium(format!("downloads {}", object(words, "a repository"))),

@@ -87,6 +87,11 @@ pub fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effe
     let inputs = part.redirects.iter().filter(|redirect| redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
     effects.extend(inputs.filter_map(|target| of_read(target, place, network)));
     effects.extend(part.variables.iter().find(|name| steers(name)).map(|name| of_variable(name)));
+    worst(effects)
+}
+
+/// Returns the effect of the highest rank, the first of equals.
+fn worst(effects: impl IntoIterator<Item = Effect>) -> Option<Effect> {
     effects.into_iter().reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
 }
 
@@ -117,7 +122,7 @@ fn of_invocation(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
         .or_else(|| network::effect(program, words));
     let secret = words.iter().filter_map(|word| of_read(word, place, network::uses(program)));
     let other = of_words(invocation, place);
-    own.into_iter().chain(secret).chain(other).reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
+    worst(own.into_iter().chain(secret).chain(other))
 }
 
 /// The effect of a variable that changes what programs do.
@@ -127,8 +132,9 @@ fn of_variable(name: &str) -> Effect {
 
 /// The effect of reading a file with credentials: critical where the network is used as well.
 fn of_read(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
-    let path = super::command::path_in(&word.text);
-    if path.is_empty() || !(is_credential(path) || network && is_credential(&word.text)) {
+    // A program that uses the network may send what any part of the word names: `-T.env`.
+    let path = if network { &word.text } else { super::command::path_in(&word.text) };
+    if !is_credential(path) {
         return None;
     }
     let name = quoted(path);
@@ -174,11 +180,11 @@ fn of_words(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
             .is_outside(to)
             .then(|| Effect::new(Risk::Medium, format!("works in {}, outside the workspace", quoted(&to.text))));
     }
-    let reads = argv[0].text == invocation.base() && matches!(reading(argv), Reading::Reads { .. });
-    let paths: Vec<&str> = match reading(argv) {
-        Reading::Reads { paths } => paths,
-        Reading::MayDoMore { .. } | Reading::NoTable => programs::operands(invocation.base(), &argv[1..]),
+    let (is_reader, paths): (bool, Vec<&str>) = match reading(argv) {
+        Reading::Reads { paths } => (true, paths),
+        Reading::MayDoMore { .. } | Reading::NoTable => (false, programs::operands(invocation.base(), &argv[1..])),
     };
+    let reads = is_reader && argv[0].text == invocation.base();
     let outside = |path: &&str| {
         let word = argv[1..].iter().find(|word| word.text.ends_with(*path));
         word.is_some_and(|word| {
@@ -219,6 +225,19 @@ fn listed(names: &[String]) -> Option<String> {
         ([one, two, ..], 2) => Some(format!("{one} and {two}")),
         (shown, count) => Some(format!("{} and {} more", shown.join(", "), count - shown.len())),
     }
+}
+
+/// Returns the places that `find` is given: they come behind its own options and before the first test.
+pub fn find_places(words: &[Arg]) -> Vec<&Arg> {
+    let mut rest = words.iter().peekable();
+    while let Some(option) =
+        rest.next_if(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-D") || word.text.starts_with("-O"))
+    {
+        if option.text == "-D" {
+            rest.next();
+        }
+    }
+    rest.take_while(|word| !word.text.starts_with(['-', '(', ')', '!', ','])).collect()
 }
 
 /// The words of a command that are no options. After `--` every word counts.

@@ -8,19 +8,16 @@ use crate::protocol::Risk;
 
 /// Programs that fetch what they are given the address of.
 const DOWNLOADERS: &[&str] = &["curl", "wget", "aria2c", "http", "xh", "fetch", "ftp", "lynx", "w3m"];
-/// Options with which a downloader sends data.
+/// Long options with which a downloader sends data.
 const SENDS: &[&str] = &[
-    "-d",
     "--data",
     "--data-raw",
     "--data-binary",
     "--data-urlencode",
     "--data-ascii",
     "--json",
-    "-F",
     "--form",
     "--form-string",
-    "-T",
     "--upload-file",
     "--post-data",
     "--post-file",
@@ -28,22 +25,22 @@ const SENDS: &[&str] = &[
     "--body-file",
 ];
 const METHODS: &[&str] = &["-X", "--request", "--method"];
-/// Programs that act on a service with the user's account: the name of the service, and words with which they only read.
-const SERVICES: &[(&str, &str, &[&str])] = &[
-    ("kubectl", "your Kubernetes cluster", &["get", "describe", "logs", "top", "explain", "version", "api-resources", "diff"]),
-    ("aws", "your AWS account", &["ls", "help"]),
-    ("gcloud", "your Google Cloud account", &["list", "describe", "info", "version"]),
-    ("az", "your Azure account", &["list", "show", "version"]),
-    ("gh", "GitHub with your account", &["list", "view", "status", "diff", "checks", "search", "browse", "version"]),
+/// Programs that act on a service with the user's account: the name of the service, the subcommands that only read, and which
+/// word the subcommand is. Behind an option a word may be the value of that option, so only this place counts.
+const SERVICES: &[(&str, &str, usize, &[&str])] = &[
+    ("kubectl", "your Kubernetes cluster", 0, &["get", "describe", "logs", "top", "explain", "version", "api-resources", "diff"]),
+    ("aws", "your AWS account", 1, &["ls", "help"]),
+    ("gcloud", "your Google Cloud account", 2, &["list", "describe"]),
+    ("az", "your Azure account", 1, &["list", "show"]),
+    ("gh", "GitHub with your account", 1, &["list", "view", "status", "diff", "checks"]),
     (
         "docker",
         "containers, which can change this machine",
+        0,
         &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"],
     ),
-    ("podman", "containers", &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"]),
+    ("podman", "containers", 0, &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"]),
 ];
-const CURL_VALUES: &[&str] =
-    &["-o", "-H", "-A", "-e", "-u", "-x", "-b", "-c", "-K", "-m", "-w", "-E", "-O", "--output", "--header"];
 const SSH_VALUES: &[&str] =
     &["-i", "-p", "-l", "-o", "-F", "-L", "-R", "-D", "-J", "-b", "-c", "-e", "-m", "-S", "-W", "-w", "-P"];
 
@@ -68,9 +65,9 @@ fn hosts_of(words: &[Arg]) -> Vec<String> {
 
 /// The effect of a program that uses the network.
 pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
-    if let Some((_, service, reading)) = SERVICES.iter().find(|(name, ..)| *name == program) {
-        let reads =
-            words.iter().filter(|word| !word.text.starts_with('-')).take(2).any(|word| reading.contains(&word.text.as_str()));
+    if let Some((_, service, at, reading)) = SERVICES.iter().find(|(name, ..)| *name == program) {
+        let before = words.iter().take(*at).all(|word| !word.text.starts_with('-'));
+        let reads = before && words.get(*at).is_some_and(|word| reading.contains(&word.text.as_str()));
         return Some(if reads {
             Effect::new(Risk::Medium, format!("reads from {service}"))
         } else {
@@ -78,7 +75,7 @@ pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
         });
     }
     match program {
-        _ if downloads(program) => Some(of_download(words)),
+        _ if downloads(program) => Some(of_download(program, words)),
         "ssh" | "mosh" => Some(of_remote(words, "runs commands on")),
         "sftp" => Some(of_remote(words, "transfers files with")),
         "scp" | "rsync" => of_copy(words),
@@ -89,18 +86,20 @@ pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
     }
 }
 
-fn of_download(words: &[Arg]) -> Effect {
+fn of_download(program: &str, words: &[Arg]) -> Effect {
     let sends = words.iter().enumerate().any(|(index, word)| {
         let text = word.text.as_str();
         let name = text.split('=').next().unwrap_or(text);
         let value =
             || text.split_once('=').map(|(_, value)| value).or_else(|| words.get(index + 1).map(|next| next.text.as_str()));
-        let attached = |letters: &[&str]| letters.iter().any(|one| one.len() == 2 && text.len() > 2 && text.starts_with(*one));
         let writes = |method: &str| !crate::policy::url::only_asks(&method.to_ascii_uppercase());
-        SENDS.contains(&name)
-            || attached(&["-d", "-F", "-T"])
-            || METHODS.contains(&name) && value().is_some_and(writes)
-            || text.len() > 2 && text.starts_with("-X") && writes(&text[2..])
+        // Other programs have other letters.
+        let sends_by_letter = || match letter_that_sends(text) {
+            Some(("X", "")) => words.get(index + 1).is_some_and(|next| writes(&next.text)),
+            Some(("X", method)) => writes(method),
+            found => found.is_some(),
+        };
+        SENDS.contains(&name) || METHODS.contains(&name) && value().is_some_and(writes) || program == "curl" && sends_by_letter()
     });
     let hosts = listed(&hosts_of(words));
     let object = hosts.unwrap_or_else(|| "the network".to_owned());
@@ -111,6 +110,15 @@ fn of_download(words: &[Arg]) -> Effect {
     }
 }
 
+/// Returns the letter of a cluster of curl with which it sends data or names its method, and what follows it: `-sXPOST`.
+fn letter_that_sends(word: &str) -> Option<(&str, &str)> {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    // The rest of the word is the value of one of these.
+    let at = letters.find(|letter| "dFTXoHAeubcKmwErCUtyYzDQPx".contains(letter))?;
+    let found = letters.get(at..=at)?;
+    "dFTX".contains(found).then_some((found, &letters[at + 1..]))
+}
+
 fn of_remote(words: &[Arg], verb: &str) -> Effect {
     let host = plain_words(words, SSH_VALUES).first().map_or_else(|| "another machine".to_owned(), |word| quoted(&word.text));
     let risk = if verb.starts_with("connects") { Risk::Medium } else { Risk::High };
@@ -119,7 +127,7 @@ fn of_remote(words: &[Arg], verb: &str) -> Effect {
 
 /// `scp` and `rsync`, which also copy between local places.
 fn of_copy(words: &[Arg]) -> Option<Effect> {
-    let plain = plain_words(words, CURL_VALUES);
+    let plain = plain_words(words, &[]);
     let remote = |word: &&Arg| {
         let before = word.text.split(':').next().unwrap_or_default();
         word.text.contains(':') && !before.contains('/') || word.text.contains("://")

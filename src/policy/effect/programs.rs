@@ -3,6 +3,7 @@
 use super::of_variable;
 use super::{Arg, DISKS, Effect, Place, listed, plain_words, quoted};
 use crate::policy::command::path_in;
+use crate::policy::danger::is_recursive;
 use crate::policy::steering::steers;
 use crate::protocol::Risk;
 
@@ -77,9 +78,9 @@ pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> 
         return Some(effect);
     }
     if let Some((_, sentence)) = SYSTEM.iter().find(|(name, _)| *name == program) {
-        let first = words.iter().find(|word| !word.text.starts_with('-'));
+        // Behind an option it may be the value of that option.
         let reads = matches!(program, "systemctl" | "launchctl")
-            && first.is_some_and(|word| SERVICE_READS.contains(&word.text.as_str()))
+            && words.first().is_some_and(|word| SERVICE_READS.contains(&word.text.as_str()))
             || program == "crontab" && words.iter().any(|word| word.text == "-l")
             || program == "mount" && words.is_empty();
         return (!reads).then(|| Effect::new(Risk::High, *sentence));
@@ -158,11 +159,9 @@ fn of_disk(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
 
 /// A change of permissions or owners, which matters where it is of a whole tree or outside the workspace.
 fn of_permissions(words: &[Arg], place: Place<'_>) -> Option<Effect> {
-    let plain = plain_words(words, &["--reference"]);
-    let targets = plain.get(1..).unwrap_or_default();
-    let recursive = words.iter().any(|word| {
-        word.text == "--recursive" || word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('R')
-    });
+    // A mode or an owner, taken as a path, lies in the workspace.
+    let targets = plain_words(words, &[]);
+    let recursive = is_recursive(words);
     let outside: Vec<String> = targets.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
     match (listed(&outside), recursive) {
         (Some(names), true) => {
