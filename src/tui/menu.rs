@@ -56,6 +56,8 @@ pub struct Menu {
     shown: Option<(u16, u16)>,
     /// Closed with Escape until another word begins.
     closed: bool,
+    /// Tab came before the search for these letters had an answer: its first row is taken when it arrives.
+    completes_when_found: bool,
     /// The files that were found last, and for which letters.
     pub files: Option<(String, Vec<FoundFile>)>,
     /// What files declare, as it was found last, and for which letters.
@@ -109,6 +111,7 @@ impl Menu {
             self.top = 0;
             self.moved = false;
             self.drawn = None;
+            self.completes_when_found = false;
         }
         if !matches!(typing, Some(Typing::File { .. })) {
             self.asked = None;
@@ -126,6 +129,29 @@ impl Menu {
     pub fn close(&mut self) {
         self.closed = true;
         self.drawn = None;
+        self.completes_when_found = false;
+    }
+
+    /// Whether a search for the letters at the cursor has not been answered yet.
+    pub fn is_searching(&self) -> bool {
+        let Some(Typing::File { words, quoted, .. }) = &self.typing else { return false };
+        let answered = |asked: Option<&String>| asked == Some(words);
+        let is_answered = if is_symbol(words, *quoted) {
+            answered(self.symbols.as_ref().map(|(asked, _)| asked))
+        } else {
+            answered(self.files.as_ref().map(|(asked, _)| asked))
+        };
+        !self.closed && self.asked.as_ref() == Some(words) && !is_answered
+    }
+
+    /// Has the first row of the search that is under way taken when it arrives, unless something else is typed first.
+    pub fn complete_when_found(&mut self) {
+        self.completes_when_found = true;
+    }
+
+    /// Whether Tab waits for what was just found; asked once.
+    pub fn takes_what_was_found(&mut self) -> bool {
+        std::mem::take(&mut self.completes_when_found)
     }
 
     /// From the last row to the first and back.

@@ -87,15 +87,30 @@ fn is_elsewhere(model: &Model) -> bool {
 }
 
 /// Files were found; those for other letters than are there now come too late.
-pub fn found(model: &mut Model, words: String, files: Vec<FoundFile>) {
+pub fn found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64) {
     model.menu.files = Some((words, files));
     show_files(model);
+    take_what_was_found(model, now);
 }
 
 /// The same of what files declare.
-pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>) {
+pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64) {
     model.menu.symbols = Some((words, symbols));
     show_symbols(model);
+    take_what_was_found(model, now);
+}
+
+/// Whether files or symbols were asked for and are not there yet; what a server offers is not waited for.
+fn is_searching(model: &Model) -> bool {
+    let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.are_named_in(words));
+    !of_server && model.menu.is_searching()
+}
+
+/// A Tab that came before the answer counts now; an answer for other letters leaves it waiting.
+fn take_what_was_found(model: &mut Model, now: u64) {
+    if !model.menu.is_searching() && model.menu.takes_what_was_found() && !is_elsewhere(model) {
+        complete(model, now);
+    }
 }
 
 fn show_symbols(model: &mut Model) {
@@ -177,7 +192,14 @@ fn item(file: &FoundFile) -> Option<Item> {
 
 /// Whether the key was for the menu.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if !model.menu.is_open() || !key.modifiers.is_empty() {
+    if !key.modifiers.is_empty() {
+        return false;
+    }
+    if key.code == KeyCode::Tab && is_searching(model) && !model.menu.is_open() {
+        model.menu.complete_when_found();
+        return true;
+    }
+    if !model.menu.is_open() {
         return false;
     }
     match key.code {

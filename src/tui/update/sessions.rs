@@ -243,8 +243,8 @@ pub fn forget(id: SessionId, effects: &mut Vec<Effect>) {
 pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effect>) {
     model.dirty = true;
     match told {
-        LookedUp::Files { words, files } => menu::found(model, words, files),
-        LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols),
+        LookedUp::Files { words, files } => menu::found(model, words, files, now),
+        LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols, now),
         LookedUp::Dropped { pasted, files } => attachments::dropped(model, &pasted, &files, now),
         LookedUp::Clipboard(clipped) => attachments::clipped(model, clipped, now, effects),
         LookedUp::Commands { commands, notices } => user_commands::told(model, commands, notices),

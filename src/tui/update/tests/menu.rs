@@ -218,3 +218,23 @@ fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
     assert_eq!(model.waiting_prompt.as_deref(), Some("Fix issue 12."));
     assert!(model.composer.is_empty() && draw(&mut model, 1100).contains("starting: this is sent"));
 }
+
+#[test]
+fn a_tab_that_comes_before_the_files_were_found_takes_the_first_of_them() {
+    let mut model = model(80, 24);
+    burst(&mut model, 1000, "see @mai<tab>");
+    assert_eq!(model.composer.text(), "see @mai");
+    files(&mut model, "ma", &["Makefile"], 1100);
+    assert_eq!(model.composer.text(), "see @mai", "what was found for fewer letters is not meant");
+    files(&mut model, "mai", &["src/main.rs", "maintainers"], 1200);
+    assert_eq!(model.composer.text(), "see @src/main.rs ");
+    // Whoever types on chose nothing.
+    burst(&mut model, 2000, "and @li<tab>b");
+    files(&mut model, "li", &["LICENSE"], 2100);
+    files(&mut model, "lib", &["src/lib.rs"], 2200);
+    assert_eq!(model.composer.text(), "see @src/main.rs and @lib");
+    // Neither did whoever closed the menu, and where nothing is found nothing changes.
+    burst(&mut model, 3000, "x<tab>");
+    files(&mut model, "libx", &[], 3100);
+    assert_eq!(model.composer.text(), "see @src/main.rs and @libx");
+}
