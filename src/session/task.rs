@@ -61,11 +61,14 @@ pub struct Steps {
     pub cursor: Option<StepId>,
     /// The running step, and its number in the task.
     current: Option<(StepId, u32)>,
+    /// Steps that a run gives the task.
+    steps_per_run: u32,
 }
 
 impl Steps {
     pub fn start_task(&mut self, prompt: &Message, max_steps: u32) {
         self.current = None;
+        self.steps_per_run = max_steps;
         self.task = Some(TaskProgress {
             task_id: prompt.task_id.clone(),
             prompt: prompt.text(),
@@ -82,6 +85,10 @@ impl Steps {
         }
         self.current = Some((step_id.clone(), step_count));
         self.complete(step_count.saturating_sub(1));
+        // A step beyond the limit shows that another run continued the task.
+        if self.task.as_ref().is_some_and(|task| step_count > task.max_steps) {
+            self.add_steps();
+        }
     }
 
     pub fn complete_step(&mut self, step_id: &StepId, step_count: u32) {
@@ -99,10 +106,10 @@ impl Steps {
         }
     }
 
-    /// The task continues. One that had ended gets all its steps again.
+    /// The task continues. One that had ended gets as many steps in addition.
     pub fn continue_task(&mut self) {
         if self.task.as_ref().is_some_and(|task| matches!(task.stage, TaskStage::Failed | TaskStage::Cancelled)) {
-            self.complete(0);
+            self.add_steps();
         }
         self.enter(TaskStage::Running);
     }
@@ -124,6 +131,12 @@ impl Steps {
     pub fn drop_task(&mut self, mut is_gone: impl FnMut(&TaskId) -> bool) {
         if self.task.as_ref().is_some_and(|task| is_gone(&task.task_id)) {
             self.task = None;
+        }
+    }
+
+    fn add_steps(&mut self) {
+        if let Some(task) = &mut self.task {
+            task.max_steps = task.step_count.saturating_add(self.steps_per_run);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Stopping: first gently, then by force.
 
-use super::{CallState, Effect, Input, InputTime, Phase, TurnMachine};
+use super::{Call, CallState, Effect, Input, InputTime, Phase, TurnMachine};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Command, ErrorCode};
 
@@ -100,10 +100,19 @@ impl TurnMachine {
     }
 
     /// What is still listened to once the session ends.
-    pub(super) fn wind_down(&mut self, input: Input) {
+    pub(super) fn wind_down(&mut self, input: Input, at: InputTime) {
         match input {
             Input::ToolFinished { index, result, latency_ms } => {
                 self.settle_run(index, result, latency_ms);
+                // A step whose calls all have results is completed, also if no other one follows.
+                if self.calls_mut().iter().all(Call::is_done) {
+                    self.close_step(at);
+                    self.commit(Durability::Process);
+                    // The end of the session pauses the task, and records that.
+                    if let Some(task) = &mut self.task {
+                        task.phase = Phase::Working(Vec::new());
+                    }
+                }
                 self.end_if_nothing_runs();
             }
             Input::ToolOutput { index, text } => self.tool_output(index, text),

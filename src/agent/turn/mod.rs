@@ -171,6 +171,13 @@ struct Task {
     own: Option<user_command::UserCommand>,
 }
 
+impl Task {
+    /// The task with this many steps in addition to those it completed.
+    fn with_steps(self, more: u32) -> Self {
+        Self { max_steps: self.step_count.saturating_add(more), ..self }
+    }
+}
+
 #[derive(Debug)]
 enum Phase {
     /// The answer streams.
@@ -355,7 +362,7 @@ impl TurnMachine {
 
     pub fn handle(&mut self, input: Input, at: InputTime) -> Vec<Effect> {
         match input {
-            input if self.quitting => self.wind_down(input),
+            input if self.quitting => self.wind_down(input, at),
             Input::Command(command) => self.command(command, at),
             Input::Delta(delta) if self.is_compacting() => self.summary_delta(delta, at),
             Input::Delta(delta) => self.delta(delta, at),

@@ -148,7 +148,7 @@ impl TurnMachine {
                     task.cancelling = false;
                 } else {
                     let max_steps = self.options.max_steps;
-                    self.task = self.ended.take().map(|task| Task { step_count: 0, max_steps, ..task });
+                    self.task = self.ended.take().map(|task| task.with_steps(max_steps));
                 }
                 self.tell_of_own();
             }

@@ -2,7 +2,7 @@
 
 use super::restore::Unfinished;
 use super::sandbox_escalation::BlockedRun;
-use super::{Approver, Call, CallState, Effect, InputTime, Phase, TurnMachine};
+use super::{Approver, Call, CallState, Effect, InputTime, Phase, Task, TurnMachine};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, Role, SessionStatus, TaskStatus};
 
@@ -43,15 +43,17 @@ impl TurnMachine {
         }
     }
 
-    /// The steps that a task may have are those of the run it goes on in; where nobody is there to say go on, they are counted anew.
+    /// Applies the step limit of this run to the restored task. Where nobody can ask for more, or the task has used it up, the task
+    /// gets as many steps in addition to those it completed.
     fn limit_to_this_run(&mut self, unfinished: Unfinished) {
         let max_steps = self.options.max_steps;
-        if let Some(task) = &mut self.task {
-            task.max_steps = max_steps;
-            if unfinished == Unfinished::GoOn {
-                task.step_count = 0;
+        self.task = self.task.take().map(|task| {
+            if unfinished == Unfinished::GoOn || task.step_count >= max_steps {
+                task.with_steps(max_steps)
+            } else {
+                Task { max_steps, ..task }
             }
-        }
+        });
     }
 
     /// The person stopped it before the process ended: it does not go on by itself, but is taken up again as one that was stopped.
@@ -122,6 +124,11 @@ impl TurnMachine {
                 runner.report(call, 0);
             }
         });
+        self.close_step(at);
+    }
+
+    /// Completes the step with the results of its calls, without beginning the next one.
+    pub(super) fn close_step(&mut self, at: InputTime) {
         let results = self.results();
         if results.is_empty() || self.is_own() {
             return;
@@ -129,13 +136,13 @@ impl TurnMachine {
         let Some(message) = self.message(Role::Tool, results, at) else { return };
         self.note_outcomes(&message);
         self.thread.push(message.clone());
-        if let Some(task) = &mut self.task {
-            task.step_count += 1;
-            task.phase = Phase::Paused;
-            let (task_id, step_count) = (task.id.clone(), task.step_count);
-            if let Some(step_id) = task.step_id.clone() {
-                self.note(Record::StepCompleted { task_id, step_id, step_count, message });
-            }
+        let Some(task) = &mut self.task else { return };
+        task.step_count += 1;
+        task.phase = Phase::Paused;
+        let (task_id, step_count) = (task.id.clone(), task.step_count);
+        if let Some(step_id) = task.step_id.clone() {
+            self.note(Record::StepCompleted { task_id, step_id, step_count, message });
+            self.emit(EventKind::StepCompleted { step_count });
         }
     }
 

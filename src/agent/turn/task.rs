@@ -326,8 +326,7 @@ impl TurnMachine {
         }
         if !paused {
             if let Some(task) = self.ended.take() {
-                // As many again as this run gives a task, whatever the one before gave.
-                self.task = Some(Task { step_count: 0, max_steps: self.options.max_steps, ..task });
+                self.task = Some(task.with_steps(self.options.max_steps));
             } else if self.queue.is_empty() {
                 return self.emit(EventKind::Notice { message: "nothing to continue".to_owned() });
             } else {

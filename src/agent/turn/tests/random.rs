@@ -81,6 +81,16 @@ struct World {
     keeping: Vec<Effect>,
 }
 
+/// Each completed step is both saved and emitted, so that a client knows the last one.
+fn check_completed_steps(effects: &[Effect]) {
+    let saved = |effect: &Effect| match effect {
+        Effect::Commit(records, _) => records.iter().filter(|record| matches!(record, Record::StepCompleted { .. })).count(),
+        _ => 0,
+    };
+    let emitted = |effect: &&Effect| matches!(effect, Effect::Emit { kind: EventKind::StepCompleted { .. }, .. });
+    assert_eq!(effects.iter().map(saved).sum::<usize>(), effects.iter().filter(emitted).count(), "{effects:?}");
+}
+
 /// A machine whose window is soon full.
 fn small(approver: Approver) -> TurnMachine {
     let mut machine = machine(approver, 6);
@@ -176,7 +186,9 @@ impl World {
         let records = self.journal.iter().map(|record| serde_json::to_string(record).unwrap());
         let records = records.map(|json| serde_json::from_str(&json).unwrap()).collect();
         let effects = self.machine.restore(records, settled, unfinished, at);
+        check_completed_steps(&effects);
         self.perform(effects);
+        self.has_the_steps_of_the_journal();
         assert_eq!(self.machine.states.refused, 0, "a state followed that may not: {}", self.machine.states.refusal);
         self.ended = false;
     }
@@ -296,6 +308,15 @@ impl World {
                 }
                 Effect::End => self.ended = true,
             }
+        }
+    }
+
+    /// A client is told as many steps as an export of the session and the session list.
+    fn has_the_steps_of_the_journal(&self) {
+        let state = crate::session::SessionState::from_records(&self.journal);
+        let task = self.machine.task.as_ref().filter(|task| task.own.is_none());
+        if let Some((task, progress)) = task.zip(state.task()).filter(|(task, progress)| task.id == progress.task_id) {
+            assert_eq!(task.step_count, progress.step_count, "{} and the journal", task.id);
         }
     }
 
