@@ -1,6 +1,7 @@
 //! Manifest of one tool of a server. A mistake in it leaves out that tool and no other.
 
 use super::failure::{cut, said};
+use super::pattern::unreadable;
 use boon::{Compiler, Draft, SchemaIndex, Schemas, ValidationError};
 use rmcp::model::{CustomResult, ServerResult, Tool};
 use rmcp::service::ServiceError;
@@ -78,6 +79,12 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     if !is_object {
         return Some(format!("its `{which}` is not that of an object"));
     }
+    let why = of_no_draft(schema).or_else(|| unreadable(schema))?;
+    Some(cut(&said(&format!("its `{which}` is no valid JSON Schema: {why}")), REASON_BYTES).into_owned())
+}
+
+/// Why a schema is valid by no draft; nothing where it is valid by one.
+fn of_no_draft(schema: &Value) -> Option<String> {
     let metaschemas = metaschemas()?;
     let mut why = None;
     for index in &metaschemas.indexes {
@@ -87,7 +94,7 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
             Err(error) => why = why.or_else(|| Some(first_cause(&error))),
         }
     }
-    why.map(|why| cut(&said(&format!("its `{which}` is no valid JSON Schema: {why}")), REASON_BYTES).into_owned())
+    why
 }
 
 /// The schemas of schemas, the newest first: servers write all of them, and few say which.
@@ -164,6 +171,7 @@ mod tests {
             json!({"type": "object", "properties": {"a": 7}}),
             json!({"type": "object", "properties": {"a": {"minLength": -1}}}),
             json!({"type": "object", "additionalProperties": "no"}),
+            json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}),
         ] {
             let why = invalid("inputSchema", &schema);
             assert!(why.is_some_and(|why| why.contains("`inputSchema`")), "{schema}");

@@ -9,6 +9,7 @@ mod failure;
 mod form;
 mod limits;
 mod manifest;
+mod pattern;
 mod request;
 mod resources;
 mod server;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A file is as long as what is taken of a server, and what JSON adds to it.
 const FILE_BYTES: u64 = 2 * DEFINITION_BYTES as u64;
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,7 +3,7 @@
 use super::failure::cut;
 use super::limits::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
 use super::manifest::{Page, invalid};
-use crate::ports::RemoteTool;
+use crate::ports::{MAX_SCHEMA_BYTES, RemoteTool};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, Tool};
 use rmcp::service::{Peer, ServiceError};
@@ -113,6 +113,10 @@ fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
         return Err("its name has other than plain letters, digits and signs".to_owned());
     }
     let input = Value::Object((*tool.input_schema).clone());
+    let bytes = input.to_string().len();
+    if bytes > MAX_SCHEMA_BYTES {
+        return Err(format!("its `inputSchema` has {bytes} bytes, at most {MAX_SCHEMA_BYTES} are accepted"));
+    }
     let output = tool.output_schema.as_ref().map(|schema| Value::Object((**schema).clone()));
     for schema in [Some(&input), output.as_ref()].into_iter().flatten() {
         if is_deeper(schema, SCHEMA_DEPTH) {
@@ -165,5 +169,24 @@ fn sorted(value: Value) -> Value {
             Value::Object(fields.into_iter().map(|(name, value)| (name, sorted(value))).collect::<Map<_, _>>())
         }
         value => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_cannot_be_offered_is_left_out_by_name_and_the_others_stay() {
+        let tool = |name: &str, schema: Value| Ok(serde_json::from_value(json!({"name": name, "inputSchema": schema})).unwrap());
+        let large = json!({"type": "object", "description": "x".repeat(MAX_SCHEMA_BYTES)});
+        let pattern = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "("}}});
+        let mut taken = Taken::new("docs");
+        assert!(taken.page(vec![tool("large", large), tool("pattern", pattern), tool("good", json!({"type": "object"}))]));
+        let Listed { tools, notes } = taken.done();
+        assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["good"]);
+        assert!(notes[0].contains("`large`") && notes[0].contains("at most 65536"), "{notes:?}");
+        assert!(notes[1].contains("`pattern`") && notes[1].contains("`(`"), "{notes:?}");
+        assert_eq!(notes.len(), 2);
     }
 }

@@ -26,8 +26,8 @@ pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
 pub use recovery::{Found, Known, Tail};
 pub use remote::{
-    Launched, Launcher, RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers,
-    RemoteTool, ServerProgram,
+    Launched, Launcher, MAX_SCHEMA_BYTES, RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult,
+    RemoteServers, RemoteTool, ServerProgram,
 };
 pub use rewinds::{FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
 pub use router::{Amends, Followed, Plan, RunContext, ToolRouter};

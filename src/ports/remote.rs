@@ -9,6 +9,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+/// A tool whose schema of arguments is larger is left out: the model would be sent it with every request.
+pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
+
 /// A tool as its server offers it, or offered it last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteTool {

@@ -146,7 +146,10 @@ async fn tools_that_nobody_can_mean_are_left_out_and_that_is_said() {
     assert_eq!(servers.tools().iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["add"]);
     let notes = servers.notes("one");
     assert_eq!(notes.len(), 5, "{notes:?}");
-    assert!(notes[0].contains("nested deeper") && notes[1].contains("nested deeper") && notes[2].contains("256 KB"), "{notes:?}");
+    assert!(
+        notes[0].contains("nested deeper") && notes[1].contains("nested deeper") && notes[2].contains("at most 65536"),
+        "{notes:?}"
+    );
     assert!(notes[3].contains("plain letters") && notes[4].contains("twice"), "{notes:?}");
 }
 

@@ -15,15 +15,13 @@ pub(super) use server_tool::{ServerTool, full_name};
 use super::naming::{Conflict, Meaning, NameError, Names};
 use super::registry::local;
 use super::tool::{AnyTool, Settings, invalid};
-use crate::ports::{RemoteServers, RemoteTool};
+use crate::ports::{MAX_SCHEMA_BYTES, RemoteServers, RemoteTool};
 use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
 use server_tool::Wires;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A larger schema is left out, with its tool: the model would be sent it with every request.
-const SCHEMA_BYTES: usize = 64 << 10;
 const NAME_CHARS: usize = 200;
 /// Tools that are left out and said by their names.
 const PROBLEMS_SAID: usize = 5;
@@ -163,6 +161,17 @@ impl RemoteTools {
         Some(ToolError::new(ErrorCode::ToolNotFound, message))
     }
 
+    /// What policies call the tools that the servers offer.
+    pub(super) fn full_names(&self) -> impl Iterator<Item = String> {
+        self.listed.iter().chain(&self.unlisted).map(|tool| tool.name().to_owned())
+    }
+
+    /// Names of the servers whose tools nobody knows.
+    pub fn unknown_servers(&self) -> Vec<String> {
+        let statuses = self.servers.statuses().into_iter();
+        statuses.filter(|status| status.offered == 0).map(|status| status.name).collect()
+    }
+
     /// What the person should know at the start.
     pub fn notices(&self) -> Vec<String> {
         let chosen = match self.conflict {
@@ -203,8 +212,8 @@ fn state(state: &ServerState, name: &str) -> String {
 /// Why a tool is left out.
 fn unusable(tool: &RemoteTool) -> Option<String> {
     let bytes = tool.input_schema.to_string().len();
-    if bytes > SCHEMA_BYTES {
-        return Some(format!("the schema of its arguments has {bytes} bytes, at most {SCHEMA_BYTES} are taken"));
+    if bytes > MAX_SCHEMA_BYTES {
+        return Some(format!("the schema of its arguments has {bytes} bytes, at most {MAX_SCHEMA_BYTES} are taken"));
     }
     let hides = tool.name.is_empty() || tool.name.chars().count() > NAME_CHARS || crate::text::clean(&tool.name) != tool.name;
     (hides || tool.name.contains(['\n', '\t'])).then(|| "its name is empty, too long or has letters that nobody sees".to_owned())

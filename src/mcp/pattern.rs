@@ -1,0 +1,162 @@
+//! Regular expressions in the schemas of a server: those that no dialect can read.
+
+use serde_json::{Map, Value};
+
+/// Keywords whose value is data and not a schema.
+const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
+/// Keywords whose value is a table of schemas, by names that are no keywords.
+const TABLES: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
+
+/// The first regular expression of a schema that cannot be read, and why.
+pub(super) fn unreadable(schema: &Value) -> Option<String> {
+    match schema {
+        Value::Object(members) => of_object(members),
+        Value::Array(elements) => elements.iter().find_map(unreadable),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn of_object(members: &Map<String, Value>) -> Option<String> {
+    let told = |pattern: &str| fault(pattern).map(|why| format!("the pattern `{pattern}` is invalid: {why}"));
+    members.iter().find_map(|(keyword, value)| match (keyword.as_str(), value) {
+        ("pattern", Value::String(pattern)) => told(pattern),
+        (keyword, _) if DATA.contains(&keyword) => None,
+        (keyword, Value::Object(table)) if TABLES.contains(&keyword) => {
+            let of_names = (keyword == "patternProperties").then(|| table.keys().find_map(|name| told(name))).flatten();
+            of_names.or_else(|| table.values().find_map(unreadable))
+        }
+        _ => unreadable(value),
+    })
+}
+
+/// Why a pattern is no regular expression. Only faults that every dialect has: servers write ECMAScript, Python and PCRE.
+fn fault(pattern: &str) -> Option<&'static str> {
+    let mut characters = pattern.chars().peekable();
+    let (mut open, mut can_repeat) = (0_usize, false);
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                if characters.next().is_none() {
+                    return Some("it ends with a backslash");
+                }
+                can_repeat = true;
+            }
+            '[' => {
+                // A bracket that comes first is a member in some dialects; then another one has to follow.
+                let _ = characters.next_if_eq(&'^');
+                let mut is_closed = characters.next_if_eq(&']').is_some();
+                while let Some(member) = characters.next() {
+                    match member {
+                        '\\' => drop(characters.next()),
+                        ']' => {
+                            is_closed = true;
+                            break;
+                        }
+                        _ => {}
+                    }
+                }
+                if !is_closed {
+                    return Some("a character class is not closed");
+                }
+                can_repeat = true;
+            }
+            '(' => {
+                open += 1;
+                // `(?:`, `(?=`, `(?<name>` and the like begin a group; the question mark repeats nothing.
+                let _ = characters.next_if_eq(&'?');
+                can_repeat = false;
+            }
+            ')' => {
+                open = match open.checked_sub(1) {
+                    Some(open) => open,
+                    None => return Some("a group is closed that was not opened"),
+                };
+                can_repeat = true;
+            }
+            '*' | '+' | '?' => {
+                if !can_repeat {
+                    return Some("nothing comes before a repetition");
+                }
+                // A second one makes it lazy or possessive.
+                let _ = characters.next_if(|next| matches!(next, '?' | '+'));
+                can_repeat = false;
+            }
+            '|' | '^' => can_repeat = false,
+            _ => can_repeat = true,
+        }
+    }
+    (open > 0).then_some("a group is not closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_pattern_that_any_dialect_reads_is_kept() {
+        for pattern in [
+            "",
+            "^[a-z]+$",
+            "(?=x)y",
+            "(?<year>\\d{4})-\\1",
+            "(?i)abc",
+            "a{",
+            "a{2,3}?",
+            "a++b",
+            "a*?b+?",
+            "[]a]",
+            "[^]]",
+            "[[]",
+            "[]",
+            "\\(",
+            "[(]",
+            "(a|b)*",
+            "(|a)",
+            "^(?!-)[A-Za-z0-9-]{1,63}(?<!-)$",
+            "\\u{1F600}?",
+            "\\p{L}+",
+            "$*",
+            "(?P<n>a)(?P=n)",
+        ] {
+            assert_eq!(fault(pattern), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_no_dialect_reads_is_named_wherever_it_stands() {
+        for (pattern, why) in [
+            ("(", "not closed"),
+            ("a)", "not opened"),
+            ("[a-z", "class"),
+            ("[a\\]", "class"),
+            ("a\\", "backslash"),
+            ("*a", "repetition"),
+            ("a|+", "repetition"),
+            ("(*)", "repetition"),
+            ("a**", "repetition"),
+        ] {
+            assert!(fault(pattern).is_some_and(|told| told.contains(why)), "{pattern}: {:?}", fault(pattern));
+            for schema in [
+                json!({"properties": {"x": {"type": "string", "pattern": pattern}}}),
+                json!({"properties": {"pattern": {"pattern": pattern}}}),
+                json!({"patternProperties": {pattern: {}}}),
+                json!({"$defs": {"default": {"items": {"anyOf": [{}, {"pattern": pattern}]}}}}),
+                json!({"items": [{"pattern": pattern}]}),
+            ] {
+                assert!(unreadable(&schema).is_some_and(|told| told.contains(pattern)), "{schema}");
+            }
+        }
+    }
+
+    #[test]
+    fn data_and_names_are_not_read_as_patterns() {
+        for schema in [
+            json!({"properties": {"pattern": {"type": "string", "default": "(", "enum": ["("], "examples": [{"pattern": "("}]}}}),
+            json!({"default": {"pattern": "("}}),
+            json!({"properties": {"(": {"title": "("}}, "const": {"pattern": "("}}),
+        ] {
+            assert_eq!(unreadable(&schema), None, "{schema}");
+        }
+    }
+}
