@@ -1,6 +1,7 @@
 //! The tools without a session: one call at a time is judged, asked about and run, and what was decided is written down.
 
 use super::cli::Common;
+use super::misnamed::unmatched;
 use super::place::Place;
 use super::project::Brought;
 use super::servers::Servers;
@@ -98,6 +99,7 @@ impl Bench {
         let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
         // Those of sessions wait for them; what else a dead process began is finished now.
         router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
+        unmatched(&place.tools.limits, &router).iter().for_each(|notice| super::warn(notice));
         let log =
             Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
         Self { policy, router, log }
@@ -105,7 +107,8 @@ impl Bench {
 
     /// Whether the tool of this name may be used at all.
     pub fn offers(&self, name: &str) -> Result<(), ToolError> {
-        let known = self.router.full_name(name).or_else(|| tools::name_of(name)).unwrap_or(name);
+        // A name that no tool has is denied by nobody: planning says that there is no such tool.
+        let Some(known) = self.router.full_name(name).or_else(|| tools::name_of(name)) else { return Ok(()) };
         self.policy.offers(known).map_err(|denial| denied(&denial))
     }
 

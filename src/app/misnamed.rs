@@ -2,8 +2,8 @@
 
 use super::layers::Policy;
 use super::place::Place;
-use crate::policy::{self, Layer};
-use crate::tools;
+use crate::policy::{self, Layer, ToolLimit, means_tool, server_of};
+use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
 /// Each a sentence.
@@ -32,6 +32,25 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
         format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
     };
     idle.map(told).collect()
+}
+
+/// Entries of `tools.enabled` and `tools.disabled` that mean no tool. Of a server whose tools are not known yet, any name may be one.
+pub fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
+    let names = router.full_names();
+    let unknown = router.remote().map(RemoteTools::unknown_servers);
+    let may_be_known_later = |entry: &str| {
+        let Some(server) = server_of(entry) else { return false };
+        let all = unknown.as_ref();
+        all.is_none_or(|all| all.iter().any(|name| means_tool(server, name)))
+    };
+    let told = |limit: &ToolLimit| -> Vec<String> {
+        let (key, entries) = limit.entries();
+        let idle = entries.iter().filter(|entry| !names.iter().any(|name| means_tool(entry, name)) && !may_be_known_later(entry));
+        let said =
+            |entry: &String| format!("`{entry}` in `{key}` ({}) matches no tool; `aye tool list` shows their names", limit.rule);
+        idle.map(said).collect()
+    };
+    limits.iter().flat_map(told).collect()
 }
 
 /// A custom tool that nobody can call, because a command of the policy has its name.

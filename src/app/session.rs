@@ -3,7 +3,7 @@
 use super::cli::{Nesting, SessionChoice};
 use super::git::Repository;
 use super::layers::Policy;
-use super::misnamed::misnamed;
+use super::misnamed::{misnamed, unmatched};
 use super::models::ModelsHere;
 use super::offered::{available, offered};
 use super::place::Place;
@@ -320,6 +320,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     let Recovered { settled, notices } = router.recover(&left_bases(&place.directories.data), &has_no_result);
     session.notices.extend(notices);
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
+    session.notices.extend(unmatched(&place.tools.limits, &router));
     let known = Known { found: found(&session.state), tails: std::mem::take(&mut session.tails) };
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {

@@ -3,6 +3,9 @@
 use super::bundle::ToolPattern;
 use super::permit::Denial;
 
+/// Between a server and its tool in the name that models are offered.
+const SERVER_SEPARATOR: &str = "__";
+
 /// One list of names, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolLimit {
@@ -20,21 +23,66 @@ pub enum ToolNames {
 }
 
 impl ToolLimit {
+    /// The setting, and its entries.
+    pub fn entries(&self) -> (&'static str, &[String]) {
+        match &self.names {
+            ToolNames::Disabled(names) => ("tools.disabled", names),
+            ToolNames::Enabled(names) => ("tools.enabled", names),
+        }
+    }
+
     /// Why a tool of this name is not to be had, if it is not.
     pub fn denies(&self, tool_name: &str) -> Option<Denial> {
-        let hit = |names: &[String]| {
-            let of_server = tool_name.strip_prefix("Mcp.");
-            let hits = |text: &String| {
-                let pattern = ToolPattern { text: text.clone(), line: 0 };
-                pattern.hits(tool_name) || of_server.is_some_and(|name| pattern.hits(name))
-            };
-            names.iter().any(hits)
-        };
+        let hit = |names: &[String]| names.iter().any(|entry| means_tool(entry, tool_name));
         let reason = match &self.names {
             ToolNames::Disabled(names) if hit(names) => format!("the tool `{tool_name}` is disabled"),
             ToolNames::Enabled(names) if !hit(names) => format!("the tool `{tool_name}` is not among those that are enabled"),
             ToolNames::Disabled(_) | ToolNames::Enabled(_) => return None,
         };
         Some(Denial { rule: self.rule.clone(), reason, parts: Vec::new() })
+    }
+}
+
+/// Whether an entry means the tool of this name, ignoring case. `tool_name` is `Mcp.SERVER/TOOL` for a tool of an MCP server; an entry
+/// may be `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL` as well.
+pub fn means_tool(entry: &str, tool_name: &str) -> bool {
+    let pattern = ToolPattern { text: entry.to_owned(), line: 0 };
+    if pattern.hits(tool_name) {
+        return true;
+    }
+    let Some((server, tool)) = tool_name.strip_prefix("Mcp.").and_then(|name| name.split_once('/')) else { return false };
+    let spellings = [
+        format!("{server}/{tool}"),
+        format!("{server}:{tool}"),
+        format!("Mcp.{server}:{tool}"),
+        format!("{server}{SERVER_SEPARATOR}{tool}"),
+    ];
+    spellings.iter().any(|name| pattern.hits(name))
+}
+
+/// The server that an entry names; nothing where it names none.
+pub fn server_of(entry: &str) -> Option<&str> {
+    let rest = entry.get(..4).filter(|start| start.eq_ignore_ascii_case("mcp.")).map_or(entry, |start| &entry[start.len()..]);
+    let end = [rest.find(SERVER_SEPARATOR), rest.find([':', '/'])].into_iter().flatten().min()?;
+    Some(&rest[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_means_a_tool_of_a_server_in_every_spelling() {
+        for entry in
+            ["Mcp.docs/search", "docs/search", "docs:search", "docs__search", "DOCS__Search", "docs:*", "docs__*", "mcp.docs:s*"]
+        {
+            assert!(means_tool(entry, "Mcp.docs/search"), "{entry}");
+            assert_eq!(server_of(entry).map(str::to_lowercase).as_deref(), Some("docs"), "{entry}");
+        }
+        for entry in ["docs", "search", "docs_search", "doc:*", "docs__searches", "other__search"] {
+            assert!(!means_tool(entry, "Mcp.docs/search"), "{entry}");
+        }
+        assert!(means_tool("readfile", "ReadFile") && means_tool("*", "Mcp.docs/search"));
+        assert_eq!((server_of("ReadFile"), server_of("Mcp")), (None, None));
     }
 }

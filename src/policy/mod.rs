@@ -37,7 +37,7 @@ pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks, Most};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
-pub use limit::{ToolLimit, ToolNames};
+pub use limit::{ToolLimit, ToolNames, means_tool, server_of};
 pub use named::{line, quoted};
 pub use operands::{Follows, Operand, operands};
 pub use paths::{CodeReader, Context, Sandbox, is_left_only_with_approval, normal, runs_code};

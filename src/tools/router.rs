@@ -9,7 +9,7 @@ use super::late::{Late, hidden, told_later};
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
-use super::registry::{available, find, offered as tools_offered, resolve};
+use super::registry::{available, built_in_names, find, local, offered as tools_offered, resolve};
 use super::runs_code::marked_by_actions;
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{Permit, PreviewPermit};
@@ -22,7 +22,7 @@ use crate::protocol::{
     ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::custom::is_chain;
-use crate::tools::on_demand::{FindTools, with_hint};
+use crate::tools::on_demand::{FIND_TOOLS, FindTools, with_hint};
 use crate::tools::remote::RemoteTools;
 use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::amended::offered as command_offered;
@@ -68,6 +68,15 @@ impl Router {
         available(&self.settings).into_iter().map(|tool| tool.offered_name().to_owned()).collect()
     }
 
+    /// What policies call each tool that there is, whether or not settings and the policy let it be used.
+    pub fn full_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
+        names.extend(local(&self.settings).map(|tool| tool.name().to_owned()));
+        names.extend(self.remote().into_iter().flat_map(RemoteTools::full_names));
+        names.push(FIND_TOOLS.to_owned());
+        names
+    }
+
     /// What other agents are told of the tool of this name; none where it is not for them.
     pub fn served(&self, name: &str) -> Option<Served> {
         let tool = find(name, &self.settings)?;
@@ -99,12 +108,15 @@ impl Router {
             editor.may_plan(&call, &settings).await.map_err(|error| hide_in_error(&redactor, error))?;
         }
         let planned = tokio::task::spawn_blocking(move || {
+            let name = call.tool_name.clone();
             let plan = plan(call, &settings).and_then(|plan| open(plan, opens, &settings));
-            plan.map_err(|error| hide_in_error(&redactor, error)).map(|plan| Plan {
-                summary: redactor.redact(&plan.summary).text.into_owned(),
-                proposal: plan.proposal.map(|proposal| hide_in_proposal(&redactor, proposal)),
-                ..plan
-            })
+            plan.map_err(|error| denied_first(&name, error, &settings)).map_err(|error| hide_in_error(&redactor, error)).map(
+                |plan| Plan {
+                    summary: redactor.redact(&plan.summary).text.into_owned(),
+                    proposal: plan.proposal.map(|proposal| hide_in_proposal(&redactor, proposal)),
+                    ..plan
+                },
+            )
         })
         .await;
         planned.unwrap_or_else(|_| {
@@ -399,6 +411,13 @@ async fn with_diff(result: ToolResult, proposal: Option<Proposal>, settings: Arc
 
 fn is_long(proposal: Option<&Proposal>) -> bool {
     proposal.is_some_and(|proposal| proposal.diff.len() > KEPT_FROM_BYTES)
+}
+
+/// Why a call failed, as far as the policy lets it be said: of a tool that is denied nothing else is, not even why it could not be
+/// planned. A name that no tool has is denied by nobody.
+fn denied_first(name: &str, error: ToolError, settings: &Settings) -> ToolError {
+    let denial = resolve(name, settings).ok().and_then(|tool| (settings.may_use)(tool.name()).err());
+    denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
 }
 
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {

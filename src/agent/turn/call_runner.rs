@@ -71,11 +71,7 @@ impl CallRunner<'_> {
                     return call.defer();
                 }
                 self.announce_scope(call);
-                // A tool that is not to be had says nothing, not even why it could not be planned.
-                match self.policy.offers(&call.call.tool_name) {
-                    Ok(()) => call.refuse(error.code, error.message),
-                    Err(denial) => call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule)),
-                }
+                call.refuse(error.code, error.message);
                 self.report(call, 0);
             }
             Some(Ok(mut plan)) => {
