@@ -48,7 +48,7 @@ use rule_files::RuleFiles;
 use servers::Servers;
 pub use servers::{Remote, Samples, asks};
 use session_journal::SessionJournal;
-pub use setup::{PolicyUpdate, PolicyUpdates, ReloadRequests, Setup};
+pub use setup::{PolicyUpdate, PolicyUpdates, ReloadRequest, ReloadRequests, Setup};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -172,7 +172,6 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
     host.emit(None, None, started);
     host.emit(None, None, in_force);
     host.emit(None, None, held);
-    host.tell_servers();
     let begun = host.machine.begin_session();
     host.perform(begun.into()).await;
     if resumed {
@@ -180,6 +179,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
         host.perform(effects.into()).await;
     }
+    host.tell_servers(&mut updates).await;
     host.tell_of_budgets();
     host.model.look_up();
     let mut heard = true;
@@ -207,7 +207,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
                 continue;
             }
             happened = wire.next() => {
-                host.of_servers(happened).await;
+                host.of_servers(happened, &mut updates).await;
                 continue;
             }
             delta = next_delta(&mut host.model.answer), if has_room => delta,
@@ -429,7 +429,7 @@ impl Host {
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {
                     // Who only reads again waits for nothing; one that ended reads nothing any more.
-                    let _ = reload.send(oneshot::channel().0);
+                    let _ = reload.send(ReloadRequest::Files(oneshot::channel().0));
                 } else {
                     let message = "this session keeps the policy it began with".to_owned();
                     self.emit(None, None, EventKind::Notice { message });

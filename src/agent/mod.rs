@@ -13,7 +13,9 @@ mod thread;
 mod turn;
 
 pub use host::call_timeout::{planned as plan_in_time, run as run_in_time};
-pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Remote, Running, Samples, SessionQueries, Setup, asks, spawn};
+pub use host::{
+    EVENTS, PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, Running, Samples, SessionQueries, Setup, asks, spawn,
+};
 pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;

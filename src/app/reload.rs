@@ -1,6 +1,7 @@
 //! Follows the policy's files while a session runs. The last good policy stays in force.
 
 use super::layers::Policy;
+use super::misnamed::unmatched;
 use super::offered;
 use super::place::Place;
 use super::policy::NOTHING_RUNS;
@@ -10,7 +11,7 @@ use super::session::{Kept, Session};
 use super::standing::Standing;
 use super::toolset::own_directory;
 use super::trouble::Trouble;
-use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
+use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
 use crate::config::trust::directory_name;
 use crate::protocol::Mode;
 use crate::sys::watch::Watch;
@@ -41,7 +42,7 @@ pub struct Reload {
     policy: Policy,
     modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
-    asked: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
+    asked: mpsc::UnboundedReceiver<ReloadRequest>,
     standing: Standing,
     /// The tools of servers as they were told last, and what was said about them.
     offered: Offered,
@@ -98,7 +99,7 @@ impl Reload {
             updates,
             asked,
             standing,
-            offered: session.kept.servers().map(Servers::offered).unwrap_or_default(),
+            offered: session.kept.servers().map(Servers::taken).unwrap_or_default(),
             said_of_servers: Vec::new(),
         };
         (follower, PolicyUpdates { updates: receive, reload, modes })
@@ -166,9 +167,13 @@ impl Reload {
                     }
                     Asked::Change
                 }
-                Some(asker) = self.asked.recv() => {
+                Some(request) = self.asked.recv() => {
+                    let (asked, asker) = match request {
+                        ReloadRequest::Files(asker) => (Asked::Person, asker),
+                        ReloadRequest::ServerTools(asker) => (Asked::OtherTools, asker),
+                    };
                     waits = Some(asker);
-                    Asked::Person
+                    asked
                 }
                 Ok(()) = self.modes.changed() => Asked::ModeOrKey,
                 () = self.kept.new_key() => Asked::ModeOrKey,
@@ -217,8 +222,9 @@ impl Reload {
         let before = std::mem::replace(&mut self.offered, now);
         let (update, router) = self.with_router(&self.policy, None);
         let mut said = servers::difference(&before, &self.offered, &router);
-        let notices = router.remote().map(RemoteTools::notices).unwrap_or_default();
-        let new: Vec<String> = notices.into_iter().filter(|notice| !self.said_of_servers.contains(notice)).collect();
+        let notices = router.remote().map(RemoteTools::notices).unwrap_or_default().into_iter();
+        let notices = notices.chain(unmatched(&self.place.tools.limits, &router));
+        let new: Vec<String> = notices.filter(|notice| !self.said_of_servers.contains(notice)).collect();
         self.said_of_servers.extend(new.iter().cloned());
         said.extend(new);
         said.into_iter().map(|message| PolicyUpdate::Told { message }).chain([update]).collect()

@@ -27,8 +27,6 @@ use tokio::sync::watch;
 
 /// How long the first request waits for servers whose tools nobody knows yet.
 pub const FIRST_WAIT: Duration = Duration::from_secs(3);
-/// Between a server that is up and its tools that are known.
-const SETTLES: Duration = Duration::from_millis(20);
 /// How long their end is waited for.
 const END_WAIT: Duration = Duration::from_secs(4);
 /// A call that no setting gives less.
@@ -53,6 +51,8 @@ pub struct Servers {
     timeouts: Arc<Mutex<HashMap<String, Duration>>>,
     /// What counts for a server that connects.
     in_force: Arc<Mutex<Enforcer>>,
+    /// The tools as the last router took them.
+    taken: Arc<Mutex<Offered>>,
 }
 
 /// What a session is given of them.
@@ -95,6 +95,7 @@ pub fn connect(
         pins: Pins::at(directory.join("pins")),
         timeouts: Arc::new(Mutex::new(timeouts)),
         in_force,
+        taken: Arc::default(),
     };
     servers.keep_off(policy);
     Connected { servers, remote: agent::Remote { servers: port, asked }, problems }
@@ -156,6 +157,7 @@ impl Servers {
         let timeouts = Arc::clone(&self.timeouts);
         let percent = place.settings.tools.defer_over_percent;
         let tokens = self.port.window().borrow().saturating_mul(percent) / PERCENT;
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.offered();
         let counts = policy.clone();
         self.port.count_by(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
         settings.with_servers(Remote {
@@ -237,8 +239,6 @@ impl Servers {
                     return;
                 }
             }
-            // What came last is told right after its server is up.
-            tokio::time::sleep(SETTLES).await;
         };
         if self.port.statuses().iter().any(starting) {
             let _ = tokio::time::timeout(most, settled).await;
@@ -248,6 +248,11 @@ impl Servers {
 
     pub async fn end(&self) {
         let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
+    }
+
+    /// What they offered when the last router was made of it.
+    pub fn taken(&self) -> Offered {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What they offer now, to be compared with later.

@@ -308,8 +308,9 @@ impl Server {
                 let connection = Arc::new(connection);
                 held.phase = Phase::Up(Arc::clone(&connection));
                 held.greeting = if connection.shakes_hands() { Greeting::Handshake } else { Greeting::Either };
+                // At once: a server that is ready has its tools.
+                self.learn(&mut held, listed, connection.shakes_hands());
                 drop(held);
-                self.learn(listed, connection.shakes_hands());
                 tokio::spawn(Arc::clone(self).keep_up(Arc::clone(&connection), run.clone()));
                 Ok(connection)
             }
@@ -383,8 +384,7 @@ impl Server {
         }
     }
 
-    fn learn(self: &Arc<Self>, listed: Listed, shakes_hands: bool) {
-        let mut held = self.held();
+    fn learn(self: &Arc<Self>, held: &mut Held, listed: Listed, shakes_hands: bool) {
         if held.listed.as_deref() == Some(&listed) {
             return;
         }
@@ -402,7 +402,6 @@ impl Server {
                 }
             }));
         }
-        drop(held);
         self.ring();
     }
 
@@ -431,7 +430,7 @@ impl Server {
                 // Whoever says so all the time is not listened to all the time.
                 tokio::time::sleep(LISTING_PAUSE).await;
                 match tokio::time::timeout(self.spec.start_timeout, connection.tools()).await {
-                    Ok(Ok(listed)) => self.learn(listed, connection.shakes_hands()),
+                    Ok(Ok(listed)) => self.learn(&mut self.held(), listed, connection.shakes_hands()),
                     Ok(Err(error)) => tracing::warn!(server = %self.spec.name, %error, "its changed tools cannot be listed"),
                     Err(_) => tracing::warn!(server = %self.spec.name, "it does not list its changed tools"),
                 }

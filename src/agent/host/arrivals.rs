@@ -1,6 +1,6 @@
 //! What the host waits for beside what it is told, and when it is.
 
-use super::{Host, PolicyUpdate};
+use super::{Host, PolicyUpdate, ReloadRequest};
 use crate::agent::limits::RELOAD_SECONDS;
 use crate::agent::secrets::LastNet;
 use crate::agent::turn::{Input, InputTime, PolicyChange};
@@ -63,9 +63,22 @@ impl Host {
 
     /// Has the policy's files read again, and takes what comes of it before anything else happens.
     pub(super) async fn reload_policy(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
+        self.request_reload(ReloadRequest::Files, updates).await;
+    }
+
+    /// Takes the tools that MCP servers offer now before anything else happens.
+    pub(super) async fn take_server_tools(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
+        self.request_reload(ReloadRequest::ServerTools, updates).await;
+    }
+
+    async fn request_reload(
+        &mut self,
+        request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest,
+        updates: &mut Option<mpsc::Receiver<PolicyUpdate>>,
+    ) {
         let Some(reload) = &self.reload else { return };
         let (read, mut is_read) = oneshot::channel();
-        if reload.send(read).is_err() {
+        if reload.send(request(read)).is_err() {
             return;
         }
         let late = tokio::time::sleep(Duration::from_secs(RELOAD_SECONDS));

@@ -1,6 +1,7 @@
 //! MCP servers beside the session: how they stand is told, what they ask is asked of the person.
 
 use super::Host;
+use super::PolicyUpdate;
 use super::event_sender::Teller;
 use super::queries::{Offers, ServerQueries};
 use super::sampling::{Sampling, SamplingPhase, SamplingQueue};
@@ -183,9 +184,9 @@ pub(super) fn is_for(command: &Command) -> bool {
 }
 
 impl Host {
-    pub(super) async fn of_servers(&mut self, happened: ServerEvent) {
+    pub(super) async fn of_servers(&mut self, happened: ServerEvent, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
         match happened {
-            ServerEvent::Changed => self.tell_servers(),
+            ServerEvent::Changed => self.tell_servers(updates).await,
             ServerEvent::ElicitationRequest(ElicitationRequest::Person(elicitation, answer)) => {
                 self.ask_for_server(elicitation, answer);
             }
@@ -194,17 +195,21 @@ impl Host {
         }
     }
 
-    /// How they stand, where that is another way than it was told last.
-    pub(super) fn tell_servers(&mut self) {
+    /// Emits the states of the servers where they differ from those that were emitted last. The tools of a server that is ready are
+    /// in force by then: a task that is started at once has them.
+    pub(super) async fn tell_servers(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
         let Some(servers) = &mut self.servers else { return };
+        // Read before the tools: a server that becomes ready later is in the next event.
         let now = servers.remote.statuses();
         // Other states, other offers.
         servers.offers.forget();
-        if now != servers.told {
-            servers.told.clone_from(&now);
-            self.machine.know_servers(now.iter().map(|status| status.name.clone()).collect());
-            self.emit(None, None, EventKind::ServersChanged { servers: now });
+        if now == servers.told {
+            return;
         }
+        servers.told.clone_from(&now);
+        self.machine.know_servers(now.iter().map(|status| status.name.clone()).collect());
+        self.take_server_tools(updates).await;
+        self.emit(None, None, EventKind::ServersChanged { servers: now });
     }
 
     /// A server asks the person. Who asks too much is told no, and the person why.

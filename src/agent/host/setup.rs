@@ -52,8 +52,15 @@ pub struct Setup {
     pub remote: Option<Remote>,
 }
 
-/// Who asks for the policy's files to be read again; each is told once what came of it was sent.
-pub type ReloadRequests = mpsc::UnboundedSender<oneshot::Sender<()>>;
+pub type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
+
+/// A request to whoever follows the policy's files. Each sender is used once the updates that come of the request were sent.
+pub enum ReloadRequest {
+    /// Read the files again.
+    Files(oneshot::Sender<()>),
+    /// Take the tools that MCP servers offer now.
+    ServerTools(oneshot::Sender<()>),
+}
 
 /// What becomes of the policy's files while a session runs.
 pub struct PolicyUpdates {

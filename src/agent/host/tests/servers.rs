@@ -1,7 +1,7 @@
 //! MCP servers beside a session: told, asked for, answered and ended.
 
 use super::*;
-use crate::agent::{Remote, asks};
+use crate::agent::{PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, asks};
 use crate::ports::{RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{
     Elicitation, ElicitationAnswer, ElicitationOutcome, FieldKind, FormField, LookedUp, ServerPrompt, ServerResource,
@@ -414,4 +414,42 @@ async fn where_a_rule_asks_a_resource_is_read_after_a_yes_and_without_a_person_n
     assert!(beside.notice().await.contains("a person would be asked about that"));
     beside.until(|kind| matches!(kind, EventKind::TaskStarted { .. }).then_some(())).await;
     assert!(beside.fake.log().is_empty());
+}
+
+#[tokio::test]
+async fn the_tools_of_a_server_are_in_force_before_it_is_said_to_be_ready() {
+    let (follower, receive) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+    let (kept, asked) = (follower.clone(), receive.clone());
+    let mut beside = Beside::under(POLICY, true, move |setup| {
+        let (updates, receive) = mpsc::channel(1);
+        let (reload, requests) = mpsc::unbounded_channel();
+        let modes = tokio::sync::watch::channel(Mode::Ask).0;
+        *kept.lock().unwrap() = Some(updates);
+        *asked.lock().unwrap() = Some(requests);
+        Setup { policy_updates: Some(PolicyUpdates { updates: receive, reload, modes }), ..setup }
+    });
+    let updates = follower.lock().unwrap().take().unwrap();
+    let mut requests = receive.lock().unwrap().take().unwrap();
+    tokio::spawn(async move {
+        while let Some(request) = requests.recv().await {
+            let ReloadRequest::ServerTools(done) = request else { continue };
+            for message in ["tools of the servers", "and a second update"] {
+                updates.send(PolicyUpdate::Told { message: message.to_owned() }).await.unwrap();
+            }
+            done.send(()).unwrap();
+        }
+    });
+    for state in [ServerState::Ready, ServerState::NeedsLogin] {
+        let mut taken = Vec::new();
+        let told = loop {
+            match beside.events.recv().await.unwrap().kind {
+                EventKind::Notice { message } => taken.push(message),
+                EventKind::ServersChanged { servers } => break servers,
+                _ => {}
+            }
+        };
+        assert_eq!(taken, ["tools of the servers", "and a second update"], "{told:?}");
+        assert_eq!(told[1].state, state);
+        beside.fake.now("docs", ServerState::NeedsLogin);
+    }
 }
