@@ -27,31 +27,38 @@ pub(super) struct Salvage {
     pub saved: usize,
     /// Of these, some entries are missing.
     pub in_part: usize,
+    /// Of these, all entries are missing.
+    pub empty: usize,
     /// Entries of the journals that were saved.
     pub entries: i64,
     /// Entries that are known to be missing: gaps, and those of sessions that are lost.
     pub lost_entries: i64,
-    /// The trees of the file are broken, so what was last in a session may be missing unseen.
-    pub is_broken: bool,
+    /// More entries may be missing than are known to be: the last ones of a session leave no trace.
+    pub may_miss_more: bool,
 }
 
 impl Salvage {
     pub fn words(self) -> String {
-        let Self { sessions, saved, in_part, entries, lost_entries, is_broken } = self;
+        let Self { sessions, saved, in_part, empty, entries, lost_entries, may_miss_more } = self;
         if sessions == 0 {
             return "no session in it could be read".to_owned();
         }
-        let part = if in_part > 0 { format!(", {in_part} of them in part") } else { String::new() };
-        let lost = if saved < sessions { format!(", {} lost", sessions - saved) } else { String::new() };
-        let all = entries.saturating_add(lost_entries);
-        let gone = if lost_entries > 0 { format!(", {lost_entries} lost") } else { String::new() };
-        let mut words = format!(
-            "{saved} of {sessions} sessions saved{part}{lost}; {entries} of {all} entries (messages, results, steps) saved{gone}"
-        );
-        if is_broken {
-            words += "; pages of the file are damaged, so the last entries of a session may be missing too";
-        }
-        words
+        let counted = |count: usize, words: &str| if count > 0 { format!(", {count} {words}") } else { String::new() };
+        let of_sessions = [
+            counted(in_part, "of them in part"),
+            counted(empty, "of them without any entry"),
+            counted(sessions.saturating_sub(saved), "lost"),
+        ]
+        .concat();
+        let of_entries = match (lost_entries, may_miss_more) {
+            (lost, false) => {
+                let gone = if lost > 0 { format!(", {lost} lost") } else { String::new() };
+                format!("{entries} of {} entries (messages, results, steps) saved{gone}", entries.saturating_add(lost))
+            }
+            (0, true) => format!("{entries} entries (messages, results, steps) saved, an unknown number lost"),
+            (lost, true) => format!("{entries} entries (messages, results, steps) saved, {lost} lost and an unknown number more"),
+        };
+        format!("{saved} of {sessions} sessions saved{of_sessions}; {of_entries}")
     }
 }
 
@@ -86,8 +93,8 @@ struct Known {
     last: i64,
     records: i64,
     is_cut: bool,
-    /// It has a title, which comes with the first prompt.
-    has_title: bool,
+    /// It was saved with records: only a draft may be there before the first one, which gives the title.
+    had_records: bool,
     /// Entries that belong to it although its own row is lost.
     orphans: i64,
     /// Places that are packed.
@@ -100,9 +107,13 @@ impl Known {
         if self.has_row { self.last.saturating_sub(self.records).max(0) } else { self.orphans }
     }
 
+    /// All its entries are lost, and nothing says how many there were.
+    fn is_empty(&self) -> bool {
+        self.had_records && self.records == 0
+    }
+
     fn is_whole(&self) -> bool {
-        let says_nothing = self.has_title && self.records == 0;
-        !self.is_cut && self.records == self.last && !says_nothing
+        !self.is_cut && self.records == self.last && !self.is_empty()
     }
 }
 
@@ -135,7 +146,7 @@ impl Source {
         self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
         self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
         // A row that cannot be read where the trees are whole may have been the last of its session.
-        let mut saved = Salvage { is_broken: !self.is_whole || self.unread > 0, ..Salvage::default() };
+        let mut saved = Salvage { may_miss_more: !self.is_whole || self.unread > 0, ..Salvage::default() };
         for (key, session) in known {
             saved.sessions += 1;
             saved.lost_entries = saved.lost_entries.saturating_add(session.missing());
@@ -144,8 +155,10 @@ impl Source {
             }
             saved.saved += 1;
             saved.entries = saved.entries.saturating_add(session.records);
-            saved.in_part += usize::from(!session.is_whole());
-            if session.is_open {
+            saved.empty += usize::from(session.is_empty());
+            saved.in_part += usize::from(!session.is_whole() && !session.is_empty());
+            saved.may_miss_more |= session.is_empty();
+            if session.is_open || session.is_empty() {
                 transaction
                     .prepare_cached("INSERT OR IGNORE INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, 0)")?
                     .execute(params![key, session.last + 1, MAY_BE_CUT])?;
@@ -190,7 +203,8 @@ fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, K
         let session = known.entry(row.key).or_default();
         session.has_row = true;
         session.is_open = status != SessionStatus::Idle.as_str();
-        session.has_title = values[4].text().is_some_and(|title| !title.is_empty());
+        let has = |value: &Value| value.text().is_some_and(|text| !text.is_empty());
+        session.had_records = has(&values[4]) || !has(&values[9]);
     }
     Ok(())
 }
@@ -214,7 +228,7 @@ fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64
         .execute(params![key, first, last, data])?;
     session.packed.push((*first, *last));
     session.last = session.last.max(*last);
-    session.records += count.unwrap_or(0);
+    session.records += records.len() as i64;
     session.is_cut |= !whole;
     Ok(())
 }
@@ -231,8 +245,9 @@ fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Kn
         .execute(params![key, seq, json, if row.is_cut { &Value::Int(0) } else { time }])?;
     if added > 0 {
         session.last = session.last.max(*seq);
-        session.records += 1;
-        session.is_cut |= row.is_cut;
+        let is_damaged = row.is_cut || !json.is_json();
+        session.records += i64::from(!is_damaged);
+        session.is_cut |= is_damaged;
     }
     Ok(())
 }
@@ -261,6 +276,13 @@ impl Value {
         match self {
             Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
             Self::Null | Self::Int(_) | Self::Blob(_) => None,
+        }
+    }
+
+    fn is_json(&self) -> bool {
+        match self {
+            Self::Text(bytes) | Self::Blob(bytes) => serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok(),
+            Self::Null | Self::Int(_) => false,
         }
     }
 }
