@@ -41,17 +41,8 @@ use toml::de::DeTable;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
 
-pub const CAPABILITIES: &[&str] = &[
-    "File.Read",
-    "File.Write",
-    "File.Delete",
-    "Shell.Exec",
-    "Network.Http",
-    "Mcp.Invoke",
-    "Tool.Custom",
-    "Workspace.Upload",
-    "BackendTool.Invoke",
-];
+pub const CAPABILITIES: &[&str] =
+    &["File.Read", "File.Write", "File.Delete", "Shell.Exec", "Network.Http", "Mcp.Invoke", "Tool.Custom", "Workspace.Upload"];
 
 /// What one file says may happen.
 #[derive(Debug, Clone, Default)]
@@ -226,9 +217,9 @@ impl Bundle {
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
                 "Network.Http" => self.http = Some(Http::read(&capability)?),
                 "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
-                "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, tools::SERVER_TOOLS)?),
-                // No tool of this version needs these; what stands there has to be right all the same.
-                "BackendTool.Invoke" => drop(Tools::read(&capability, "allowed_tool_names")?),
+                "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability)?),
+                // Unsupported, which `policy validate` says: no key of it is right, so none is suggested.
+                "BackendTool.Invoke" => {}
                 "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
                 other => {
                     let message = format!("unknown capability `{other}`, {}", suggestion(other, CAPABILITIES));

@@ -81,9 +81,6 @@ decision = "allow"
 reason = "reads only"
 fingerprint = "5f2c"
 
-[capabilities."BackendTool.Invoke"]
-allowed_tool_names = ["a"]
-
 [capabilities."Workspace.Upload"]
 max_file_size_bytes = 10
 

@@ -1,4 +1,4 @@
-//! Tool rules of a bundle, by name: tools of MCP servers and backends, and disabled tools.
+//! Tool rules of a bundle, by name: tools of MCP servers, and disabled tools.
 
 use super::reader::{BundleError, Section, Text};
 use super::rule::{Decision, decision};
@@ -28,7 +28,7 @@ impl ToolPattern {
     }
 }
 
-/// `Mcp.Invoke` and `BackendTool.Invoke`.
+/// `Mcp.Invoke`.
 #[derive(Debug, Clone, Default)]
 pub struct Tools {
     pub line: usize,
@@ -56,19 +56,13 @@ pub struct ToolRule {
 }
 
 impl Tools {
-    /// `list` is what the capability calls the tools that it allows.
-    pub fn read(section: &Section<'_>, list: &str) -> Result<Self, BundleError> {
-        let mut known = vec![list, "requires_approval", "approval_rule", "rules"];
-        let of_servers = list == SERVER_TOOLS;
-        if of_servers {
-            known.push(SAMPLING);
-        }
-        section.only(&known)?;
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&[SERVER_TOOLS, SAMPLING, "requires_approval", "approval_rule", "rules"])?;
         Ok(Self {
             line: section.line(),
-            allowed: tool_patterns(section, list)?,
-            allowed_line: section.line_of(list).unwrap_or_else(|| section.line()),
-            sampling: if of_servers { tool_patterns(section, SAMPLING)? } else { None },
+            allowed: tool_patterns(section, SERVER_TOOLS)?,
+            allowed_line: section.line_of(SERVER_TOOLS).unwrap_or_else(|| section.line()),
+            sampling: tool_patterns(section, SAMPLING)?,
             requires_approval: section.switch("requires_approval")?.unwrap_or(false),
             approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),

@@ -20,6 +20,17 @@ fn rule(command: &str, more: &str) -> String {
 }
 
 #[test]
+fn a_capability_of_backend_tools_is_rejected_and_none_of_its_keys_is_suggested() {
+    for keys in ["", "allowed_tools = [\"x\"]", "allowed_tool_names = [\"x\"]"] {
+        let (mistakes, _) = said(&format!("schema_version = 1\n[capabilities.\"BackendTool.Invoke\"]\n{keys}\n"));
+        let [(2, message)] = mistakes.as_slice() else { panic!("{mistakes:?}") };
+        assert!(message.contains("is not supported") && !message.contains("allowed_tool_names"), "{message}");
+    }
+    let (mistakes, _) = said("schema_version = 1\n[capabilities.\"BackendTool.Invok\"]\n");
+    assert!(mistakes[0].1.contains("unknown capability") && !mistakes[0].1.contains("Invoke`?"), "{mistakes:?}");
+}
+
+#[test]
 fn what_a_policy_hardly_means_is_said() {
     let allow = "decision = \"allow\"";
     let deny = "decision = \"deny\"";

@@ -174,7 +174,6 @@ const TABLES: &[(&str, &str)] = &[
     ("[capabilities.\"Network.Http\"]", "/properties/capabilities/properties/Network.Http"),
     ("[capabilities.\"Mcp.Invoke\"]", "/properties/capabilities/properties/Mcp.Invoke"),
     ("[capabilities.\"Tool.Custom\"]", "/properties/capabilities/properties/Tool.Custom"),
-    ("[capabilities.\"BackendTool.Invoke\"]", "/properties/capabilities/properties/BackendTool.Invoke"),
     ("[capabilities.\"Workspace.Upload\"]", "/properties/capabilities/properties/Workspace.Upload"),
     ("[approval_rules.x]", "/properties/approval_rules/additionalProperties"),
     ("[approval]", "/properties/approval"),
