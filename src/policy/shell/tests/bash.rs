@@ -216,8 +216,25 @@ fn word(dice: &mut Dice, depth: usize) -> String {
         // Several sequences multiply.
         return self::word(dice, depth);
     }
+    if depth == 0 && begins_comment(&word) {
+        word.insert(0, 'a');
+    }
     word.truncate((0..=word.len().min(160)).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0));
     word
+}
+
+/// Whether bash takes all of it for a comment, which is no word. A line that goes on with the next one begins nothing.
+fn begins_comment(word: &str) -> bool {
+    word.trim_start_matches("\\\n").starts_with('#')
+}
+
+#[test]
+fn no_word_is_a_comment() {
+    let mut dice = Dice(1);
+    let words: Vec<String> = (0..20_000).map(|_| word(&mut dice, 0)).collect();
+    assert!(!words.iter().any(|word| begins_comment(word)) && words.iter().any(|word| word.contains('#')));
+    assert!(["#", "#a", "\\\n#{a", "\\\n\\\n#"].into_iter().all(begins_comment));
+    assert!(!["a#", "'#'", "\\#", ""].into_iter().any(begins_comment));
 }
 
 /// What bash makes of each word, in a directory with some files. `None` for a word that it cannot read.
