@@ -99,7 +99,9 @@ impl Bench {
         let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
         // Those of sessions wait for them; what else a dead process began is finished now.
         router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
-        unmatched(&place.tools.limits, &router).iter().for_each(|notice| super::warn(notice));
+        for notice in unmatched(&place.tools.limits, &router) {
+            super::warn(&notice);
+        }
         let log =
             Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
         Self { policy, router, log }
