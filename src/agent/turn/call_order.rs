@@ -2,7 +2,7 @@
 
 use super::{Call, CallState};
 use crate::ports::{Plan, Reach, touched};
-use crate::protocol::Action;
+use crate::protocol::{Action, Place};
 use std::path::PathBuf;
 
 /// What a call reads, writes and runs, for the comparison with the calls before it. What its arguments name counts even where its
@@ -18,7 +18,7 @@ pub(super) struct Order {
     writes: bool,
     /// It may change any file.
     command: bool,
-    /// It could not be planned as the files are now.
+    /// It could not be planned as the files are now, or would read a file that is missing.
     failed: bool,
 }
 
@@ -27,6 +27,7 @@ impl Order {
     pub(super) fn of_plan(plan: &Plan, scope: &[Action]) -> Self {
         let mut order = Self::of_actions(plan.actions.iter().chain(scope), plan.changes);
         order.runs.clone_from(&plan.runs);
+        order.failed = plan.actions.iter().chain(scope).any(reads_nothing);
         order
     }
 
@@ -46,7 +47,8 @@ impl Order {
     }
 
     /// Calls on the same path run in call order if one of them changes it. What a command touches is not known, so it and the calls
-    /// that write files wait for each other. A call that cannot be planned waits for every command: that may make what is missing.
+    /// that write files wait for each other. A call that cannot be planned, or names a missing file, waits for every command: that may
+    /// make what is missing.
     fn waits_for(&self, earlier: &Self) -> bool {
         self.reach().collides(&earlier.reach())
             || self.command && earlier.writes
@@ -61,6 +63,11 @@ impl Order {
 /// Whether an action by the arguments of a call writes files.
 pub(super) fn writes(action: &Action) -> bool {
     matches!(action, Action::Write { .. } | Action::Delete { .. })
+}
+
+/// Whether an action would read what is not there: running it now only says so.
+fn reads_nothing(action: &Action) -> bool {
+    matches!(action, Action::Read { target } if target.place == Place::Missing)
 }
 
 fn runs(action: &Action) -> bool {

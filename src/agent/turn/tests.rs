@@ -489,10 +489,10 @@ impl Sim {
         let target = |path: &str| Target {
             given: path.to_owned(),
             real: PathBuf::from("/w").join(path),
-            place: Place::File { bytes: 10 },
+            place: if verb == "absent" { Place::Missing } else { Place::File { bytes: 10 } },
         };
         let action = match verb {
-            "read" => Some(Action::Read { target: target(rest) }),
+            "read" | "absent" => Some(Action::Read { target: target(rest) }),
             "write" => Some(Action::Write { target: target(rest) }),
             "exec" => Some(Action::Exec { command: rest.to_owned(), cwd: target("") }),
             // It would write there, and finds nothing to change.
@@ -506,7 +506,7 @@ impl Sim {
             call: self.calls[index].clone(),
             tool_name: self.calls[index].tool_name.clone(),
             summary: format!("{verb} {rest}"),
-            changes: !matches!(verb, "read" | "poll" | "same"),
+            changes: !matches!(verb, "read" | "absent" | "poll" | "same"),
             proposal: (verb == "write" || effects.is_some()).then(|| Proposal {
                 summary: format!("{verb} {rest}"),
                 paths: vec![rest.into()],
