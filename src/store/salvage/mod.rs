@@ -55,8 +55,13 @@ impl Salvage {
                 let gone = if lost > 0 { format!(", {lost} lost") } else { String::new() };
                 format!("{entries} of {} entries (messages, results, steps) saved{gone}", entries.saturating_add(lost))
             }
+            (0, true) if empty == 0 => {
+                format!("{entries} entries (messages, results, steps) saved, an unknown number may be lost")
+            }
             (0, true) => format!("{entries} entries (messages, results, steps) saved, an unknown number lost"),
-            (lost, true) => format!("{entries} entries (messages, results, steps) saved, {lost} lost and an unknown number more"),
+            (lost, true) => {
+                format!("{entries} entries (messages, results, steps) saved, {lost} lost and perhaps an unknown number more")
+            }
         };
         format!("{saved} of {sessions} sessions saved{of_sessions}; {of_entries}")
     }
