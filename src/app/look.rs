@@ -42,7 +42,7 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
         pace: GuardTiming {
             strict: place.settings.approval.strict,
             arming_ms: place.settings.approval.arming_ms,
-            lone_ms: crate::tui::KEY_REPEAT_MS,
+            ..GuardTiming::default()
         },
         history: Some(place.directories.data.join("history.jsonl")),
         kept_as: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),

@@ -212,7 +212,7 @@ pub(super) const KEYS: &[Key] = &[
         &["approval", "arming_ms"],
         Kind::Number { min: 300, max: 3000 },
         "500",
-        "how long a question is on the screen before a key can answer it",
+        "how long an approval is on the screen before a key can answer it, for terminals that do not report what they have drawn",
     ),
     key(
         &["approval", "timeout_seconds"],

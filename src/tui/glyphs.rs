@@ -56,6 +56,8 @@ pub struct Glyphs {
     pub up_tokens: &'static str,
     pub down_tokens: &'static str,
     pub arming: &'static str,
+    /// The mark of a choice that is being confirmed, from empty to full.
+    filling: [&'static str; 5],
     pub cursor: &'static str,
     pub dot: &'static str,
     pub dash: &'static str,
@@ -69,6 +71,13 @@ pub struct Glyphs {
     pub changed: &'static str,
     /// Beside the entry that keys are for.
     pub chosen: &'static str,
+}
+
+impl Glyphs {
+    /// The mark of a choice after so many steps of its confirmation.
+    pub fn filling(&self, step: u64) -> &'static str {
+        self.filling[usize::try_from(step).unwrap_or(usize::MAX).min(self.filling.len() - 1)]
+    }
 }
 
 pub const UNICODE: Glyphs = Glyphs {
@@ -91,6 +100,7 @@ pub const UNICODE: Glyphs = Glyphs {
     up_tokens: "↑",
     down_tokens: "↓",
     arming: "◔",
+    filling: ["▁", "▃", "▅", "▇", "█"],
     cursor: "▏",
     dot: "·",
     dash: "—",
@@ -124,6 +134,7 @@ pub const ASCII: Glyphs = Glyphs {
     up_tokens: "up",
     down_tokens: "down",
     arming: "...",
+    filling: [".", ":", "+", "*", "#"],
     cursor: "_",
     dot: "-",
     dash: "-",

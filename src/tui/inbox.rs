@@ -143,7 +143,7 @@ impl Inbox {
         match self.guard.look(now) {
             ChoiceState::Arming => vec!["a moment … letters go to your draft", "esc closes"],
             ChoiceState::Highlighted(_) => vec!["enter confirms", "any other key takes it back"],
-            ChoiceState::Ready | ChoiceState::Waiting(_) => {
+            ChoiceState::Ready | ChoiceState::Waiting(..) => {
                 vec!["space marks", "enter opens", "y n decide the marked", "esc later", "up down"]
             }
         }
@@ -256,15 +256,15 @@ impl Inbox {
             };
             let (lead, token, tail) = match look {
                 ChoiceState::Arming => (glyphs.arming, Token::Faint, ""),
-                ChoiceState::Waiting(held) if held == at => ("", Token::Accent, glyphs.cursor),
+                ChoiceState::Waiting(held, step) if held == at => (glyphs.filling(step), Token::Accent, glyphs.cursor),
                 ChoiceState::Highlighted(held) if held == at && self.marked.is_empty() => {
                     (glyphs.user, Token::Faint, "   nothing is marked")
                 }
                 ChoiceState::Highlighted(held) if held == at => (glyphs.user, Token::Accent, "   enter confirms"),
-                ChoiceState::Ready | ChoiceState::Waiting(_) | ChoiceState::Highlighted(_) if self.marked.is_empty() => {
+                ChoiceState::Ready | ChoiceState::Waiting(..) | ChoiceState::Highlighted(_) if self.marked.is_empty() => {
                     ("", Token::Faint, "")
                 }
-                ChoiceState::Ready | ChoiceState::Waiting(_) | ChoiceState::Highlighted(_) => {
+                ChoiceState::Ready | ChoiceState::Waiting(..) | ChoiceState::Highlighted(_) => {
                     ("", Token::Text, "   (then enter)")
                 }
             };
@@ -275,7 +275,7 @@ impl Inbox {
             let words = said.unwrap_or_else(|| choice + tail);
             let words = text::truncate(&words, area.width.into());
             buffer.set_stringn(area.x, y, &words, area.width.into(), theme.style(token));
-            if matches!(look, ChoiceState::Waiting(held) | ChoiceState::Highlighted(held) if held == at) {
+            if matches!(look, ChoiceState::Waiting(held, _) | ChoiceState::Highlighted(held) if held == at) {
                 cursor = Some(Position { x: area.x + (text::width(&words) as u16).min(area.width.saturating_sub(1)), y });
             }
         }

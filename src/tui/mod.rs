@@ -68,5 +68,5 @@ pub use plain::run as run_plain;
 pub use terminal::{Emulator, columns, give_back_at_once, spare_contained};
 pub use theme::Colours;
 pub use transcript::exit_of;
-pub use typeahead_guard::{GuardTiming, KEY_REPEAT_MS};
+pub use typeahead_guard::GuardTiming;
 pub use update::COMMANDS;

@@ -280,6 +280,12 @@ pub struct Keys {
     /// The last of them that was text.
     pub last_text: Option<u64>,
     pub last_escape: Option<u64>,
+    /// When the last approval was answered here.
+    pub answered: Option<u64>,
+    /// The letter of an answer that was pressed once more in an empty draft, and when.
+    pub echo: Option<(char, u64)>,
+    /// When a prompt that still waits lost the focus.
+    pub left_prompt: Option<u64>,
     /// The last key was an Escape on an empty draft.
     pub escaped: bool,
     /// The first of two Escapes that open the list of prompts to go back to.
@@ -441,7 +447,13 @@ impl Model {
     }
 
     pub fn may_take_focus(&self, now: u64) -> bool {
-        self.has_room_for_question() && typeahead_guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        let is_idle = || typeahead_guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now);
+        self.has_room_for_question() && (self.follows_answer() || is_idle())
+    }
+
+    /// Whether the last key was an answer: then what is asked next takes the focus at once.
+    fn follows_answer(&self) -> bool {
+        self.keys.answered.is_some_and(|at| self.keys.last_key.is_none_or(|key| key <= at))
     }
 
     /// Whether nothing else has the keyboard, and no draft stands where a question would.

@@ -86,6 +86,73 @@ fn a_paste_into_an_armed_approval_is_not_an_answer() {
     assert_eq!(server.requests().len(), 1, "nothing was decided");
 }
 
+/// A key that is no choice, and what other agents take for a yes.
+#[test]
+fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
+    let gate = Gate::default();
+    gate.open();
+    let server = script(&gate);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    terminal.review("new.txt");
+    terminal.send("j");
+    terminal.wait_for("`j` is no choice here: y");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(!project.exists("new.txt"));
+    terminal.send("1");
+    terminal.wait_for("enter confirms");
+    assert!(!project.exists("new.txt"));
+    terminal.enter();
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("new.txt"), "written\n");
+}
+
+#[test]
+fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again() {
+    let gate = Gate::default();
+    let server = script(&gate);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.answers_after(None);
+    terminal.prompt("write it");
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    gate.open();
+    terminal.wait_for("◔");
+    terminal.send("y");
+    terminal.wait_for("enter confirms");
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    assert!(!project.exists("new.txt"), "a mark alone decides nothing");
+    terminal.send("y");
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("new.txt"), "written\n");
+}
+
+#[test]
+fn escape_returns_to_a_prompt_that_was_typed_over_and_one_word_is_not_sent() {
+    let gate = Gate::default();
+    gate.open();
+    let server = script(&gate);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    terminal.review("new.txt");
+    terminal.type_text("yes", 60);
+    let screen = terminal.wait_for("❯ yes");
+    assert!(screen.contains("new.txt") && screen.contains("tab to review"), "{screen}");
+    terminal.send("\x1b");
+    terminal.review("new.txt");
+    terminal.send("\x1b");
+    terminal.wait_for("❯ yes");
+    terminal.enter();
+    terminal.wait_for("nothing was sent");
+    terminal.review("new.txt");
+    assert_eq!(server.requests().len(), 1, "nothing was decided, stopped or sent");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(server.requests().len(), 2);
+}
+
 #[test]
 fn keys_typed_before_the_first_frame_are_the_draft() {
     let server = Server::new([]);
@@ -185,13 +252,15 @@ fn a_key_that_is_held_approves_nothing() {
     let mut terminal = project.open(&[]);
     terminal.prompt("write it");
     terminal.review("new.txt");
-    terminal.send("y");
-    std::thread::sleep(std::time::Duration::from_millis(250));
+    // Its repeats come before the first press is confirmed.
     terminal.type_text(&"y".repeat(40), 30);
-    terminal.wait_for("tab to review");
-    terminal.wait_for(&"y".repeat(41));
+    std::thread::sleep(std::time::Duration::from_millis(600));
     assert!(!project.exists("new.txt"));
     assert_eq!(server.requests().len(), 1, "nothing was decided");
+    // The prompt is as it was.
+    terminal.review("new.txt");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
 }
 
 #[test]

@@ -322,7 +322,7 @@ fn visible(parser: &vt100::Parser<Replies>) -> String {
 /// The row of a choice: its letter, blanks, words; a sign may stand before it.
 fn row(screen: &str, letter: char) -> Option<&str> {
     let start = format!("{letter}  ");
-    screen.lines().find(|line| line.trim_start_matches([' ', '❯', '◔']).starts_with(&start))
+    screen.lines().find(|line| line.trim_start_matches([' ', '❯', '◔', '▁', '▃', '▅', '▇', '█']).starts_with(&start))
 }
 
 /// Whether a question has just opened, and nothing decides yet.
@@ -332,7 +332,7 @@ fn is_arming(screen: &str) -> bool {
 
 /// Whether an approval may be answered.
 fn takes_keys(screen: &str) -> bool {
-    row(screen, 'y').is_some() && !is_arming(screen)
+    row(screen, 'y').is_some() && !is_arming(screen) && !screen.contains("tab to review")
 }
 
 /// Shows what comes until the line closes.

@@ -154,7 +154,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         Some(effects) if !effects.output.trim().is_empty() => "all it printed, and which rules have a say",
         Some(_) | None => "explain: which rules have a say, and where",
     };
-    choices.push(choice('x', Confirm::Letter, ChoiceAction::Look, explain.to_owned(), "explain"));
+    choices.push(choice('x', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "explain"));
     choices.extend(keys(approval));
     choices
 }
@@ -190,7 +190,10 @@ fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
 
 /// Keys without a row.
 fn keys(approval: &Approval) -> Vec<Choice> {
-    let key = |letter, act, short| Choice { listed: false, ..choice(letter, Confirm::Letter, act, String::new(), short) };
+    let key = |letter, act, short| {
+        let confirm = if matches!(act, ChoiceAction::View | ChoiceAction::Wrap) { Confirm::Immediate } else { Confirm::Letter };
+        Choice { listed: false, ..choice(letter, confirm, act, String::new(), short) }
+    };
     let offer = &approval.amendable;
     let mut keys = Vec::new();
     if approval.effects.is_some() {

@@ -4,7 +4,7 @@ use super::{ChoiceAction, Dialog, Question};
 use crate::protocol::{ApprovalId, CallId, RuleTold};
 use crate::tui::composer::Field;
 use crate::tui::inbox::Inbox;
-use crate::tui::typeahead_guard::{Fence, Guard, GuardInput, GuardTiming, Key};
+use crate::tui::typeahead_guard::{Echo, Fence, Guard, GuardInput, GuardTiming, Key};
 
 #[derive(Default)]
 pub struct DialogStack {
@@ -13,6 +13,8 @@ pub struct DialogStack {
     pub(super) open: bool,
     /// The person put it off: it does not open by itself any more.
     put_off: bool,
+    /// The user typed over it: it stays on the screen without the keyboard.
+    stays: bool,
     fence: Fence,
     /// The list of all of them, in the place of one.
     inbox: Option<Inbox>,
@@ -21,6 +23,8 @@ pub struct DialogStack {
     pace: GuardTiming,
     /// When the window got focus or was changed last.
     unsettled: Option<u64>,
+    /// The letter of the last answer.
+    echo: Option<Echo>,
     /// Typed at a question that is no more; it belongs to what comes next.
     orphaned: String,
 }
@@ -77,7 +81,17 @@ impl DialogStack {
     /// How keys are taken from now on.
     fn guard(&mut self, keys: Vec<Key>, last_text: Option<u64>) -> Guard {
         let typed = std::mem::take(&mut self.orphaned);
-        Guard::new(keys, last_text).paced(self.pace).unsettled(self.unsettled).carrying(typed)
+        Guard::new(keys, last_text).paced(self.pace).unsettled(self.unsettled).after(self.echo).carrying(typed)
+    }
+
+    /// An answer was given by this letter, pressed at this time.
+    pub fn answered_by(&mut self, letter: char, at: u64) {
+        self.echo = Some(Echo { letter, at });
+    }
+
+    /// Whether this letter is the last answer, pressed twice.
+    pub fn is_echo(&self, letter: char, now: u64) -> bool {
+        self.echo.is_some_and(|echo| echo.is_in_draft(letter, now))
     }
 
     /// The window got focus, or was changed.
@@ -126,6 +140,16 @@ impl DialogStack {
         self.list.get(self.current).filter(|_| self.open).map(Dialog::shown)
     }
 
+    /// The one that stays on the screen without the keyboard.
+    pub fn staying(&self) -> Option<&Dialog> {
+        self.list.get(self.current).filter(|_| self.stays && !self.is_open()).map(Dialog::shown)
+    }
+
+    pub fn staying_mut(&mut self) -> Option<&mut Dialog> {
+        let stays = self.stays && !self.is_open();
+        self.list.get_mut(self.current).filter(|_| stays).map(Dialog::shown_mut)
+    }
+
     pub fn open_mut(&mut self) -> Option<&mut Dialog> {
         let open = self.open;
         self.list.get_mut(self.current).filter(|_| open).map(Dialog::shown_mut)
@@ -143,11 +167,14 @@ impl DialogStack {
     /// Opens what there is to read about the open question, or its next page.
     pub fn look(&mut self, last_text: Option<u64>) {
         let Some(panel) = self.list.get_mut(self.current) else { return };
+        // The letter that opens it is a letter all the same where text follows.
+        let typed = panel.shown_mut().guard.give_back();
         if panel.front.is_some() {
             panel.turn_always(ChoiceAction::Look);
         } else if !panel.open_reading() {
             return;
         }
+        self.orphaned.push_str(&typed);
         self.arm_anew(last_text);
     }
 
@@ -254,7 +281,7 @@ impl DialogStack {
             self.inbox = None;
             self.current = at;
             self.open = true;
-            self.put_off = false;
+            (self.put_off, self.stays) = (false, false);
             self.arm(last_text);
         }
     }
@@ -284,7 +311,17 @@ impl DialogStack {
         if is_called_for {
             self.remove(self.current, None);
         }
-        self.put_off = !self.list.is_empty();
+        (self.put_off, self.stays) = (!self.list.is_empty(), false);
+    }
+
+    /// The keyboard goes back to the draft, and the prompt stays on the screen.
+    pub fn stay(&mut self) {
+        let stays = self.open && self.inbox.is_none() || self.stays;
+        self.close();
+        self.stays = stays;
+        if let Some(panel) = self.staying_mut() {
+            panel.guard.disarm();
+        }
     }
 
     pub fn close(&mut self) {
@@ -376,6 +413,7 @@ impl DialogStack {
     }
 
     fn after_removal(&mut self, last_text: Option<u64>) {
+        self.stays = false;
         if self.current >= self.list.len() {
             self.current = 0;
         }

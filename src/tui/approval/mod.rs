@@ -433,12 +433,12 @@ impl Dialog {
         self.unseen_for(act).div_ceil(self.shown.max(1))
     }
 
-    /// How a choice is confirmed now: to see more of it the letter is enough, not to have seen all of it takes two keys.
+    /// How a choice is confirmed now: to see more of it takes no confirmation, not to have seen all of it takes two keys.
     pub fn confirm(&self, choice: usize) -> Confirm {
         let choice = &self.choices[choice];
         match (choice.act.needs_all_seen(), self.unseen_for(choice.act), self.unseen()) {
             _ if self.guard.is_strict() => Confirm::LetterThenEnter,
-            (true, 1.., _) => Confirm::Letter,
+            (true, 1.., _) => Confirm::Immediate,
             (true, 0, 1..) => Confirm::LetterThenEnter,
             (true, 0, 0) | (false, _, _) => choice.key.confirm,
         }
@@ -446,10 +446,14 @@ impl Dialog {
 
     /// Feeds the guard with what the choices mean as they are shown.
     pub fn step(&mut self, stimulus: GuardInput, now: u64) -> GuardResult {
-        let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
+        // Before its first frame nobody knows whether a page has to be turned.
+        let is_shown = self.guard.is_shown();
+        let confirm = |(at, choice): (usize, &Choice)| if is_shown { self.confirm(at) } else { choice.key.confirm };
+        let confirms: Vec<_> = self.choices.iter().enumerate().map(confirm).collect();
         if let GuardInput::Letter(_) | GuardInput::Repeat(_) | GuardInput::Up | GuardInput::Down = stimulus {
             self.guard.set_confirms(&confirms);
-            self.pressed_unseen = self.unseen_for(ChoiceAction::Approve) > 0;
+            self.guard.set_rows(self.listed());
+            self.pressed_unseen = is_shown && self.unseen_for(ChoiceAction::Approve) > 0;
         }
         let outcome = self.guard.step(stimulus, now);
         // Arrows go through what has a row.
@@ -460,6 +464,13 @@ impl Dialog {
             self.guard.step(stimulus, now);
         }
         outcome
+    }
+
+    /// The keys that do something now, with what they do.
+    pub fn valid_keys(&self) -> String {
+        let enabled = self.choices.iter().filter(|choice| choice.enabled);
+        let keys: Vec<String> = enabled.map(|choice| format!("{} {}", choice.key.letter, choice.short)).collect();
+        keys.join(", ")
     }
 
     /// Highlights a choice that was pointed at, with what it means as it is shown.

@@ -28,6 +28,13 @@ pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) 
     if panels.is_open() {
         return None;
     }
+    if panels.staying().is_some() {
+        // Its title is on the screen.
+        let words = ["waits for you", "tab to review", "typing stays in your draft"].join(&format!(" {} ", glyphs.dot));
+        let short = ["waits for you", "tab to review"].join(&format!(" {} ", glyphs.dot));
+        let fits = text::width(&words) <= usize::from(width.saturating_sub(GUTTER));
+        return Some((if fits { words } else { short }, &[]));
+    }
     let name = first.name();
     // What to press stays; the name gives way, then the reassurance.
     let left = first.left(now).map(|(words, _)| format!(" {} {words}", glyphs.dot)).unwrap_or_default();

@@ -35,6 +35,8 @@ pub struct Frame<'a> {
     pub place: (usize, usize),
     /// The first line of the draft that waits.
     pub draft: &'a str,
+    /// Whether it has the keyboard.
+    pub is_focused: bool,
 }
 
 /// How many rows the panel wants, at most `limit`.
@@ -311,7 +313,7 @@ fn unseen_words(panel: &Dialog, at: usize) -> Option<String> {
 /// The choice that was pressed and waits for more.
 fn held(look: typeahead_guard::ChoiceState) -> Option<usize> {
     match look {
-        typeahead_guard::ChoiceState::Waiting(at) | typeahead_guard::ChoiceState::Highlighted(at) => Some(at),
+        typeahead_guard::ChoiceState::Waiting(at, _) | typeahead_guard::ChoiceState::Highlighted(at) => Some(at),
         typeahead_guard::ChoiceState::Arming | typeahead_guard::ChoiceState::Ready => None,
     }
 }
@@ -329,25 +331,25 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
         None => choice.words.clone(),
     };
     let (lead, token) = match look {
-        typeahead_guard::ChoiceState::Arming => (glyphs.arming, Token::Faint),
+        typeahead_guard::ChoiceState::Arming => (if frame.is_focused { glyphs.arming } else { "" }, Token::Faint),
         typeahead_guard::ChoiceState::Ready
-        | typeahead_guard::ChoiceState::Waiting(_)
+        | typeahead_guard::ChoiceState::Waiting(..)
         | typeahead_guard::ChoiceState::Highlighted(_)
             if !choice.enabled =>
         {
             ("", Token::Faint)
         }
-        typeahead_guard::ChoiceState::Waiting(_) if is_held => ("", Token::Accent),
+        typeahead_guard::ChoiceState::Waiting(_, step) if is_held => (glyphs.filling(step), Token::Accent),
         typeahead_guard::ChoiceState::Highlighted(_) if is_held => (glyphs.user, Token::Accent),
         typeahead_guard::ChoiceState::Ready
-        | typeahead_guard::ChoiceState::Waiting(_)
+        | typeahead_guard::ChoiceState::Waiting(..)
         | typeahead_guard::ChoiceState::Highlighted(_)
             if hidden =>
         {
             ("", Token::Faint)
         }
         typeahead_guard::ChoiceState::Ready
-        | typeahead_guard::ChoiceState::Waiting(_)
+        | typeahead_guard::ChoiceState::Waiting(..)
         | typeahead_guard::ChoiceState::Highlighted(_) => ("", Token::Text),
     };
     let tails: &[&str] = match (panel.confirm(at), look) {
@@ -355,9 +357,9 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
         (_, typeahead_guard::ChoiceState::Highlighted(_)) if is_held => {
             &["   enter confirms, any other key takes it back", "   enter confirms"]
         }
-        (_, typeahead_guard::ChoiceState::Waiting(_)) if is_held => &[glyphs.cursor],
+        (_, typeahead_guard::ChoiceState::Waiting(..)) if is_held => &[glyphs.cursor],
         (Confirm::LetterThenEnter, _) if !hidden => &[THEN_ENTER],
-        (Confirm::LetterThenEnter | Confirm::Letter, _) => &[""],
+        (Confirm::LetterThenEnter | Confirm::Letter | Confirm::Immediate, _) => &[""],
     };
     let room = usize::from(area.width.saturating_sub(CHOICE_LEAD)).max(1);
     let words = fitted(&words, tails, room, area.height.into());
@@ -400,7 +402,7 @@ fn packed_line(
     frame: Frame<'_>,
 ) -> Line<'static> {
     let Frame { theme, glyphs, .. } = frame;
-    let lead = if look == typeahead_guard::ChoiceState::Arming { glyphs.arming } else { "" };
+    let lead = if look == typeahead_guard::ChoiceState::Arming && frame.is_focused { glyphs.arming } else { "" };
     let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
     for at in choices.clone() {
         let choice = &panel.choices[at];
@@ -409,7 +411,7 @@ fn packed_line(
         let then = match panel.confirm(at) {
             Confirm::LetterThenEnter if choice.enabled && choice.key.confirm == Confirm::Letter => PLUS_ENTER,
             Confirm::LetterThenEnter => packed_tail(panel, at, width),
-            Confirm::Letter => "",
+            Confirm::Letter | Confirm::Immediate => "",
         };
         if at > choices.start {
             spans.push(Span::raw(packed_gap(width)));

@@ -1,6 +1,35 @@
-//! The type-ahead guard: whether a key decides a question or belongs to what the person was typing.
+//! The type-ahead guard: whether a key answers a prompt or belongs to what the user was typing.
 //!
-//! Pure: stimuli with their times go in, outcomes come out. Times are milliseconds since the start of the screen.
+//! Pure: inputs with their times go in, results come out. Times are milliseconds since the start of the screen.
+//! It protects against text that the user was typing, not against an answer that comes early.
+//!
+//! **Armed.** A prompt is armed when the terminal has answered the status request for its first frame, or 500 ms
+//! (`arming_ms`) after that frame. It is not armed for 300 ms after a change of focus or size, or a resume.
+//!
+//! **Alone.** A letter is alone if no other printable key came in the 350 ms before it.
+//!
+//! | state | input | next state or result |
+//! |---|---|---|
+//! | any | a letter that is not alone and differs from the one before it | *text*: all that was typed goes to the draft |
+//! | none, marked | a letter of a choice, alone, before the prompt is armed | marked |
+//! | none, marked | the same, armed | filling; marked if the choice needs Enter |
+//! | none | the letter that answered the prompt before, less than 450 ms after it | marked |
+//! | none, marked | the digit of a row, alone | marked |
+//! | none, marked | a letter or digit that is no choice, alone | none; the valid keys are shown |
+//! | any | a letter that only shows something (pages, explains, wraps), alone or repeated | done at once, armed or not |
+//! | marked | the same letter again, 40 ms or more after it, armed | filling; still marked if the choice needs Enter |
+//! | filling | the same letter again | filling; decided at least 60 ms after it |
+//! | filling | 350 ms passed | *decided* |
+//! | filling, marked | Enter, armed, 40 ms or more after the letter | *decided*, within the times below |
+//! | filling | the same letter less than 40 ms after it (a held key, or a paste) | marked |
+//! | marked | the same, a second time; a reported repeat; three presses less than 120 ms apart | none |
+//! | filling | a scroll key, focus, size, resume | marked |
+//! | any | an arrow or a click, armed | marked |
+//! | any | Backspace or another key that is no text | none |
+//!
+//! A choice that needs Enter (high and critical risk, everything that is saved) is decided by Enter from 80 ms to 5 s after
+//! its letter, and not in the first 250 ms after the prompt was armed: nobody has read it by then. Other marks last 30 s.
+//! With `guard = "strict"` every choice needs Enter, and no time counts except that the prompt is armed.
 
 mod fence;
 #[cfg(test)]
@@ -10,34 +39,49 @@ mod tests;
 
 pub use fence::Fence;
 
-/// Keys of one thought come closer together than this; a letter that decides stands alone on both sides.
+/// A letter that came sooner than this after another one belongs to the same text. A choice is confirmed as late as this.
 pub const ALONE_MS: u64 = 350;
-/// A key that is held is repeated after less than this: until then nobody knows whether it is. Keyboards wait 250 to 660 ms.
-pub const KEY_REPEAT_MS: u64 = 700;
-/// From the terminal's answer until the choices work, where nothing else is set.
+/// A prompt whose status request the terminal does not answer is armed so long after its first frame, where nothing else is set.
 pub const ARMING_MS: u64 = 500;
-/// So long an answer is waited for; then the time of the frame counts.
-const ANSWER_MS: u64 = 1000;
-/// In strict mode, without an answer, the choices work this long after the frame.
+/// The same in strict mode.
 const UNANSWERED_MS: u64 = 1500;
 /// After the window got focus, was resized, or the process was resumed.
 pub const UNSETTLED_MS: u64 = 300;
-/// The second key of a two-key choice: not sooner, not later.
-pub const CONFIRM_MS: std::ops::RangeInclusive<u64> = 250..=5000;
+/// When Enter takes a choice that needs it, counted from its letter.
+pub const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
+/// Such a choice is not taken sooner than this after the prompt was armed.
+const REACTION_MS: u64 = 250;
+/// How long any other mark lasts.
+const MARK_MS: u64 = 30_000;
+/// Letters that answered nothing are the beginning of a text that follows within this time.
+const TYPED_MS: u64 = 5000;
 /// Two keys closer together than this come from a held key or a machine.
 pub const MACHINE_MS: u64 = 40;
-/// A panel takes the keyboard by itself only after this long without a key.
+/// Three presses of one key, each closer to the one before it than this, come from a held key.
+const TRAIN_MS: u64 = 120;
+/// A choice is not confirmed sooner than this after the last press of its letter: the next repeat of a held key comes by then.
+const SECOND_MS: u64 = 60;
+/// The letter of the last answer, pressed again so soon, marks a choice of the next prompt and does not confirm it.
+const ECHO_MS: u64 = 450;
+/// The same in a draft that is empty, where it is no text unless more text follows.
+const DRAFT_ECHO_MS: u64 = 700;
+/// A prompt takes the focus by itself only after this long without a key.
 pub const IDLE_MS: u64 = 1000;
 /// A wait that was looked at so much too late says nothing: a key may have come in between and lie unread.
 const LATE_MS: u64 = 150;
+/// Steps in which the mark of a choice fills.
+pub const STEPS: u64 = 4;
+/// Letters of a held key that are remembered.
+const MAX_TYPED: usize = 1000;
 
 /// How fast hands are taken to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuardTiming {
     /// Every choice takes its key and Enter, and no time counts: neither too soon nor too late.
     pub strict: bool,
+    /// From the first frame until the prompt is armed, where the terminal does not answer.
     pub arming_ms: u64,
-    /// A letter decides once it stood alone for so long, if Enter does not confirm it before.
+    /// A letter decides after this time, if Enter does not confirm it before.
     pub lone_ms: u64,
 }
 
@@ -50,7 +94,9 @@ impl Default for GuardTiming {
 /// How a choice is confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirm {
-    /// The letter, standing alone.
+    /// Nothing: the choice only shows something.
+    Immediate,
+    /// The letter alone, and a short delay.
     Letter,
     /// The letter (or an arrow), then Enter.
     LetterThenEnter,
@@ -73,6 +119,8 @@ pub enum GuardInput {
     Enter,
     Up,
     Down,
+    /// A key that scrolls: what was pressed stays marked.
+    Scroll,
     /// Any other key that is no text: it takes a waiting letter back.
     Other,
     /// The first frame with the panel is on its way to the terminal.
@@ -91,8 +139,10 @@ pub enum GuardResult {
     Nothing,
     /// The choice with this index is decided.
     Decided(usize),
-    /// These characters belong to the draft, in this order; the panel gives the keyboard back.
+    /// These characters belong to the draft, in this order; the prompt gives the keyboard back.
     Draft(String),
+    /// This key is no choice: the valid keys are to be shown.
+    NoChoice(char),
 }
 
 /// What the rows of the choices show.
@@ -101,31 +151,34 @@ pub enum ChoiceState {
     /// Not armed yet: nothing decides.
     Arming,
     Ready,
-    /// A letter was pressed and waits to see whether it stands alone.
-    Waiting(usize),
-    /// A choice is highlighted; Enter takes it.
+    /// A letter was pressed and is being confirmed: so many of `STEPS` have passed.
+    Waiting(usize, u64),
+    /// A choice is marked; Enter takes it.
     Highlighted(usize),
 }
 
+/// The choice that was pressed, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingChoice {
     None,
-    /// A choice's letter, at its time.
-    Letter {
+    /// It is decided as soon as its delay has passed.
+    Filling {
         choice: usize,
         at: u64,
     },
-    /// Letter or arrow, waiting for Enter.
-    Highlight {
+    /// It waits for Enter, or for its letter once more.
+    Marked {
         choice: usize,
         at: u64,
     },
 }
 
-/// The state for one panel, from the moment it gets the keyboard until it gives it back.
+/// The state for one prompt, from the moment it gets the keyboard until it gives it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
     keys: Vec<Key>,
+    /// So many of the first keys have a row that a digit marks.
+    rows: usize,
     pace: GuardTiming,
     shown: Option<u64>,
     answered: Option<u64>,
@@ -136,6 +189,30 @@ pub struct Guard {
     typed: String,
     /// The last text keys were marks, and nothing else is among what was typed.
     only_marks: bool,
+    /// What was typed had its effect, or was typed elsewhere: only text that follows at once makes it a beginning.
+    acted: bool,
+    /// Presses of one key that came as fast as a machine sends them, and as fast as a held key does.
+    machine: u8,
+    train: u8,
+    echo: Option<Echo>,
+}
+
+/// The letter that answered the prompt before, and when it was pressed: pressed again soon, it was meant for that one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Echo {
+    pub letter: char,
+    pub at: u64,
+}
+
+impl Echo {
+    fn is(self, letter: char, now: u64) -> bool {
+        self.letter == letter && now.saturating_sub(self.at) < ECHO_MS
+    }
+
+    /// Whether a letter in an empty draft is the same press, twice; that is said more easily where it answers nothing.
+    pub fn is_in_draft(self, letter: char, now: u64) -> bool {
+        self.letter == letter && now.saturating_sub(self.at) < DRAFT_ECHO_MS
+    }
 }
 
 /// Whether a new panel may take the keyboard by itself.
@@ -148,6 +225,7 @@ impl Guard {
     pub fn new(keys: Vec<Key>, last_text: Option<u64>) -> Self {
         Self {
             keys,
+            rows: 0,
             pace: GuardTiming::default(),
             shown: None,
             answered: None,
@@ -156,6 +234,10 @@ impl Guard {
             held: PendingChoice::None,
             typed: String::new(),
             only_marks: false,
+            acted: false,
+            machine: 0,
+            train: 0,
+            echo: None,
         }
     }
 
@@ -179,7 +261,24 @@ impl Guard {
     /// What was typed while the keyboard was with another panel that is no more.
     #[must_use]
     pub fn carrying(self, typed: String) -> Self {
-        Self { typed, ..self }
+        Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
+    }
+
+    /// The prompt lost the keyboard: nothing is marked, and it is armed with its next first frame.
+    pub fn disarm(&mut self) {
+        (self.shown, self.answered) = (None, None);
+        self.take_back();
+    }
+
+    /// The letter that answered the prompt before.
+    #[must_use]
+    pub fn after(self, echo: Option<Echo>) -> Self {
+        Self { echo, ..self }
+    }
+
+    /// Whether its first frame is on the way to the terminal.
+    pub fn is_shown(&self) -> bool {
+        self.shown.is_some()
     }
 
     pub fn is_strict(&self) -> bool {
@@ -193,6 +292,11 @@ impl Guard {
         }
     }
 
+    /// How many of the first choices have a row of their own.
+    pub fn set_rows(&mut self, rows: usize) {
+        self.rows = rows;
+    }
+
     fn confirm(&self, choice: usize) -> Confirm {
         let key = self.keys[choice];
         // A digit is a number of something at least as often as it is a key.
@@ -203,10 +307,9 @@ impl Guard {
     fn armed_at(&self) -> Option<u64> {
         let base = match (self.shown, self.answered) {
             (None, _) => return None,
-            (Some(_), Some(answered)) if self.pace.strict => answered,
+            (Some(_), Some(answered)) => answered,
             (Some(shown), None) if self.pace.strict => shown + UNANSWERED_MS,
-            (Some(_), Some(answered)) => answered + self.pace.arming_ms,
-            (Some(shown), None) => shown + ANSWER_MS + self.pace.arming_ms,
+            (Some(shown), None) => shown + self.pace.arming_ms,
         };
         Some(self.unsettled.map_or(base, |at| base.max(at + UNSETTLED_MS)))
     }
@@ -228,17 +331,18 @@ impl Guard {
     /// Whether a text key that decides nothing is for the panel: nothing was typed right before it, except others of its kind.
     /// Where text follows at once it was the beginning of that, and goes with it.
     pub fn mark(&mut self, letter: char, now: u64) -> bool {
-        let among_marks = self.only_marks;
+        let among_marks = self.only_marks || self.acted;
         let alone = among_marks || (!self.is_close(now) && (!self.pace.strict || self.typed.is_empty()));
-        if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Letter { .. }) {
+        if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Filling { .. }) {
             return false;
         }
-        if !among_marks && self.held == PendingChoice::None {
+        if self.acted && !self.is_close(now) || !among_marks && self.held == PendingChoice::None {
             self.typed.clear();
         }
         self.held = PendingChoice::None;
         self.last_text = Some(now);
-        self.only_marks = self.only_marks || self.typed.is_empty();
+        self.only_marks = among_marks || self.typed.is_empty();
+        self.acted = false;
         self.typed.push(letter);
         true
     }
@@ -252,8 +356,11 @@ impl Guard {
         match self.held {
             PendingChoice::None if self.is_armed(now) => ChoiceState::Ready,
             PendingChoice::None => ChoiceState::Arming,
-            PendingChoice::Letter { choice, .. } => ChoiceState::Waiting(choice),
-            PendingChoice::Highlight { choice, .. } => ChoiceState::Highlighted(choice),
+            PendingChoice::Filling { choice, at } => {
+                let passed = now.saturating_sub(at) * STEPS / self.pace.lone_ms.max(1);
+                ChoiceState::Waiting(choice, passed.min(STEPS))
+            }
+            PendingChoice::Marked { choice, .. } => ChoiceState::Highlighted(choice),
         }
     }
 
@@ -261,47 +368,54 @@ impl Guard {
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let held = match self.held {
             PendingChoice::None => None,
-            PendingChoice::Letter { at, .. } => Some(at + self.pace.lone_ms),
-            PendingChoice::Highlight { .. } if self.pace.strict => None,
-            PendingChoice::Highlight { at, .. } => Some(at + CONFIRM_MS.end() + 1),
+            PendingChoice::Filling { at, .. } => {
+                let mut steps = (1..=STEPS).map(|step| at + (self.pace.lone_ms * step).div_ceil(STEPS));
+                steps.find(|step| *step > now).or(Some(at + self.pace.lone_ms))
+            }
+            PendingChoice::Marked { .. } if self.pace.strict => None,
+            PendingChoice::Marked { choice, at } => Some(at + self.lasts(choice) + 1),
         };
-        held.or_else(|| self.armed_at().filter(|at| *at > now))
+        held.into_iter().chain(self.armed_at().filter(|at| *at > now)).min()
     }
 
-    pub fn step(&mut self, stimulus: GuardInput, now: u64) -> GuardResult {
+    /// How long a choice stays marked.
+    fn lasts(&self, choice: usize) -> u64 {
+        if self.confirm(choice) == Confirm::LetterThenEnter { *ENTER_MS.end() } else { MARK_MS }
+    }
+
+    pub fn step(&mut self, input: GuardInput, now: u64) -> GuardResult {
         self.lapse(now);
-        match stimulus {
-            GuardInput::Letter(letter) => self.letter(letter, now, false),
-            GuardInput::Repeat(letter) => self.repeat(letter, now),
-            GuardInput::Enter => self.enter(now),
+        match input {
+            GuardInput::Letter(letter) => return self.letter(letter, now, false),
+            GuardInput::Repeat(letter) => return self.letter(letter, now, true),
+            GuardInput::Enter => return self.enter(now),
+            GuardInput::Time => return self.tick(now),
             GuardInput::Up => self.arrow(now, |at, len| at.map_or(len - 1, |at| (at + len - 1) % len)),
             GuardInput::Down => self.arrow(now, |at, len| at.map_or(0, |at| (at + 1) % len)),
-            GuardInput::Other => {
-                self.take_back();
-                GuardResult::Nothing
-            }
+            GuardInput::Other => self.take_back(),
+            GuardInput::Scroll => self.stop_filling(),
             GuardInput::Shown => {
                 self.shown.get_or_insert(now);
-                GuardResult::Nothing
             }
             GuardInput::Fence => {
-                // An answer that comes after the panel was armed by time must not disarm it under a finger.
+                // An answer that comes after the prompt was armed by time must not disarm it under a finger.
                 if !self.is_armed(now) {
                     self.answered.get_or_insert(now);
                 }
-                GuardResult::Nothing
             }
             GuardInput::Unsettled => {
                 self.unsettled = Some(now);
-                // What was typed decides nothing any more; where more follows, it is its beginning. Where no time counts, what is
-                // highlighted stays so.
-                if !self.pace.strict {
+                self.stop_filling();
+                // What needs Enter is to be pressed again. Where no time counts, what is marked stays so.
+                if let PendingChoice::Marked { choice, .. } = self.held
+                    && !self.pace.strict
+                    && self.confirm(choice) == Confirm::LetterThenEnter
+                {
                     self.held = PendingChoice::None;
                 }
-                GuardResult::Nothing
             }
-            GuardInput::Time => self.tick(now),
         }
+        GuardResult::Nothing
     }
 
     /// What text belongs to the draft when something other than a key ends the wait: a paste, for one.
@@ -310,125 +424,200 @@ impl Guard {
         std::mem::take(&mut self.typed)
     }
 
-    /// What was held, and what was typed before, is nothing any more.
+    /// What was pressed, and what was typed before, is nothing any more.
     fn take_back(&mut self) {
         self.held = PendingChoice::None;
         self.typed.clear();
     }
 
+    /// What is being confirmed stays marked.
+    fn stop_filling(&mut self) {
+        if let PendingChoice::Filling { choice, at } = self.held {
+            self.held = PendingChoice::Marked { choice, at };
+        }
+    }
+
     /// What is too old to be confirmed, or to be the beginning of anything.
     fn lapse(&mut self, now: u64) {
-        let old = |at: u64| now > at + CONFIRM_MS.end();
+        let is_old = self.last_text.is_none_or(|at| now > at + TYPED_MS);
         if self.pace.strict {
-            if self.only_marks && self.last_text.is_none_or(old) {
+            if is_old && (self.only_marks || self.held == PendingChoice::None) {
                 self.typed.clear();
             }
             return;
         }
-        let is_over = match self.held {
-            PendingChoice::None => self.last_text.is_none_or(old),
-            PendingChoice::Letter { .. } => false,
-            PendingChoice::Highlight { at, .. } => old(at),
-        };
-        if is_over {
-            self.take_back();
+        if let PendingChoice::Marked { choice, at } = self.held
+            && now > at + self.lasts(choice)
+        {
+            self.held = PendingChoice::None;
+        }
+        let is_over = is_old || self.acted && !self.is_close(now);
+        if is_over && !matches!(self.held, PendingChoice::Filling { .. }) {
+            self.typed.clear();
         }
     }
 
-    /// A letter stood alone: only the passing of time says so, not a key that comes after it.
+    /// A letter was alone: only the passing of time says so, not a key that comes after it.
     fn tick(&mut self, now: u64) -> GuardResult {
-        let PendingChoice::Letter { choice, at } = self.held else { return GuardResult::Nothing };
-        let alone = at + self.pace.lone_ms;
-        if now < alone {
+        let PendingChoice::Filling { choice, at } = self.held else { return GuardResult::Nothing };
+        let full = at + self.pace.lone_ms;
+        if now < full {
             return GuardResult::Nothing;
         }
-        if now > alone + LATE_MS {
-            self.held = PendingChoice::Letter { choice, at: now };
+        if now > full + LATE_MS {
+            self.held = PendingChoice::Filling { choice, at: now };
             return GuardResult::Nothing;
         }
-        if self.confirm(choice) == Confirm::Letter {
-            self.take_back();
-            return GuardResult::Decided(choice);
-        }
-        self.held = PendingChoice::Highlight { choice, at };
-        GuardResult::Nothing
-    }
-
-    fn letter(&mut self, letter: char, now: u64, repeats: bool) -> GuardResult {
-        let close = self.is_close(now);
-        let waits = matches!(self.held, PendingChoice::Letter { .. });
-        let follows = self.pace.strict && !self.typed.is_empty() && !self.only_marks;
-        self.last_text = Some(now);
-        self.only_marks = false;
-        self.typed.push(letter);
-        let choice = self.keys.iter().position(|key| key.letter == letter);
-        match choice.filter(|_| !close && !waits && !follows && !repeats && self.is_armed(now)) {
-            None => GuardResult::Draft(self.give_back()),
-            Some(choice) => {
-                self.held = if self.pace.strict {
-                    PendingChoice::Highlight { choice, at: now }
-                } else {
-                    PendingChoice::Letter { choice, at: now }
-                };
-                GuardResult::Nothing
-            }
-        }
-    }
-
-    /// A key that is held decides nothing, and is no text: what was pressed is taken back. Of another key it is the text it was.
-    fn repeat(&mut self, letter: char, now: u64) -> GuardResult {
-        let is_own = match self.held {
-            PendingChoice::Letter { choice, .. } | PendingChoice::Highlight { choice, .. } => self.keys[choice].letter == letter,
-            PendingChoice::None => self.typed.is_empty() && self.is_armed(now),
-        };
-        if !is_own {
-            return self.letter(letter, now, true);
-        }
-        self.take_back();
-        GuardResult::Nothing
-    }
-
-    fn enter(&mut self, now: u64) -> GuardResult {
-        let (choice, at) = match self.held {
-            PendingChoice::None => return GuardResult::Nothing,
-            PendingChoice::Letter { choice, at } | PendingChoice::Highlight { choice, at } => (choice, at),
-        };
-        let waited = now.saturating_sub(at);
-        // Two keys in one burst: no hand does that.
-        if waited < MACHINE_MS {
-            let typed = self.give_back();
-            return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
-        }
-        let in_time = match self.confirm(choice) {
-            _ if self.pace.strict => true,
-            Confirm::Letter => true,
-            Confirm::LetterThenEnter => CONFIRM_MS.contains(&waited),
-        };
-        if !in_time || !self.is_armed(now) {
+        if self.confirm(choice) == Confirm::LetterThenEnter {
+            // It changed its meaning while it was being confirmed.
+            self.held = PendingChoice::Marked { choice, at };
             return GuardResult::Nothing;
         }
         self.take_back();
         GuardResult::Decided(choice)
     }
 
-    fn arrow(&mut self, now: u64, to: impl Fn(Option<usize>, usize) -> usize) -> GuardResult {
-        if !self.is_armed(now) || self.keys.is_empty() {
+    fn letter(&mut self, letter: char, now: u64, is_repeat: bool) -> GuardResult {
+        let since = self.last_text.replace(now).map(|at| now.saturating_sub(at));
+        let is_same = self.typed.ends_with(letter);
+        if is_repeat && (is_same || self.typed.is_empty()) || is_same && since.is_some_and(|since| since < MACHINE_MS) {
+            self.hold(letter, is_repeat);
             return GuardResult::Nothing;
         }
-        let from = match self.held {
-            PendingChoice::Highlight { choice, .. } => Some(choice),
-            PendingChoice::None | PendingChoice::Letter { .. } => None,
+        let follows = if self.pace.strict {
+            !self.typed.is_empty() && !self.only_marks
+        } else {
+            since.is_some_and(|since| since < ALONE_MS)
         };
-        self.take_back();
-        self.held = PendingChoice::Highlight { choice: to(from, self.keys.len()), at: now };
+        if !follows && self.acted {
+            self.typed.clear();
+        }
+        (self.only_marks, self.acted) = (false, false);
+        self.remember(letter);
+        match (follows, is_same) {
+            (true, false) => GuardResult::Draft(self.give_back()),
+            (true, true) => self.again(letter, since.unwrap_or(ALONE_MS), now),
+            (false, _) => self.begin(letter, now),
+        }
+    }
+
+    fn remember(&mut self, letter: char) {
+        if self.typed.len() < MAX_TYPED {
+            self.typed.push(letter);
+        }
+    }
+
+    /// A press as fast as a machine sends it: it marks and confirms nothing. One may be a press that a slow line delivered
+    /// together with the one before it; more are a held key or a paste.
+    fn hold(&mut self, letter: char, is_repeat: bool) {
+        self.remember(letter);
+        self.machine = self.machine.saturating_add(1);
+        if is_repeat || self.machine > 1 {
+            self.held = PendingChoice::None;
+        }
+        self.stop_filling();
+    }
+
+    /// The letter that was pressed just before.
+    fn again(&mut self, letter: char, since: u64, now: u64) -> GuardResult {
+        let Some(choice) = self.choice(letter) else {
+            return if self.is_held() { GuardResult::Nothing } else { GuardResult::NoChoice(letter) };
+        };
+        if self.confirm(choice) == Confirm::Immediate {
+            return self.act(choice);
+        }
+        self.train = if since < TRAIN_MS { self.train.saturating_add(1) } else { 0 };
+        if self.train > 1 {
+            self.held = PendingChoice::None;
+            return GuardResult::Nothing;
+        }
+        match self.held {
+            PendingChoice::Filling { choice: pressed, at } if pressed == choice => {
+                let at = at.max((now + SECOND_MS).saturating_sub(self.pace.lone_ms));
+                self.held = PendingChoice::Filling { choice, at };
+            }
+            PendingChoice::Marked { choice: pressed, .. } if pressed == choice => self.press(choice, now),
+            PendingChoice::None | PendingChoice::Filling { .. } | PendingChoice::Marked { .. } => {}
+        }
         GuardResult::Nothing
     }
 
-    /// A choice that was pointed at: highlighted, as an arrow does it.
+    /// A letter that is alone.
+    fn begin(&mut self, letter: char, now: u64) -> GuardResult {
+        (self.machine, self.train) = (0, 0);
+        let choice = self.choice(letter);
+        match (self.held, choice) {
+            // Its time has passed, and nobody looked yet.
+            (PendingChoice::Filling { choice: pressed, .. }, choice) => {
+                return if Some(pressed) == choice { GuardResult::Nothing } else { GuardResult::Draft(self.give_back()) };
+            }
+            (_, Some(choice)) if self.confirm(choice) == Confirm::Immediate => return self.act(choice),
+            (_, Some(choice)) => self.press(choice, now),
+            (_, None) => match letter.to_digit(10).map(|digit| digit as usize) {
+                Some(row @ 1..) if row <= self.rows => self.held = PendingChoice::Marked { choice: row - 1, at: now },
+                Some(_) | None => {
+                    self.held = PendingChoice::None;
+                    return GuardResult::NoChoice(letter);
+                }
+            },
+        }
+        GuardResult::Nothing
+    }
+
+    fn choice(&self, letter: char) -> Option<usize> {
+        self.keys.iter().position(|key| key.letter == letter)
+    }
+
+    fn press(&mut self, choice: usize, now: u64) {
+        // The second press of an answer to the prompt before this one.
+        let is_echo = self.held == PendingChoice::None && self.echo.is_some_and(|echo| echo.is(self.keys[choice].letter, now));
+        let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo;
+        self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
+    }
+
+    /// Does what only shows something. In a text the letter is a letter all the same.
+    fn act(&mut self, choice: usize) -> GuardResult {
+        self.held = PendingChoice::None;
+        self.acted = true;
+        GuardResult::Decided(choice)
+    }
+
+    fn enter(&mut self, now: u64) -> GuardResult {
+        let (PendingChoice::Filling { choice, at } | PendingChoice::Marked { choice, at }) = self.held else {
+            return GuardResult::Nothing;
+        };
+        let waited = now.saturating_sub(at.max(self.last_text.unwrap_or_default()));
+        // Two keys in one burst: no hand does that.
+        if waited < MACHINE_MS {
+            let typed = self.give_back();
+            return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
+        }
+        let Some(armed) = self.armed_at().filter(|armed| now >= *armed) else { return GuardResult::Nothing };
+        let needs_enter = !self.pace.strict && self.confirm(choice) == Confirm::LetterThenEnter;
+        if needs_enter && !(ENTER_MS.contains(&waited) && now >= armed + REACTION_MS) {
+            return GuardResult::Nothing;
+        }
+        self.take_back();
+        GuardResult::Decided(choice)
+    }
+
+    fn arrow(&mut self, now: u64, to: impl Fn(Option<usize>, usize) -> usize) {
+        if !self.is_armed(now) || self.keys.is_empty() {
+            return;
+        }
+        let from = match self.held {
+            PendingChoice::Marked { choice, .. } => Some(choice),
+            PendingChoice::None | PendingChoice::Filling { .. } => None,
+        };
+        self.take_back();
+        self.held = PendingChoice::Marked { choice: to(from, self.keys.len()), at: now };
+    }
+
+    /// A choice that was pointed at: marked, as an arrow does it.
     pub fn point(&mut self, choice: usize, now: u64) {
         if self.is_armed(now) && choice < self.keys.len() {
             self.take_back();
-            self.held = PendingChoice::Highlight { choice, at: now };
+            self.held = PendingChoice::Marked { choice, at: now };
         }
     }
 }

@@ -2,13 +2,19 @@
 
 use super::{amend, draft_changed, elicitation, inbox, onboarding, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
+use crate::text;
 use crate::tui::approval::{Answer, ChoiceAction, Dialog, Question, REASONS};
 use crate::tui::composer::Field;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
-use crate::tui::typeahead_guard::{GuardInput, GuardResult, MACHINE_MS};
+use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// Escape returns to a prompt that lost the focus within this time, and stops nothing.
+const RETURN_MS: u64 = 3000;
+/// Wide characters without a space that are more than one word.
+const WIDE_WORDS: usize = 4;
 
 /// The character of a key that is text.
 pub fn is_text(key: &KeyEvent) -> Option<char> {
@@ -47,6 +53,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         return;
     }
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    // What was said was about the key before.
+    model.toast = None;
     if let Some(letter) = is_text(&key) {
         if rewind::marks(model, letter, now) || amend::marks(model, letter, now) || marks_part(model, letter, now) {
             return;
@@ -60,6 +68,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Enter if key.modifiers.is_empty() => GuardInput::Enter,
         KeyCode::Up => GuardInput::Up,
         KeyCode::Down => GuardInput::Down,
+        KeyCode::PageUp | KeyCode::PageDown | KeyCode::Home | KeyCode::End => GuardInput::Scroll,
+        KeyCode::Char('u' | 'd' | 'f' | 'o') if ctrl => GuardInput::Scroll,
         _ => GuardInput::Other,
     };
     if navigation == GuardInput::Enter && opens_rule(model, now) {
@@ -78,7 +88,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::End => panel.scroll_by(isize::MAX),
         KeyCode::Tab => model.dialogs.turn(true, model.keys.last_text),
         KeyCode::BackTab => model.dialogs.turn(false, model.keys.last_text),
-        KeyCode::Esc if model.dialogs.close_always(Some(now)) => {}
+        KeyCode::Esc if model.dialogs.close_always(model.keys.last_text) => {}
         KeyCode::Esc if rewind::leaves(model, now) => {}
         KeyCode::Char('c') if ctrl && rewind::leaves(model, now) => {}
         KeyCode::Esc => model.dialogs.put_off(),
@@ -123,7 +133,64 @@ pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut
         GuardResult::Nothing => {}
         GuardResult::Draft(text) => to_draft(model, &text, now),
         GuardResult::Decided(choice) => decided(model, choice, now, effects),
+        GuardResult::NoChoice(letter) => {
+            let words = format!("{} is no choice here: {}", key_name(letter), panel.valid_keys());
+            model.show_toast(words, now);
+        }
     }
+}
+
+/// A key as a sentence names it.
+fn key_name(letter: char) -> String {
+    if letter == ' ' { "space".to_owned() } else { format!("`{letter}`") }
+}
+
+/// A key on a screen where a prompt waits without the focus: Escape returns to it for a while, and Enter on a single word, which was
+/// meant for it. Whether the key was for that.
+pub fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if model.dialogs.is_empty() || model.is_too_small() {
+        return false;
+    }
+    match key.code {
+        KeyCode::Esc if model.keys.left_prompt.is_some_and(|at| now.saturating_sub(at) <= RETURN_MS) => {
+            model.dialogs.open_current(model.keys.last_text);
+            true
+        }
+        KeyCode::Enter if key.modifiers.is_empty() || key.modifiers == KeyModifiers::CONTROL => enter(model, now, effects),
+        _ => false,
+    }
+}
+
+/// A word alone is not sent while an approval waits; the letter of a choice is marked there instead.
+fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let draft = model.composer.text();
+    let word = draft.trim();
+    if model.dialogs.approvals() == 0 || word.starts_with(['/', '!']) || !is_one_word(word) {
+        return false;
+    }
+    let mut letters = word.chars();
+    let letter = letters.next().filter(|_| letters.next().is_none());
+    let is_choice = |letter: char| {
+        let current = model.dialogs.current();
+        current.is_some_and(|panel| panel.choices.iter().any(|choice| choice.enabled && choice.key.letter == letter))
+    };
+    let marked = letter.filter(|letter| is_choice(*letter));
+    if marked.is_some() {
+        model.composer.set("");
+        draft_changed(model, now);
+    }
+    model.dialogs.open_current(None);
+    match marked {
+        Some(letter) => stimulus(model, GuardInput::Letter(letter), now, effects),
+        None => model.show_toast("nothing was sent, the draft stays: an approval waits for your answer", now),
+    }
+    true
+}
+
+/// Whether a text is at most one word. Scripts without spaces count as words what fills more than a few cells.
+fn is_one_word(text: &str) -> bool {
+    let wide = text.chars().filter(|letter| text::width(letter.encode_utf8(&mut [0; 4])) > 1).count();
+    !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS
 }
 
 pub fn paste(model: &mut Model, text: &str, now: u64) {
@@ -139,7 +206,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
     model.search = None;
     model.toast = None;
     amend::take_back(model, now);
-    model.dialogs.close();
+    model.dialogs.stay();
     let held = model.dialogs.settle(now);
     to_draft(model, &(held + text), now);
 }
@@ -147,7 +214,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
 /// It was meant for the draft: the panel gives the keyboard back.
 pub fn to_draft(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
-    model.dialogs.close();
+    model.dialogs.stay();
     if super::sessions::typed(model, text) {
         return;
     }
@@ -162,7 +229,8 @@ pub fn to_draft(model: &mut Model, text: &str, now: u64) {
 
 fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let Some(act) = panel.choices.get(choice).filter(|choice| choice.enabled).map(|choice| choice.act) else { return };
+    let Some(taken) = panel.choices.get(choice).filter(|choice| choice.enabled) else { return };
+    let (act, letter) = (taken.act, taken.key.letter);
     if panel.only_shows(act) {
         return panel.show_unseen();
     }
@@ -210,6 +278,9 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
         | ChoiceAction::Fork
         | ChoiceAction::Forget(_) => {}
     }
+    if let Some(at) = model.keys.last_text {
+        model.dialogs.answered_by(letter, at);
+    }
     answer(model, act, None, now, effects);
 }
 
@@ -231,7 +302,8 @@ fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
 pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
     let Some(answer) = model.dialogs.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
     model.toast = None;
-    model.dialogs.done(Some(now));
+    model.dialogs.done(None);
+    follow(model, now);
     model.restart_activity_timer(now);
     effects.push(match answer {
         Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
@@ -263,6 +335,28 @@ pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now:
     });
 }
 
+/// An answer was given: the last key was no text, and what is asked next takes the focus at once.
+pub fn follow(model: &mut Model, now: u64) {
+    model.keys.answered = Some(now);
+    model.keys.last_text = None;
+}
+
+/// Whether a letter in an empty draft is the last answer, pressed twice. Where text follows at once it was the beginning of that.
+pub fn takes_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
+    let before = model.keys.echo.take();
+    let Some(letter) = letter else { return false };
+    if let Some((echo, at)) = before
+        && now.saturating_sub(at) < ALONE_MS
+        && echo != letter
+    {
+        model.composer.insert(echo.encode_utf8(&mut [0; 4]));
+        return false;
+    }
+    let is_echo = model.composer.is_empty() && model.dialogs.is_echo(letter, now);
+    model.keys.echo = is_echo.then_some((letter, now));
+    is_echo
+}
+
 fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let keeps = match &panel.question {
@@ -285,7 +379,7 @@ fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effec
             answer(model, ChoiceAction::DenyWithWords, Some(reason).filter(|reason| !reason.is_empty()), now, effects);
         }
         KeyCode::Esc => {
-            model.dialogs.open_current(Some(now));
+            model.dialogs.open_current(model.keys.last_text);
         }
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.dialogs.put_off(),
         KeyCode::Char(digit @ '1'..='9') if keeps.is_none() && field.text().is_empty() => {

@@ -75,7 +75,8 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     if let Some(panel) = model.dialogs.open_mut() {
         panel.words = None;
     }
-    model.dialogs.done(Some(now));
+    model.dialogs.done(None);
+    super::dialog::follow(model, now);
     note(model, &words, Tone::Plain);
     effects.push(Effect::Send(Command::AnswerElicitation { elicitation_id, answer }));
 }

@@ -62,7 +62,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     match inbox.guard.step(stimulus, now) {
-        GuardResult::Nothing => {}
+        GuardResult::Nothing | GuardResult::NoChoice(_) => {}
         GuardResult::Draft(text) => to_draft(model, &text, now),
         GuardResult::Decided(choice) => decide(model, choice == YES, now, effects),
     }
@@ -96,7 +96,8 @@ fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
         }
     }
     if count > 0 {
-        model.dialogs.arm_inbox(Some(now));
+        super::dialog::follow(model, now);
+        model.dialogs.arm_inbox(None);
         model.restart_activity_timer(now);
         model.show_toast(said(count, yes), now);
     }

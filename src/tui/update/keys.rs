@@ -38,6 +38,12 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     if menu::key(model, key, now, effects) {
         return;
     }
+    if super::dialog::takes_echo(model, is_text(&key), now) {
+        return;
+    }
+    if super::dialog::returns(model, &key, now, effects) {
+        return;
+    }
     if let Some(edited) = model.composer.vim_key(key) {
         if edited {
             draft_changed(model, now);

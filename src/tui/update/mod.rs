@@ -103,6 +103,7 @@ pub enum Msg {
 /// Applies one message; times are milliseconds since the start.
 pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     let mut effects = Vec::new();
+    let had_focus = model.dialogs.is_open();
     // What is told changes no word that is being typed.
     let typed = !matches!(msg, Msg::Event(_) | Msg::Time);
     match msg {
@@ -176,6 +177,9 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     if !orphaned.is_empty() {
         // It was typed at a question that is no more.
         dialog::to_draft(model, &orphaned, now);
+    }
+    if had_focus && !model.dialogs.is_open() {
+        model.keys.left_prompt = Some(now);
     }
     sessions::catch_up(model, &mut effects);
     if typed {

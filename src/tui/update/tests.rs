@@ -1,4 +1,5 @@
 mod always;
+mod answers;
 mod approval;
 mod artifacts;
 mod attachments;

@@ -35,6 +35,9 @@ pub use sessions::WIDE as SESSIONS_WIDE;
 
 pub use strip::Click;
 
+/// Rows that a prompt needs to stay above the composer.
+const STAYING: u16 = 4;
+
 /// The column of signs at the left of every band.
 pub const GUTTER: u16 = 2;
 
@@ -56,9 +59,11 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     let choices = if helps || has_no_composer(model) { 0 } else { menu::rows(model, rest.height / 2) };
     let [rest, menu] = split_bottom(rest, choices);
     let rows = strip::rows(model, area.width, (rest.height / 3).clamp(2, 4).min(rest.height), now);
-    let [transcript, strip] = split_bottom(rest, rows.len() as u16);
+    let [rest, strip] = split_bottom(rest, rows.len() as u16);
+    let [transcript, staying] = split_bottom(rest, if helps { 0 } else { staying_height(model, rest) });
 
     let (filter, scroll) = draw_upper(model, transcript, buffer, now);
+    draw_staying(model, staying, buffer, now);
     strip::draw(model, &rows, strip, buffer);
     model.pointer.strip = strip::clicks(&rows, strip);
     menu::draw(model, menu, buffer, now);
@@ -160,6 +165,28 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     }
 }
 
+/// Rows of the prompt that was typed over and stays above the composer.
+fn staying_height(model: &Model, rest: Rect) -> u16 {
+    let limit = (model.size.height * 7 / 10).min(rest.height.saturating_sub(1));
+    match model.dialogs.staying() {
+        Some(panel) if limit >= STAYING && !has_no_composer(model) && model.browse.is_none() => {
+            approval::height(panel, rest.width, limit, false)
+        }
+        Some(_) | None => 0,
+    }
+}
+
+fn draw_staying(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
+    if area.height == 0 {
+        return;
+    }
+    let place = (model.dialogs.place(), model.dialogs.len());
+    let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft: "", is_focused: false };
+    if let Some(panel) = model.dialogs.staying_mut() {
+        approval::draw(panel, area, buffer, frame);
+    }
+}
+
 fn composer_width(width: u16) -> u16 {
     width.saturating_sub(3).max(1)
 }
@@ -167,7 +194,8 @@ fn composer_width(width: u16) -> u16 {
 fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
     let draft = model.composer.text();
     let place = (model.dialogs.place(), model.dialogs.len());
-    let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft: first_line(&draft) };
+    let draft = first_line(&draft);
+    let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft, is_focused: true };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.draw(panels, area, buffer, frame);
     }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::tui::tests::fixtures::{completed, hunks_approval};
-use crate::tui::typeahead_guard::ChoiceState;
 
 const MARK: &str = "⚠ changed on disk";
 
@@ -34,12 +33,13 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
         let head = screen.lines().position(|row| row.contains(MARK)).unwrap_or_else(|| panic!("{screen}"));
         assert!(screen.lines().take(head + 1).any(|row| row.contains("▲ Edit s")), "it stands in the head\n{screen}");
         assert!(screen.contains("new proposal") && screen.contains("deny") && !screen.contains("always"), "{screen}");
-        assert_eq!(model.dialogs.open().unwrap().guard.look(5002), ChoiceState::Arming, "it arms anew");
+        let is_armed = |model: &Model, at| model.dialogs.open().unwrap().guard.is_armed(at);
+        assert!(!is_armed(&model, 5001) && is_armed(&model, 5002), "it arms anew");
         let first = |screen: &str| screen.lines().find(|row| row.contains("8  }")).unwrap().to_owned();
         assert_eq!(first(&screen), first(&before), "what is read stays");
         outdated(&mut model, "a", false, 7000);
         draw(&mut model, 7000);
-        assert_eq!(model.dialogs.open().unwrap().guard.look(7002), ChoiceState::Arming, "and anew again");
+        assert!(!is_armed(&model, 7000) && is_armed(&model, 7001), "and anew again");
         let screen = draw(&mut model, 9000);
         assert_eq!(letters(&model), choices);
         // Where the fewer choices left more room, more of it has been seen by now.
@@ -93,7 +93,7 @@ fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
     tell(&mut model, EventKind::ApprovalRequested(anew), 9001);
     let screen = draw(&mut model, 9001);
     assert!(screen.contains("1 of 2") && screen.contains("fn greet") && screen.contains("a  always allow this"), "{screen}");
-    assert_eq!(model.dialogs.open().unwrap().guard.look(9002), ChoiceState::Arming);
+    assert!(!model.dialogs.open().unwrap().guard.is_armed(9001));
     play(&mut model, 10_000, "y");
     assert_eq!(wait(&mut model, 10_350), ["c Approved"]);
     assert_eq!(model.dialogs.len(), 1);

@@ -87,8 +87,7 @@ fn nothing_is_decided_below_the_help_and_the_question_arms_anew() {
     assert_eq!(play(&mut model, 10_000, "<esc>"), [""; 0]);
     assert!(draw(&mut model, 10_050).contains("apply it, once"));
     assert_eq!(play(&mut model, 10_100, "y"), [""; 0]);
-    assert_eq!(wait(&mut model, 10_500), ["draft \"y\""], "it is not armed yet: the letter went to the draft");
-    assert_eq!(model.composer.text(), "y");
+    assert_eq!(wait(&mut model, 10_460), ["a Approved"]);
     let mut model = asked(vec![edit_approval("a")]);
     let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 7000);
     play(&mut model, 8000, "<esc>");

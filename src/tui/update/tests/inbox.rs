@@ -43,7 +43,8 @@ fn what_is_marked_is_decided_together_and_nothing_else_is() {
     assert_eq!(wait(&mut model, 8350), Vec::<String>::new(), "it takes enter too");
     assert_eq!(play(&mut model, 8500, "<enter>"), ["a Approved", "c Approved"]);
     assert_eq!(model.dialogs.len(), 2);
-    assert!(draw(&mut model, 8600).contains('◔'), "what is left arms anew");
+    let is_armed = |at| model.dialogs.inbox().unwrap().guard.is_armed(at);
+    assert!(!is_armed(8500) && is_armed(8501), "what is left arms anew");
     let mut model = listed();
     play(&mut model, 7000, " ");
     play(&mut model, 8000, "n");

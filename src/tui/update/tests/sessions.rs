@@ -99,8 +99,8 @@ fn ctrl_t_shows_all_that_was_said_and_escape_comes_back_to_the_list() {
 fn a_session_is_deleted_only_after_two_keys_that_are_meant() {
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "<ctrl+x>"), [""; 0]);
-    assert!(draw(&mut model, 3100).contains("Delete the session"));
-    let sent = play(&mut model, 3200, "y<enter>");
+    assert!(draw(&mut model, 3010).contains("Delete the session"));
+    let sent = play(&mut model, 3050, "y<enter>");
     assert!(
         !sent.iter().any(|one| one.starts_with("lookup(delete") || one.starts_with("exit")),
         "nothing counts so soon: {sent:?}"
@@ -127,14 +127,14 @@ fn who_leaves_the_question_keeps_the_session_and_enter_is_about_the_row_again() 
     }
     // One that was put aside by what was typed on is asked again at its own row only.
     let mut model = opened();
-    play(&mut model, 3000, "<ctrl+x>x");
-    told(&mut model, listed("x", false), 3500);
+    play(&mut model, 3000, "<ctrl+x>xa");
+    told(&mut model, listed("xa", false), 3500);
     assert!(!model.dialogs.is_open() && model.dialogs.len() == 1);
     assert_eq!(play(&mut model, 4000, "<enter>"), [""; 0]);
     assert!(model.dialogs.is_open());
     let mut model = opened();
-    play(&mut model, 3000, "<ctrl+x>x");
-    told(&mut model, listed("x", false), 3500);
+    play(&mut model, 3000, "<ctrl+x>xa");
+    told(&mut model, listed("xa", false), 3500);
     assert_eq!(play(&mut model, 4000, "<down><enter>").last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
 }
 

@@ -1,0 +1,303 @@
+//! Intended answers, typed as people type them: none is lost, and a wrong key costs nothing.
+
+use super::typeahead::{Desk, Dice};
+use super::*;
+use crate::tui::typeahead_guard::{ChoiceState, GuardTiming};
+
+const ANSWERS: u64 = 1000;
+
+fn letter(desk: &mut Desk, at: u64, letter: char) {
+    desk.at(at, press(KeyCode::Char(letter), KeyModifiers::NONE));
+}
+
+fn enter(desk: &mut Desk, at: u64) {
+    desk.at(at, press(KeyCode::Enter, KeyModifiers::NONE));
+}
+
+/// Whether `y` is marked or being confirmed.
+fn holds_yes(desk: &Desk) -> bool {
+    let look = desk.model.dialogs.open().map(|panel| panel.guard.look(desk.now));
+    matches!(look, Some(ChoiceState::Waiting(0, _) | ChoiceState::Highlighted(0)))
+}
+
+/// One answer in one of four ways; how many keys it took, and how long from the first to the decision.
+fn answer(seed: u64) -> (u64, u64) {
+    let mut dice = Dice(seed);
+    // Terminals answer at once, or over a line, or not at all.
+    let line_ms = match dice.roll(10) {
+        0 => None,
+        1 => Some(100 + dice.roll(200)),
+        _ => Some(dice.roll(30)),
+    };
+    let mut desk = Desk::roomy(GuardTiming::default(), line_ms);
+    desk.asks(2000, edit_approval("a"));
+    let first = 2004 + dice.roll(501);
+    let mut keys = 1;
+    let mut last = first;
+    match seed % 4 {
+        0 => letter(&mut desk, first, 'y'),
+        1 => {
+            letter(&mut desk, first, 'y');
+            last = first + 60 + dice.roll(600);
+            letter(&mut desk, last, 'y');
+        }
+        2 => {
+            letter(&mut desk, first, 'y');
+            last = first + 80 + dice.roll(400);
+            enter(&mut desk, last);
+        }
+        _ => {
+            letter(&mut desk, first, ['j', ' ', 'Y', '9', '?'][dice.roll(5) as usize]);
+            last = first + 400 + dice.roll(900);
+            letter(&mut desk, last, 'y');
+        }
+    }
+    keys += u64::from(last > first);
+    desk.run(last);
+    assert!(holds_yes(&desk) || desk.sent == ["a Approved"], "seed {seed}: the answer is lost");
+    desk.run(last + 700);
+    if desk.sent.is_empty() {
+        // It was early, and is marked: one more key, as the screen says.
+        assert!(holds_yes(&desk), "seed {seed}: the mark is lost");
+        if dice.roll(2) == 0 {
+            enter(&mut desk, last + 800);
+        } else {
+            letter(&mut desk, last + 800, 'y');
+        }
+        keys += 1;
+        desk.run(last + 1200);
+    }
+    assert_eq!(desk.sent, ["a Approved"], "seed {seed}");
+    assert_eq!(desk.model.composer.text(), "", "seed {seed}");
+    assert!(desk.model.dialogs.is_empty(), "seed {seed}");
+    (keys, last - first)
+}
+
+#[test]
+fn none_of_a_thousand_intended_answers_is_lost() {
+    let counts: Vec<u64> = (0..ANSWERS * 4).filter(|seed| seed % 4 == 0).map(|seed| answer(seed).0).collect();
+    let keys: u64 = counts.iter().sum();
+    assert_eq!(counts.len() as u64, ANSWERS);
+    assert!(keys * 10 <= ANSWERS * 12, "{keys} keys for {ANSWERS} answers");
+    for seed in 0..ANSWERS {
+        let (keys, _) = answer(seed);
+        assert!(keys <= 3, "seed {seed}: {keys} keys");
+    }
+}
+
+#[test]
+fn six_approvals_in_a_row_take_six_keys_and_eight_seconds() {
+    for seed in 0..50 {
+        let mut dice = Dice(seed);
+        let mut desk = Desk::roomy(GuardTiming::default(), Some(dice.roll(30)));
+        let mut now = 2000;
+        for nth in 0..6 {
+            desk.asks(now, edit_approval(&format!("a{nth}")));
+            let pressed = now + 4 + 300 + dice.roll(301);
+            letter(&mut desk, pressed, 'y');
+            now = (pressed..pressed + 400)
+                .find(|now| {
+                    desk.run(*now);
+                    desk.sent.len() == nth + 1
+                })
+                .unwrap_or_else(|| panic!("seed {seed}: answer {nth} is lost"));
+            assert_eq!(now - pressed, 350, "seed {seed}");
+            // The tool runs, and the next call comes.
+            now += 20 + dice.roll(200);
+        }
+        assert!(now - 2000 <= 8000, "seed {seed}: {} ms", now - 2000);
+        assert_eq!(desk.model.composer.text(), "");
+    }
+}
+
+#[test]
+fn approvals_that_wait_together_are_answered_one_key_each() {
+    let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+    for name in ["a", "b", "c"] {
+        desk.asks(10, edit_approval(name));
+    }
+    for at in [2000, 2700, 3400] {
+        letter(&mut desk, at, 'y');
+    }
+    desk.run(5000);
+    assert_eq!(desk.sent, ["a Approved", "b Approved", "c Approved"]);
+}
+
+/// The second press of a slow double press comes after the first was confirmed.
+#[test]
+fn an_answer_pressed_twice_answers_one_prompt_and_leaves_no_letter() {
+    for gap in [80, 200, 340, 360, 400, 440] {
+        let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+        for name in ["a", "b"] {
+            desk.asks(10, edit_approval(name));
+        }
+        for at in [2000, 2000 + gap] {
+            letter(&mut desk, at, 'y');
+        }
+        desk.run(6000);
+        assert_eq!(desk.sent, ["a Approved"], "{gap}");
+        // What marked the next one is taken as any other mark.
+        letter(&mut desk, 6100, 'y');
+        desk.run(6500);
+        assert_eq!(desk.sent, ["a Approved", "b Approved"], "{gap}");
+    }
+    // Where none follows it is in no draft, unless it was the beginning of a text.
+    for (typed, draft) in [("y", ""), ("yes", "yes"), ("no", "no")] {
+        let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+        desk.asks(10, edit_approval("a"));
+        letter(&mut desk, 2000, 'y');
+        (2400..).step_by(100).zip(typed.chars()).for_each(|(at, one)| letter(&mut desk, at, one));
+        desk.run(6000);
+        assert_eq!((desk.sent.len(), desk.model.composer.text().as_str()), (1, draft), "{typed}");
+    }
+}
+
+#[test]
+fn a_key_that_is_no_choice_leaves_the_prompt_and_names_the_keys_that_are() {
+    for (wrong, named) in [("j", "`j`"), (" ", "space"), ("?", "`?`"), ("Y", "`Y`"), ("9", "`9`")] {
+        let mut model = asked(vec![edit_approval("a")]);
+        assert_eq!(play(&mut model, 6000, wrong), [""; 0]);
+        let screen = draw(&mut model, 6100);
+        assert!(screen.contains(&format!("{named} is no choice here: y apply, a always")), "{screen}");
+        assert!(model.dialogs.is_open() && model.composer.is_empty());
+        play(&mut model, 7000, "y");
+        assert!(!draw(&mut model, 7100).contains("is no choice"));
+        assert_eq!(wait(&mut model, 7350), ["a Approved"]);
+    }
+    let mut model = asked(vec![edit_approval("a")]);
+    assert_eq!(play(&mut model, 6000, "1"), [""; 0]);
+    assert!(draw(&mut model, 6400).contains("enter confirms"));
+    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
+}
+
+#[test]
+fn the_row_of_a_choice_fills_while_it_is_confirmed() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "y");
+    for (at, mark) in [(6010, '▁'), (6090, '▃'), (6180, '▅'), (6270, '▇')] {
+        let screen = draw(&mut model, at);
+        assert!(screen.lines().any(|row| row.starts_with(mark) && row.contains("y  apply")), "{at}: {screen}");
+    }
+}
+
+#[test]
+fn what_is_high_or_saved_needs_enter_and_the_letter_twice_does_nothing() {
+    let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+    desk.asks(1000, command_approval("a"));
+    for at in [3000, 3200, 4000] {
+        letter(&mut desk, at, 'y');
+    }
+    desk.run(8000);
+    assert_eq!(desk.sent, [""; 0]);
+    enter(&mut desk, 8100);
+    desk.run(8200);
+    assert_eq!(desk.sent, ["a Approved"]);
+    // Typed before anybody can have read it.
+    let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+    desk.asks(1000, command_approval("a"));
+    letter(&mut desk, 1020, 'y');
+    enter(&mut desk, 1150);
+    desk.run(3000);
+    assert_eq!(desk.sent, [""; 0]);
+}
+
+/// A prompt that was typed over, on a screen with a task.
+fn typed_over(words: &str) -> Model {
+    let mut model = model(100, 40);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 1100);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    draw(&mut model, 5000);
+    assert_eq!(play(&mut model, 6000, words), [""; 0]);
+    assert_eq!(model.composer.text(), words);
+    model
+}
+
+#[test]
+fn a_prompt_that_was_typed_over_stays_on_the_screen() {
+    let mut model = typed_over("use tabs");
+    let screen = draw(&mut model, 7000);
+    for shown in ["1 hunk", "y  apply it", "waits for you · tab to review · typing stays in your draft", "❯ use tabs"] {
+        assert_eq!(screen.matches(shown).count(), 1, "{shown}: {screen}");
+    }
+    assert!(!model.dialogs.is_open());
+    play(&mut model, 8000, "<tab>");
+    play(&mut model, 9000, "y");
+    assert!(wait(&mut model, 9350).contains(&"a Approved".to_owned()));
+    assert_eq!(model.composer.text(), "use tabs");
+}
+
+#[test]
+fn a_prompt_that_was_typed_over_leaves_the_draft_its_rows_on_small_screens() {
+    for (width, height) in [(80, 24), (60, 20), (40, 12)] {
+        let mut model = model(width, height);
+        tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+        draw(&mut model, 5000);
+        play(&mut model, 6000, "use tabs");
+        let screen = draw(&mut model, 7000);
+        assert!(screen.contains("❯ use tabs") && screen.contains("tab to review"), "{screen}");
+        assert!(screen.contains("src/main.rs"), "{screen}");
+    }
+}
+
+#[test]
+fn one_word_is_not_sent_while_an_approval_waits_and_a_letter_is_marked() {
+    let mut model = typed_over("yes");
+    assert_eq!(play(&mut model, 7000, "<enter>"), [""; 0]);
+    assert!(model.dialogs.is_open());
+    assert_eq!(model.composer.text(), "yes");
+    assert!(draw(&mut model, 7100).contains("nothing was sent"));
+    // More than a word is a message.
+    let mut model = typed_over("use tabs");
+    assert_eq!(play(&mut model, 7000, "<enter>"), ["prompt \"use tabs\""]);
+    let mut model = typed_over("使用制表符");
+    assert_eq!(play(&mut model, 7000, "<enter>"), ["prompt \"使用制表符\""]);
+    // A letter that was meant for it.
+    let mut model = super::model(100, 40);
+    play(&mut model, 4000, "y");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4100);
+    assert!(!model.dialogs.is_open());
+    assert_eq!(play(&mut model, 5000, "<enter>"), [""; 0]);
+    assert!(model.dialogs.is_open() && model.composer.is_empty());
+    assert_eq!(play(&mut model, 5500, "<enter>"), ["a Approved"]);
+}
+
+#[test]
+fn escape_returns_to_a_prompt_for_three_seconds_and_stops_nothing_then() {
+    for (at, returns) in [(6800, true), (9100, true), (9101, false)] {
+        // The second letter, at 6100, gave the keyboard back.
+        let mut model = typed_over("yes");
+        let sent = play(&mut model, at, "<esc>");
+        assert_eq!(model.dialogs.is_open(), returns, "{at}");
+        assert_eq!(sent.contains(&"cancel".to_owned()), !returns, "{at}: {sent:?}");
+        assert_eq!(model.composer.text(), "yes");
+    }
+    // A prompt that was put off comes back, too.
+    let mut model = typed_over("");
+    play(&mut model, 7000, "<esc>");
+    assert!(!model.dialogs.is_open());
+    assert_eq!(play(&mut model, 8000, "<esc>"), [""; 0]);
+    assert!(model.dialogs.is_open());
+}
+
+#[test]
+fn turning_pages_is_not_guarded() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(long_edit(60)), 5000);
+    draw(&mut model, 5000);
+    let seen = |model: &Model| model.dialogs.open().unwrap().unseen();
+    let first = seen(&model);
+    update(&mut model, keys("y").remove(0), 5002);
+    draw(&mut model, 5003);
+    assert!(seen(&model) < first, "a page at once");
+    let second = seen(&model);
+    update(&mut model, keys("y").remove(0), 5100);
+    draw(&mut model, 5101);
+    assert!(seen(&model) < second, "and the next");
+    for at in [5200, 5300, 5400, 5500, 5600, 5700] {
+        assert_eq!(update(&mut model, keys("y").remove(0), at).len(), 0);
+        draw(&mut model, at);
+    }
+    assert_eq!(seen(&model), 0);
+    assert_eq!(wait(&mut model, 7000), [""; 0], "turning the last page is no answer");
+}
