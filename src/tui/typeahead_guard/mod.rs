@@ -484,11 +484,8 @@ impl Guard {
             self.hold(letter, is_repeat);
             return GuardResult::Nothing;
         }
-        let follows = if self.pace.strict {
-            !self.typed.is_empty() && !self.only_marks
-        } else {
-            since.is_some_and(|since| since < ALONE_MS)
-        };
+        let goes_on = self.pace.strict && !self.typed.is_empty() && !self.only_marks;
+        let follows = goes_on || since.is_some_and(|since| since < ALONE_MS);
         if !follows && self.acted {
             self.typed.clear();
         }
