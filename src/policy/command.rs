@@ -229,6 +229,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         reason: decided.reason.clone(),
         risk: danger.risk,
         critical: danger.critical,
+        effect: danger.effect.as_ref().map(|effect| effect.sentence.clone()),
         input_from: None,
     };
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }

@@ -56,10 +56,10 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
     let risk = match access {
         Access::Read => Risk::Low,
         Access::Write if guarded.is_some() || !context.in_workspace(path) => Risk::High,
-        Access::Write => Risk::Medium,
+        Access::Write => Risk::Low,
         Access::Delete => Risk::High,
     };
-    let plain = access == Access::Write && risk == Risk::Medium && !decided.locked;
+    let plain = access == Access::Write && risk == Risk::Low && !decided.locked;
     Finding {
         decided,
         risk,
@@ -88,7 +88,7 @@ fn asked_where_opened(decided: Decided, target: &Target, layers: &[Ready], conte
     }
     let why = found.reason(&target.given);
     if decided.is_question() {
-        return Decided { reason: format!("{}: {why}", decided.reason), ..decided }.locked();
+        return Decided { reason: format!("{}: {why}", decided.reason), is_uncovered: false, ..decided }.locked();
     }
     Decided { approval_rule: decided.approval_rule, ..Decided::ask("built-in", why) }.locked()
 }
@@ -189,7 +189,8 @@ impl Scene<'_> {
             return Decided::allow(named(owned), reason(&owned.rule.rule.reason, "a rule allows it"));
         }
         if files.requires_approval {
-            return Decided::ask(scope.rule(files.approval_line), format!("it {verb} a file"));
+            let asked = Decided::ask(scope.rule(files.approval_line), format!("it {verb} a file"));
+            return Decided { is_uncovered: true, ..asked };
         }
         let line = listed.flatten().unwrap_or(files.line);
         Decided::allow(scope.rule(line), format!("it {verb} where the bundle allows it"))

@@ -107,6 +107,8 @@ pub struct Question {
     pub risk: Risk,
     pub critical: bool,
     pub parts: Vec<CommandPart>,
+    /// No rule is about it: its capability asks about everything.
+    pub is_uncovered: bool,
     pub(super) reads_only: bool,
 }
 

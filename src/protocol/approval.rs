@@ -55,6 +55,9 @@ pub struct Part {
     /// Unknown or downloaded code, or destruction outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
+    /// What it does to which object, where that is worth naming: a verb with its object, "publishes commits to `origin`".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<String>,
     /// The part whose output it reads, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_from: Option<usize>,
@@ -82,6 +85,9 @@ pub struct Approval {
     pub rule: String,
     /// Why it asks, in words.
     pub reason: String,
+    /// No rule is about it: its capability asks about everything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_uncovered: bool,
     /// What exactly would be done.
     #[serde(default)]
     pub details: Details,
@@ -173,6 +179,9 @@ pub struct CommandLine {
     pub timeout_seconds: u64,
     /// `NONE on this kernel: the command can do what you can do`, or what holds it.
     pub sandbox: String,
+    /// Whether that is not what holds the other commands of the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_own_sandbox: bool,
 }
 
 /// The answer.

@@ -31,9 +31,28 @@ pub struct Proposal {
     /// What the diff cannot show: `creates the file`, `line endings stay CRLF`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// How many of the notes, from the first, say the same of every command here, such as its shell and environment.
+    #[serde(default, skip_serializing_if = "is_none_usual")]
+    pub usual_notes: usize,
     /// Changed files that other programs run, or whose instructions they follow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_code: Vec<RunsCode>,
+}
+
+fn is_none_usual(count: &usize) -> bool {
+    *count == 0
+}
+
+impl Proposal {
+    /// The notes that say something of this call alone.
+    pub fn own_notes(&self) -> &[String] {
+        self.notes.get(self.usual_notes..).unwrap_or_default()
+    }
+
+    /// The notes that say the same of every command here.
+    pub fn shared_notes(&self) -> &[String] {
+        self.notes.get(..self.usual_notes).unwrap_or(&self.notes)
+    }
 }
 
 /// A file that other programs run, or that names what they run.

@@ -233,6 +233,7 @@ impl Measure {
             risk_level: Risk::Low,
             critical: false,
             rule: "built-in".to_owned(),
+            is_uncovered: false,
             reason: "changes of files are asked about".to_owned(),
             details: crate::protocol::Details::default(),
             proposal: proposal.clone(),

@@ -300,7 +300,7 @@ fn an_edit_is_approved_by_keys_in_a_terminal() {
     let mut terminal = Terminal::start("edit", 40, 120);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("change it\r");
-    let screen = terminal.wait_for("y  apply it, once");
+    let screen = terminal.wait_for("y  yes");
     assert!(screen.contains("fn greet(name: &str) -> Result<String, GreetError>"), "{screen}");
     terminal.wait(|screen| !screen.contains("◔"));
     terminal.send("y");

@@ -110,7 +110,7 @@ fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&[], 120, 36);
     terminal.prompt("run it");
-    terminal.review("Run a command");
+    terminal.review("y  yes");
     terminal.send("e");
     terminal.wait_for("enter asks about this line");
     terminal.type_text("-second", 5);
@@ -140,7 +140,7 @@ fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
     terminal.review("Edit src/main.rs");
     std::fs::write(project.path("src/main.rs"), format!("// by hand\n{BEFORE}")).unwrap();
     terminal.wait_for("changed on disk since the model read it");
-    let screen = terminal.wait_for("y  show the new proposal");
+    let screen = terminal.wait_for("y  new proposal");
     assert!(!screen.contains("always"), "{screen}");
     terminal.review("Edit src/main.rs");
     // It shows the other question, which has a `y` of its own.

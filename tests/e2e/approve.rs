@@ -114,7 +114,7 @@ fn a_command_runs_after_a_yes_and_its_output_is_told() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("run it");
-    let screen = terminal.review("Run a command");
+    let screen = terminal.review("y  yes");
     assert!(screen.contains("echo from-the-command"), "{screen}");
     assert!(!project.exists("ran"));
     terminal.decide('y');
@@ -134,7 +134,7 @@ fn until_i_quit_asks_once() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("run it twice");
-    terminal.review("Run a command");
+    terminal.review("y  yes");
     terminal.send("a");
     terminal.wait_for("Always allow this");
     terminal.decide('1');

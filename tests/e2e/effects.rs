@@ -15,13 +15,13 @@ fn script(line: &str) -> Server {
 fn previewed(project: &Project) -> Option<Terminal> {
     let mut terminal = project.open_sized(&["--trust"], 100, 50);
     terminal.prompt("do it");
-    let screen = terminal.review("Run a command");
+    let screen = terminal.review("y  yes");
     if !screen.contains("p  preview") {
         eprintln!("skipped: no preview on this system\n{screen}");
         return None;
     }
     terminal.decide('p');
-    terminal.review("Keep what a command did");
+    terminal.review("The command would");
     Some(terminal)
 }
 
@@ -64,7 +64,7 @@ fn what_is_typed_while_a_preview_runs_decides_nothing_about_its_effects() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("do it");
-    if !terminal.review("Run a command").contains("p  preview") {
+    if !terminal.review("y  yes").contains("p  preview") {
         return eprintln!("skipped: no preview on this system");
     }
     terminal.decide('p');
@@ -73,7 +73,7 @@ fn what_is_typed_while_a_preview_runs_decides_nothing_about_its_effects() {
     terminal.wait_for("tab to review");
     terminal.wait_for("yes y of course y");
     terminal.send("\t");
-    terminal.review("Keep what a command did");
+    terminal.review("The command would");
     assert!(!project.exists("made.txt"));
     assert_eq!(server.requests().len(), 1, "nothing was decided");
 }
@@ -85,7 +85,7 @@ fn a_killed_aye_asks_again_as_if_nothing_had_been_previewed() {
     let Some(mut terminal) = previewed(&project) else { return };
     terminal.kill();
     let mut terminal = project.open(&["-c"]);
-    terminal.review("Run a command");
+    terminal.review("y  yes");
     assert!(!project.exists("made.txt") && project.exists("gone.txt"));
     let previews = project.beside("data").join("previews");
     assert!(std::fs::read_dir(previews).map_or(true, |left| left.count() == 0), "nothing of the preview is left");
@@ -103,13 +103,13 @@ fn what_the_sandbox_kept_a_command_from_is_opened_for_one_run_by_a_yes() {
         let project = Project::with(&server);
         let mut terminal = project.open(&[]);
         terminal.prompt("do it");
-        let screen = terminal.review("Run a command");
+        let screen = terminal.review("y  yes");
         if screen.contains("NONE") {
             return eprintln!("skipped: no sandbox on this system");
         }
         terminal.decide('y');
-        let screen = terminal.review("Run a command again");
-        assert!(screen.contains("the sandbox kept it from writing") && !place.exists(), "{screen}");
+        let screen = terminal.review("Blocked by the sandbox");
+        assert!(screen.contains("The sandbox blocked: writing") && !place.exists(), "{screen}");
         terminal.decide(answer);
         terminal.wait_for("Finished the work.");
         assert_eq!(place.exists(), made);
@@ -163,7 +163,7 @@ fn the_sandbox_follows_the_mode() {
     let status = |screen: &str| screen.lines().rev().nth(1).unwrap_or_default().to_owned();
     terminal.wait_that("commands may write", |screen| !status(screen).contains("read-only"));
     terminal.prompt("do it");
-    terminal.review("Run a command");
+    terminal.review("y  yes");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("made.txt"), "new\n");
@@ -188,9 +188,9 @@ fn where_nothing_holds_commands_it_is_said_once_and_an_allowed_command_asks() {
     let screen = terminal.wait_for("Commands always ask");
     assert!(screen.contains("no sandbox") && screen.contains("aye doctor"), "{screen}");
     terminal.prompt("do it");
-    let screen = terminal.review("Run a command");
-    assert!(screen.contains("sandbox  NONE"), "{screen}");
-    assert!(screen.contains("no preview") && !screen.contains("low risk"), "{screen}");
+    let screen = terminal.review("y  yes");
+    assert!(screen.contains("sandbox NONE"), "{screen}");
+    assert!(!screen.contains("p  preview") && !screen.contains("low risk"), "{screen}");
     terminal.decide('n');
     terminal.wait_for("Finished the work.");
 }

@@ -31,7 +31,7 @@ fn a_rule_is_saved_for_this_project_and_holds_until_it_is_taken_back() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("make it");
-    let screen = always(&mut terminal, "Run a command");
+    let screen = always(&mut terminal, "y  yes");
     assert!(screen.contains("command = [\"touch\", \"made\"]") && screen.contains("policy.toml:"), "{screen}");
     assert!(grants(&project).is_empty(), "nothing is saved before enter");
     terminal.decide('2');
@@ -63,7 +63,7 @@ fn a_rule_is_saved_for_this_project_and_holds_until_it_is_taken_back() {
     assert!(grants(&project).is_empty());
     let mut terminal = project.open(&[]);
     terminal.prompt("and once more");
-    terminal.review("Run a command");
+    terminal.review("y  yes");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_is_allowed_until_the_end_is_in_no_file_and_can_be_taken_back() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("make it");
-    always(&mut terminal, "Run a command");
+    always(&mut terminal, "y  yes");
     terminal.decide('1');
     terminal.wait_for("Finished the work.");
     assert!(grants(&project).is_empty());
@@ -106,7 +106,7 @@ fn what_is_allowed_until_the_end_is_in_no_file_and_can_be_taken_back() {
     terminal.prompt("/policy undo");
     terminal.wait_for("no longer allowed");
     terminal.prompt("once more");
-    terminal.review("Run a command");
+    terminal.review("y  yes");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_broken_file_of_rules_stops_every_run_with_its_line() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("make it");
-    always(&mut terminal, "Run a command");
+    always(&mut terminal, "y  yes");
     terminal.decide('2');
     terminal.wait_for("rule saved: mine-here:4");
     assert!(terminal.quit().success());
@@ -227,7 +227,7 @@ fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
         eprintln!("skipped: nothing is hidden on this system\n{screen}");
         return None;
     }
-    Some(terminal.review("Run a command again"))
+    Some(terminal.review("Blocked by the sandbox"))
 }
 
 #[cfg(target_os = "linux")]
@@ -272,7 +272,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     assert!(grants(&project).is_empty());
     let mut terminal = project.open(&[]);
     terminal.prompt("read it");
-    terminal.review("Run a command again");
+    terminal.review("Blocked by the sandbox");
     terminal.send("a");
     terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
     terminal.decide('2');
@@ -283,7 +283,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     terminal.wait_for("rule removed: mine-here:");
     assert!(grants(&project).is_empty());
     terminal.prompt("read it");
-    terminal.review("Run a command again");
+    terminal.review("Blocked by the sandbox");
     terminal.decide('n');
     terminal.wait_for("Finished task 4.");
     assert!(!read(9).contains("the plan"), "{}", read(9));

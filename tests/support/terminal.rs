@@ -319,10 +319,13 @@ fn visible(parser: &vt100::Parser<Replies>) -> String {
     }
 }
 
-/// The row of a choice: its letter, blanks, words; a sign may stand before it.
+/// The row with a choice: its letter, blanks, words; a sign may stand before it, and other choices beside it.
 fn row(screen: &str, letter: char) -> Option<&str> {
-    let start = format!("{letter}  ");
-    screen.lines().find(|line| line.trim_start_matches([' ', '❯', '◔', '▁', '▃', '▅', '▇', '█']).starts_with(&start))
+    let (start, beside) = (format!("{letter}  "), format!("   {letter}  "));
+    screen.lines().find(|line| {
+        let line = line.trim_start_matches([' ', '❯', '◔', '▁', '▃', '▅', '▇', '█']);
+        line.starts_with(&start) || line.starts_with("y  ") && line.contains(&beside)
+    })
 }
 
 /// Whether a question has just opened, and nothing decides yet.

@@ -398,8 +398,14 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             | Action::Fetch { .. }
             | Action::Invoke { .. } => return None,
         };
-        let sandbox = sandbox.to_owned();
-        Some(CommandLine { line, cwd: cwd.real.display().to_string(), timeout_seconds: plan.timeout_seconds, sandbox })
+        let (sandbox, has_own_sandbox) = (sandbox.to_owned(), plan.sandbox.is_some());
+        Some(CommandLine {
+            line,
+            cwd: cwd.real.display().to_string(),
+            timeout_seconds: plan.timeout_seconds,
+            sandbox,
+            has_own_sandbox,
+        })
     });
     Approval {
         approval_id,
@@ -412,6 +418,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         critical: question.critical,
         rule: question.rule.clone(),
         reason: question.reason.clone(),
+        is_uncovered: question.is_uncovered,
         details: details(plan, command.as_ref()),
         proposal: plan.proposal.clone().unwrap_or_default(),
         command,

@@ -46,15 +46,15 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("pnpm", &["install", "i", "add", "update"], "installs packages from the npm registry", Risk::Medium),
     ("yarn", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
     ("bun", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
-    ("npm", &["exec"], "runs a package, and downloads it if it is missing", Risk::Medium),
-    ("pnpm", &["dlx"], "runs a package, and downloads it if it is missing", Risk::Medium),
-    ("yarn", &["dlx"], "runs a package, and downloads it if it is missing", Risk::Medium),
-    ("bun", &["x"], "runs a package, and downloads it if it is missing", Risk::Medium),
+    ("npm", &["exec"], "runs a package, downloaded if it is missing", Risk::Medium),
+    ("pnpm", &["dlx"], "runs a package, downloaded if it is missing", Risk::Medium),
+    ("yarn", &["dlx"], "runs a package, downloaded if it is missing", Risk::Medium),
+    ("bun", &["x"], "runs a package, downloaded if it is missing", Risk::Medium),
     ("pip", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("pip3", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("uv", &["add", "pip", "sync", "tool"], "installs packages from PyPI", Risk::Medium),
     ("poetry", &["install", "add", "update"], "installs packages from PyPI", Risk::Medium),
-    ("cargo", &["install"], "downloads, builds and installs programs", Risk::Medium),
+    ("cargo", &["install"], "installs downloaded programs", Risk::Medium),
     ("cargo", &["add", "fetch", "update"], "downloads from crates.io", Risk::Medium),
     ("go", &["install", "get"], "downloads Go modules", Risk::Medium),
     ("gem", &["install"], "installs packages from rubygems.org", Risk::Medium),
@@ -95,7 +95,7 @@ pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> 
         let package = plain_words(words, &["-p", "--package", "--from"]);
         let package = package.into_iter().find(|word| word.text != "run");
         let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
-        return Some(Effect::new(Risk::Medium, format!("runs {name}, and downloads it if it is missing")));
+        return Some(Effect::new(Risk::Medium, format!("runs {name}, downloaded if it is missing")));
     }
     match program {
         "env" | "export" | "declare" | "typeset" | "readonly" | "local" => words

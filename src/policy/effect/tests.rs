@@ -153,7 +153,7 @@ fn an_effect_names_what_is_done_and_to_what() {
         ("npm install", "medium: installs packages from the npm registry"),
         ("npm publish", "high: publishes to the npm registry"),
         ("cargo publish", "high: publishes to crates.io"),
-        ("npx prettier .", "medium: runs `prettier`, and downloads it if it is missing"),
+        ("npx prettier .", "medium: runs `prettier`, downloaded if it is missing"),
         ("apt-get install x", "high: changes the programs installed on this machine"),
         ("systemctl restart nginx", "high: changes system services"),
         ("ssh host ls", "high: runs commands on `host`"),

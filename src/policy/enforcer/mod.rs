@@ -68,6 +68,9 @@ pub struct Explanation {
     /// What an allow relies on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<&'static str>,
+    /// No rule is about it: its capability asks about everything.
+    #[serde(skip)]
+    is_uncovered: bool,
     #[serde(skip)]
     head: ApprovalRule,
     /// What could be remembered of it.
@@ -94,6 +97,7 @@ impl Explanation {
             critical: false,
             parts: Vec::new(),
             needs: None,
+            is_uncovered: false,
             head: ApprovalRule { title: String::new(), description: None },
             remember: None,
             unasked: Unasked::default(),
@@ -110,6 +114,7 @@ impl Explanation {
             risk: self.risk,
             critical: self.critical,
             parts: self.parts,
+            is_uncovered: self.is_uncovered,
             reads_only,
         }
     }
@@ -203,7 +208,7 @@ impl Enforcer {
         let told = self.explain(actions, now);
         match told.verdict {
             VerdictKind::Allow | VerdictKind::Ask => {
-                Ok(Question { reason, ..told.question(actions, self.context.mode == Mode::Plan) })
+                Ok(Question { reason, is_uncovered: false, ..told.question(actions, self.context.mode == Mode::Plan) })
             }
             VerdictKind::Deny => Err(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
@@ -273,6 +278,7 @@ impl Enforcer {
             critical: finding.critical,
             parts: finding.parts,
             needs,
+            is_uncovered: finding.decided.is_uncovered,
             head,
             remember: finding.remember,
             unasked,

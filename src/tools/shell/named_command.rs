@@ -97,6 +97,7 @@ impl AnyTool for NamedCommand {
             proposal: Some(Proposal {
                 summary: format!("Run: {shown}"),
                 notes: vec![environment_note(settings)],
+                usual_notes: 1,
                 ..Proposal::default()
             }),
             actions,

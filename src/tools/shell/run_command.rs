@@ -146,12 +146,15 @@ impl Tool for RunCommand {
                 summary: format!("Run: {}", first_line(command)),
                 notes: [format!("shell {}", settings.shell.words()), command_run::environment_note(settings)]
                     .into_iter()
+                    .chain(own_place(arguments.cwd.as_deref(), &cwd, settings))
+                    .chain(own_limit(&arguments))
                     .chain(mixed(&line))
                     .chain(network::note(&line, settings))
                     .chain(settings.hold_notes(&line))
                     .chain(cleared::note(&line, &cwd, settings))
                     .chain(deleted::note(&line, &cwd, settings))
                     .collect(),
+                usual_notes: 2,
                 ..Proposal::default()
             }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
@@ -175,6 +178,19 @@ impl Tool for RunCommand {
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         command_run::run(work, settings, context).boxed()
     }
+}
+
+/// The directory of a command that does not run in that of the workspace.
+fn own_place(given: Option<&str>, cwd: &Target, settings: &Settings) -> Option<String> {
+    given.filter(|_| cwd.real != settings.workspace).map(|given| format!("in {given}"))
+}
+
+/// The time limit of a command that has one of its own, or none.
+fn own_limit(arguments: &Arguments) -> Option<String> {
+    if arguments.background.unwrap_or(false) {
+        return Some("in the background, without a time limit".to_owned());
+    }
+    arguments.timeout.filter(|seconds| *seconds != DEFAULT_TIMEOUT_SECONDS).map(|seconds| format!("time limit {seconds} s"))
 }
 
 /// The same call with another line.

@@ -1,7 +1,8 @@
 //! What a question shows between its head and its choices.
 
-use super::command::{Command, Row, duration, exact};
-use crate::protocol::{Approval, Effects, PreviewOffer};
+use super::command::{Command, Row};
+use super::title::Name;
+use crate::protocol::{Approval, Effects, Risk};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
@@ -11,8 +12,8 @@ use ratatui::text::Line;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Cells of sign, blanks and count beside title and risk.
-const HEAD_FACTS: usize = 13;
+/// Cells of `1 of 3` and the blanks around it, beside the title of a command.
+const PLACE_CELLS: usize = 11;
 /// A change of more lines than this may be applied without all of it on the screen, by two keys.
 const LARGE_LINES: usize = 2000;
 
@@ -44,11 +45,13 @@ pub enum Extent {
     Large,
 }
 
-/// What is changed, and how many cells of the head are not for it.
-#[derive(Debug)]
-pub struct Name {
-    words: String,
-    beside: usize,
+/// Cells of the head that are not for the title: the risk, where one is said, and which question of how many it is.
+fn beside(approval: &Approval) -> usize {
+    match (approval.critical, approval.risk_level) {
+        (true, _) => PLACE_CELLS + "critical risk".len() + 3,
+        (false, Risk::Low) => PLACE_CELLS,
+        (false, risk) => PLACE_CELLS + risk.as_str().len() + " risk".len() + 3,
+    }
 }
 
 /// A paragraph above a diff.
@@ -122,30 +125,18 @@ impl Body {
             return Self::effects(approval, effects);
         }
         if let Some(command) = &approval.command {
-            let notes: String =
-                approval.proposal.notes.iter().flat_map(|note| ["   ".to_owned(), text::reveal_rows(note)]).collect();
-            let limit = match command.timeout_seconds {
-                0 => "no time limit".to_owned(),
-                seconds => format!("time limit {}", duration(seconds)),
-            };
-            let facts = format!("in {}   {limit}{notes}", text::reveal_rows(&command.cwd));
+            let unheld = ["NONE", "OFF", "OPEN"].iter().any(|word| command.sandbox.contains(word));
             let command = Command {
+                title: Name { words: super::title::title(approval), beside: beside(approval) },
+                titled: super::title::titled_part(approval),
                 line: text::reveal_rows(&command.line),
-                facts,
-                sandbox: format!("sandbox  {}", text::reveal_rows(&command.sandbox)),
+                notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
+                sandbox: (unheld || command.has_own_sandbox).then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
                 parts: approval.parts.clone(),
-                never: (!approval.always.never.is_empty() && approval.always.offers.is_empty())
-                    .then(|| format!("never remembered: {}", super::choices::never_words(&approval.always.never))),
-                no_preview: match &approval.preview {
-                    PreviewOffer::Impossible { reason } if approval.opens.is_empty() => {
-                        Some(format!("no preview: {}", text::reveal_line(reason)))
-                    }
-                    PreviewOffer::Impossible { .. } | PreviewOffer::Possible | PreviewOffer::None => None,
-                },
                 marked: None,
                 opens: (!approval.opens.is_empty()).then(|| {
                     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
-                    format!("it ran, and the sandbox kept it from {}; a yes runs it again with that open, once", opens.join(", "))
+                    format!("The sandbox blocked: {}. A yes runs the command once more with access to it.", opens.join(", "))
                 }),
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
@@ -155,10 +146,9 @@ impl Body {
         let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal_rows(note)));
         let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
         if !proposal.diff.is_empty() {
-            let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
             let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
             return Self::edit(
-                Name { words: text::reveal_name(&approval.action_summary), beside: HEAD_FACTS + risk_cells },
+                Name { words: text::reveal_name(&approval.action_summary), beside: beside(approval) },
                 diff,
                 notes,
             );
@@ -221,7 +211,7 @@ impl Body {
     /// Rows from the start that are to be on the screen before a yes.
     pub fn required(&self, width: u16) -> usize {
         match self {
-            Self::Edit { name, above, extent: Extent::Large, .. } => name_rows(name, width).len() + wrapped_count(above, width),
+            Self::Edit { name, above, extent: Extent::Large, .. } => name.rows(width).len() + wrapped_count(above, width),
             Self::Edit { .. } | Self::Command { .. } | Self::Words { .. } => self.rows(width),
         }
     }
@@ -288,7 +278,7 @@ impl Body {
     /// Rows above the diff.
     pub fn above(&self, width: u16) -> usize {
         match self {
-            Self::Edit { name, above, .. } => name_rows(name, width).len() + wrapped_count(above, width),
+            Self::Edit { name, above, .. } => name.rows(width).len() + wrapped_count(above, width),
             Self::Command { .. } | Self::Words { .. } => 0,
         }
     }
@@ -306,9 +296,7 @@ impl Body {
 
     pub fn rows(&self, width: u16) -> usize {
         match self {
-            Self::Edit { name, diff, above, .. } => {
-                name_rows(name, width).len() + wrapped_count(above, width) + diff.height(width)
-            }
+            Self::Edit { name, diff, above, .. } => name.rows(width).len() + wrapped_count(above, width) + diff.height(width),
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
             Self::Words { text } => text.split('\n').map(|line| hanging(line, width).1.len()).sum(),
         }
@@ -318,7 +306,7 @@ impl Body {
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         match self {
             Self::Edit { name, diff, above, .. } => {
-                let above = name_rows(name, width).len() + wrapped_count(above, width);
+                let above = name.rows(width).len() + wrapped_count(above, width);
                 diff.removed_in(width, range.start.saturating_sub(above)..range.end.saturating_sub(above))
             }
             Self::Command { .. } | Self::Words { .. } => 0,
@@ -328,7 +316,7 @@ impl Body {
     pub fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         match self {
             Self::Edit { name, diff, above: notes, .. } => {
-                let names = name_rows(name, width);
+                let names = name.rows(width);
                 let above = names.len() + wrapped_count(notes, width);
                 let notes = notes.iter().flat_map(|note| {
                     let style = theme.style(note.token);
@@ -366,11 +354,6 @@ impl Body {
             Self::Edit { .. } | Self::Words { .. } => read(&[]),
         }
     }
-}
-
-/// What is changed, in full, where the head cuts it.
-fn name_rows(name: &Name, width: u16) -> Vec<String> {
-    if text::width(&name.words) + name.beside <= width.into() { Vec::new() } else { exact(&name.words, width.into()) }
 }
 
 fn wrapped_count(notes: &[Note], width: u16) -> usize {

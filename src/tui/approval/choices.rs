@@ -117,8 +117,10 @@ pub struct Choice {
     pub short: Cow<'static, str>,
     /// Grey where it cannot be chosen; the words say why.
     pub enabled: bool,
-    /// It has a row of its own; else the hints name its key.
+    /// It can be chosen by its words, where questions are answered with those.
     pub listed: bool,
+    /// It is shown with the question; else `?` names its key.
+    pub is_shown: bool,
 }
 
 /// Of a question about a call.
@@ -129,33 +131,50 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         (None, true) => "run it again with that open, once".to_owned(),
         (None, false) => format!("{}, once", verb.long),
     };
-    let approve = choice('y', confirm, ChoiceAction::Approve, yes, if again { "run again" } else { verb.short });
+    let short = match (&approval.effects, again) {
+        (Some(_), _) => verb.short,
+        (None, true) => "run again",
+        (None, false) => "yes",
+    };
+    let approve = choice('y', confirm, ChoiceAction::Approve, yes, short);
     let approve = match approval.effects.as_ref().and_then(|effects| effects.unlisted()) {
-        Some(_) => Choice { enabled: false, words: "cannot be kept: not all of it is listed".to_owned(), ..approve },
+        Some(_) => {
+            let words = "cannot be kept: not all of it is listed".to_owned();
+            Choice { enabled: false, words, short: "cannot be kept".into(), ..approve }
+        }
         None => approve,
     };
-    let mut choices = vec![approve];
-    choices.extend(parts(approval, confirm));
-    choices.extend(preview(approval));
-    // What was done already, or is opened for once, is no ground for a rule.
-    if approval.effects.is_none() && !again {
-        choices.push(always(approval));
-    }
     let deny = match (&approval.effects, again) {
         (Some(effects), _) if effects.is_empty() => "drop it: the model is told no, and sees nothing of it",
         (Some(_), _) => "drop them: nothing happens, the model is told no",
         (None, true) => "leave it: the model gets what came of the first run",
         (None, false) => "deny",
     };
-    choices.push(choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), "deny"));
-    choices.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
+    let no = if approval.effects.is_some() { "discard" } else { "no" };
+    let mut choices = vec![approve, choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), no)];
+    choices.extend(preview(approval));
+    // What was done already, or is opened for once, is no ground for a rule.
+    if approval.effects.is_none() && !again {
+        choices.push(always(approval));
+    }
+    choices.extend(edit(approval));
     let explain = match &approval.effects {
         Some(effects) if !effects.groups.is_empty() => "all it printed, the new files by folder, and the rules",
         Some(effects) if !effects.output.trim().is_empty() => "all it printed, and which rules have a say",
         Some(_) | None => "explain: which rules have a say, and where",
     };
-    choices.push(choice('x', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "explain"));
-    choices.extend(keys(approval));
+    choices.push(choice('?', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "more"));
+    let mut rest = parts(approval, confirm);
+    rest.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
+    // The key of before.
+    rest.push(Choice { listed: false, ..choice('x', Confirm::Immediate, ChoiceAction::Look, String::new(), "explain") });
+    rest.extend(keys(approval));
+    choices.extend(rest.into_iter().map(|choice| Choice { is_shown: false, ..choice }));
+    // What cannot be chosen takes no room from what can.
+    choices.sort_by_key(|choice| !choice.is_shown || !choice.enabled && choice.act != ChoiceAction::Approve);
+    for choice in choices.iter_mut().filter(|choice| !choice.enabled && choice.act != ChoiceAction::Approve) {
+        choice.is_shown = false;
+    }
     choices
 }
 
@@ -188,25 +207,30 @@ fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     choices
 }
 
-/// Keys without a row.
-fn keys(approval: &Approval) -> Vec<Choice> {
-    let key = |letter, act, short| {
-        let confirm = if matches!(act, ChoiceAction::View | ChoiceAction::Wrap) { Confirm::Immediate } else { Confirm::Letter };
-        Choice { listed: false, ..choice(letter, confirm, act, String::new(), short) }
-    };
+fn key(letter: char, act: ChoiceAction, short: &'static str) -> Choice {
+    let confirm = if matches!(act, ChoiceAction::View | ChoiceAction::Wrap) { Confirm::Immediate } else { Confirm::Letter };
+    Choice { listed: false, ..choice(letter, confirm, act, String::new(), short) }
+}
+
+/// The way to change what was proposed, where it can be changed.
+fn edit(approval: &Approval) -> Option<Choice> {
     let offer = &approval.amendable;
+    let can = approval.effects.is_none() && (offer.command.is_some() || !offer.hunks.is_empty());
+    can.then(|| key('e', ChoiceAction::Edit, "edit"))
+}
+
+/// Keys that change what is shown, and the file as a whole.
+fn keys(approval: &Approval) -> Vec<Choice> {
     let mut keys = Vec::new();
     if approval.effects.is_some() {
         return keys;
     }
-    if offer.command.is_some() || !offer.hunks.is_empty() {
-        keys.push(key('e', ChoiceAction::Edit, "edit"));
-    }
-    if !offer.files.is_empty() {
-        keys.push(key('E', ChoiceAction::EditWhole, "edit whole"));
+    if !approval.amendable.files.is_empty() {
+        keys.push(key('E', ChoiceAction::EditWhole, "edit the whole file in $EDITOR"));
     }
     if !approval.proposal.diff.is_empty() {
-        keys.extend([key('v', ChoiceAction::View, "view"), key('w', ChoiceAction::Wrap, "wrap")]);
+        keys.push(key('v', ChoiceAction::View, "before and after side by side, or below each other"));
+        keys.push(key('w', ChoiceAction::Wrap, "cut or wrap long lines"));
     }
     keys
 }
@@ -237,7 +261,7 @@ pub(super) fn always(approval: &Approval) -> Choice {
     let off =
         |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, ChoiceAction::Always, words, "not always") };
     if !always.offers.is_empty() {
-        return choice('a', Confirm::Letter, ChoiceAction::Always, "always allow this …".to_owned(), "always …");
+        return choice('a', Confirm::Letter, ChoiceAction::Always, "always allow this …".to_owned(), "always");
     }
     if always.never.is_empty() {
         return off("always …  nothing here can be remembered".to_owned());
@@ -254,5 +278,5 @@ pub(super) fn never_words(never: &[String]) -> String {
 }
 
 pub fn choice(letter: char, confirm: Confirm, act: ChoiceAction, words: String, short: &'static str) -> Choice {
-    Choice { key: Key { letter, confirm }, act, words, short: short.into(), enabled: true, listed: true }
+    Choice { key: Key { letter, confirm }, act, words, short: short.into(), enabled: true, listed: true, is_shown: true }
 }

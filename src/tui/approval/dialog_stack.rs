@@ -150,6 +150,11 @@ impl DialogStack {
         self.list.get_mut(self.current).filter(|_| stays).map(Dialog::shown_mut)
     }
 
+    /// The call whose question is shown.
+    pub fn asked_call(&self) -> Option<&CallId> {
+        self.list.get(self.current).filter(|panel| (self.open || self.stays) && panel.is_card()).and_then(Dialog::call)
+    }
+
     pub fn open_mut(&mut self) -> Option<&mut Dialog> {
         let open = self.open;
         self.list.get_mut(self.current).filter(|_| open).map(Dialog::shown_mut)

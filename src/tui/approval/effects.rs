@@ -42,12 +42,7 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
         let denied: Vec<String> = effects.denied.iter().map(|denied| text::reveal_line(&denied.to_string())).collect();
         notes.push(Note::new(format!("it was kept from {}", denied.join(", ")), Token::Warn));
     }
-    notes.extend(approval.proposal.notes.iter().map(|note| {
-        // What it had at hand is of no more weight now that it ran.
-        let is_common = note.starts_with("environment ") || note.starts_with("shell ");
-        let token = if is_common { Token::Muted } else { Token::Warn };
-        Note::new(text::reveal_rows(note), token)
-    }));
+    notes.extend(approval.proposal.own_notes().iter().map(|note| Note::new(text::reveal_rows(note), Token::Warn)));
     notes.extend(printed(&effects.output));
     notes
 }
@@ -103,7 +98,7 @@ fn group(group: &CreatedFiles) -> Note {
     let folder = text::reveal_name(group.folder.trim_end_matches('/'));
     let ignored = if group.ignored { " · ignored by git" } else { "" };
     let files = counted(group.files.len(), "new file");
-    Note::new(format!("{:VERB$}{folder}/  {files}, {}{ignored} · x lists them", "created", size(group.bytes)), Token::Text)
+    Note::new(format!("{:VERB$}{folder}/  {files}, {}{ignored} · ? lists them", "created", size(group.bytes)), Token::Text)
 }
 
 fn ignored(counted: &CountedEffects) -> Note {
@@ -131,7 +126,7 @@ fn printed(output: &str) -> Vec<Note> {
     }
     let left = rows.len() - 2 * EXCERPT;
     notes.extend(rows[..EXCERPT].iter().map(row));
-    notes.push(Note::new(format!("  … {left} lines more: x shows all of it"), Token::Faint));
+    notes.push(Note::new(format!("  … {left} lines more: ? shows all of it"), Token::Faint));
     notes.extend(rows[rows.len() - EXCERPT..].iter().map(row));
     notes
 }

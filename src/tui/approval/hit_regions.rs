@@ -10,7 +10,7 @@ pub fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
     if panel.words.is_some() {
         return Vec::new();
     }
-    let all = 0..panel.choices.len();
+    let all = 0..panel.shown_choices();
     let (own, others) = match rows.choices {
         Choices::Rows => (all, 0..0),
         Choices::FirstRow => (0..all.end.min(1), 1..all.end),

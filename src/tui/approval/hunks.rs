@@ -308,6 +308,11 @@ impl Dialog {
             match choice.act {
                 ChoiceAction::Approve => {
                     choice.enabled = yes.is_ok();
+                    choice.short = match &yes {
+                        Ok(words) if changed => words.trim_end_matches(", once").to_owned().into(),
+                        Ok(_) => "yes".into(),
+                        Err(_) => "no hunk is taken".into(),
+                    };
                     choice.words = yes.clone().unwrap_or_else(|why| why);
                 }
                 ChoiceAction::Always if changed && choice.enabled => {
@@ -316,7 +321,7 @@ impl Dialog {
                 }
                 ChoiceAction::Always if !changed => {
                     if let Question::Approval(approval) = &self.question {
-                        *choice = super::choices::always(approval);
+                        *choice = super::Choice { is_shown: choice.is_shown, ..super::choices::always(approval) };
                     }
                 }
                 _ => {}

@@ -23,6 +23,7 @@ mod session_dialogs;
 mod staleness;
 #[cfg(test)]
 mod tests;
+mod title;
 mod view;
 
 pub use body::{Body, Note, Verb};
@@ -117,6 +118,8 @@ pub struct Dialog {
     pub critical: bool,
     /// `ask: built-in, writes ask`
     pub reason: String,
+    /// Whether that says more than that nothing allows it.
+    shows_reason: bool,
     pub choices: Vec<Choice>,
     pub body: Body,
     /// Keyboard state since the panel was opened.
@@ -185,24 +188,10 @@ impl Dialog {
         let body = Body::of(&approval);
         let verb = body.verb();
         let confirm = if strict { Confirm::LetterThenEnter } else { Confirm::Letter };
-        let again = !approval.opens.is_empty();
         let choices = choices::of(&approval, &verb, confirm);
-        let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
+        let risk = if approval.critical { "critical risk".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
         let reason = format!("ask: {}", reasons(&approval).join("; "));
-        // A tool of a manifest or of a policy has its own name.
-        let what = match approval.tool_name.as_str() {
-            "RunCommand" | "CliSession" | "CliWrite" => "a command".to_owned(),
-            own => format!("the tool {}", text::reveal_line(own)),
-        };
-        let title = match (&approval.command, approval.tool_name.as_str()) {
-            (Some(_), _) if approval.effects.is_some() => format!("Keep what {what} did"),
-            (Some(_), _) if again => format!("Run {what} again"),
-            (Some(_), "CliSession") => "Start a session".to_owned(),
-            (Some(_), "CliWrite") => "Type into a session".to_owned(),
-            (Some(_), _) => format!("Run {what}"),
-            (None, _) if approval.action_summary.is_empty() => text::reveal_line(&approval.title),
-            (None, _) => text::reveal_name(&approval.action_summary),
-        };
+        let title = title::title(&approval);
         let facts = body.facts().unwrap_or_default();
         // The counts stand on the right.
         let title = match body.counts() {
@@ -211,9 +200,13 @@ impl Dialog {
         };
         let title = if approval.amendable.edited { format!("{title}, edited by you") } else { title };
         let (risk_level, critical) = (approval.risk_level, approval.critical);
+        let is_titled = title::titled_part(&approval).is_some();
+        let is_usual = approval.is_uncovered && (risk_level == Risk::Low || is_titled);
+        let is_told = approval.effects.is_some() || !approval.opens.is_empty();
+        let shows_reason = !is_told && (!is_usual || approval.description.is_some());
         let hunks = Hunks::of(&approval).map(Box::new);
         let panel = Self::new(Question::Approval(Box::new(approval)), title, text::reveal_line(&reason), choices, body);
-        let mut panel = Self { facts, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
+        let mut panel = Self { facts, shows_reason, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
         panel.show_hunks();
         panel
     }
@@ -230,6 +223,7 @@ impl Dialog {
             risk_words: String::new(),
             risk: None,
             critical: false,
+            shows_reason: !reason.is_empty(),
             reason,
             choices,
             body,
@@ -282,7 +276,7 @@ impl Dialog {
     /// Opens what there is to read; whether there is something.
     pub fn open_reading(&mut self) -> bool {
         let reading = match &self.question {
-            Question::Approval(approval) => Pager::rules(approval),
+            Question::Approval(approval) => Pager::rules(approval, &self.choices),
             Question::Trust(Some(trust)) => Pager::files(&trust.files),
             Question::Rewind(rewinding) => Pager::diff(&rewinding.plan.diff),
             Question::Trust(None)
@@ -367,9 +361,14 @@ impl Dialog {
         self.words.is_some() || self.writing.is_some()
     }
 
-    /// Choices with a row of their own; they come first.
-    pub fn listed(&self) -> usize {
-        self.choices.iter().take_while(|choice| choice.listed).count()
+    /// Choices that are shown with the question; they come first.
+    pub fn shown_choices(&self) -> usize {
+        self.choices.iter().take_while(|choice| choice.is_shown).count()
+    }
+
+    /// Whether it is about a call, which it shows as its card.
+    pub fn is_card(&self) -> bool {
+        matches!(self.question, Question::Approval(_))
     }
 
     pub fn call(&self) -> Option<&CallId> {
@@ -452,12 +451,12 @@ impl Dialog {
         let confirms: Vec<_> = self.choices.iter().enumerate().map(confirm).collect();
         if let GuardInput::Letter(_) | GuardInput::Repeat(_) | GuardInput::Up | GuardInput::Down = stimulus {
             self.guard.set_confirms(&confirms);
-            self.guard.set_rows(self.listed());
+            self.guard.set_rows(self.shown_choices());
             self.pressed_unseen = is_shown && self.unseen_for(ChoiceAction::Approve) > 0;
         }
         let outcome = self.guard.step(stimulus, now);
         // Arrows go through what has a row.
-        let listed = self.listed();
+        let listed = self.shown_choices();
         while matches!(stimulus, GuardInput::Up | GuardInput::Down)
             && matches!(self.guard.look(now), super::typeahead_guard::ChoiceState::Highlighted(at) if at >= listed)
         {

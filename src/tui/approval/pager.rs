@@ -1,8 +1,9 @@
 //! Something to read in front of a question: which rules have a say, or what a project brings. It decides nothing.
 
+use super::command::duration;
 use super::parts::origin;
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
-use crate::protocol::{Approval, RuleOrigin};
+use crate::protocol::{Approval, PreviewOffer, RuleOrigin};
 use crate::text;
 use crate::tui::interface::ProjectFile;
 use crate::tui::typeahead_guard::Confirm;
@@ -26,9 +27,16 @@ struct Page {
 }
 
 impl Pager {
-    /// The facts of `aye policy explain`, as they were when it asked.
-    pub fn rules(approval: &Approval) -> Self {
+    /// What is the same for every call, the keys that are not shown, and the facts of `aye policy explain` as they were when it
+    /// asked.
+    pub fn rules(approval: &Approval, choices: &[Choice]) -> Self {
         let mut text = String::new();
+        for line in constants(approval).into_iter().chain(other_keys(choices)) {
+            let _ = writeln!(text, "{line}");
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
         let mut told: Vec<&str> = Vec::new();
         for (at, part) in approval.parts.iter().enumerate() {
             let critical = if part.critical { ", critical" } else { "" };
@@ -56,7 +64,7 @@ impl Pager {
             text.push('\n');
         }
         let about = "strictest of all parts; deny, then ask, then allow".to_owned();
-        let (title, text) = ("Which rules have a say".to_owned(), text.trim_end().to_owned());
+        let (title, text) = ("Details and rules".to_owned(), text.trim_end().to_owned());
         let rules = Page { title, about, text, is_diff: false, file: None };
         let printed = approval.effects.iter().map(|effects| Page {
             title: "What it printed".to_owned(),
@@ -163,6 +171,38 @@ impl Pager {
         }
         choices
     }
+}
+
+/// What holds for every command here, and why something cannot be chosen.
+fn constants(approval: &Approval) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(command) = &approval.command {
+        lines.push(format!("directory    {}", text::reveal_line(&command.cwd)));
+        lines.push(match command.timeout_seconds {
+            0 => "time limit   none".to_owned(),
+            seconds => format!("time limit   {}", duration(seconds)),
+        });
+        lines.extend(approval.proposal.shared_notes().iter().map(|note| {
+            let note = text::reveal_line(note);
+            let (head, rest) = note.split_once(' ').unwrap_or((&note, ""));
+            format!("{head:<12} {rest}")
+        }));
+        lines.push(format!("sandbox      {}", text::reveal_line(&command.sandbox)));
+    }
+    if let PreviewOffer::Impossible { reason } = &approval.preview {
+        lines.push(format!("preview      not possible: {}", text::reveal_line(reason)));
+    }
+    if !approval.always.never.is_empty() && approval.always.offers.is_empty() {
+        lines.push(format!("always       not possible: {}", super::choices::never_words(&approval.always.never)));
+    }
+    lines
+}
+
+/// `N  deny and say why`
+fn other_keys(choices: &[Choice]) -> Vec<String> {
+    let other = choices.iter().filter(|choice| !choice.is_shown && choice.enabled && choice.act != ChoiceAction::Look);
+    let words = |choice: &Choice| if choice.words.is_empty() { choice.short.to_string() } else { choice.words.clone() };
+    other.map(|choice| format!("key {}        {}", choice.key.letter, words(choice))).collect()
 }
 
 fn whose(rule: &str) -> String {

@@ -8,7 +8,7 @@ impl Dialog {
     pub fn mark_part(&mut self, forward: bool) -> bool {
         let width = self.seen_width;
         let Body::Command { command, laid } = &mut self.body else { return false };
-        let order = command.order(width);
+        let order = command.order();
         let Some(last) = order.len().checked_sub(1) else { return false };
         let at = command.marked.and_then(|marked| order.iter().position(|part| *part == marked));
         let next = match (at, forward) {

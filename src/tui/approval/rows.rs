@@ -1,6 +1,6 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
-use super::staleness::CHANGED;
+use super::staleness::{CHANGED, CHANGED_SHORT};
 use super::{Choice, Confirm, Dialog, Height, Question};
 use crate::text;
 use crate::tui::view::GUTTER;
@@ -20,7 +20,7 @@ pub const CHOICE_LEAD: u16 = 5;
 pub const THEN_ENTER: &str = "   (then enter)";
 
 /// Below this width choices that share a row stand closer.
-const TIGHT: u16 = 50;
+pub const TIGHT: u16 = 50;
 /// Behind a choice that takes two keys, where there is room.
 pub const PLUS_ENTER: &str = " +enter";
 /// `12 more`: screens to be seen before the choice is one.
@@ -38,8 +38,10 @@ pub enum Choices {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
-    /// Whether the reason and the rules around the body are shown.
+    /// Whether the reason is shown, and a rule above the body.
     pub rules: bool,
+    /// Whether a rule stands below the body.
+    pub ends_with_rule: bool,
     pub body: u16,
     pub choices: Choices,
     /// Rows of the choices, or of the field and the ready words in their place.
@@ -48,6 +50,7 @@ pub struct Rows {
     pub reason: u16,
     /// The row of the hunks.
     pub hunks: u16,
+    top_rule: u16,
     draft: u16,
 }
 
@@ -61,6 +64,9 @@ impl Rows {
         panel.body.set_shape(panel.shape(width));
         let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
         let wanted = panel.body.rows(body_width(width)).max(written).clamp(1, usize::from(u16::MAX / 2)) as u16;
+        if panel.is_card() {
+            return Self::of_card(panel, width, limit, has_draft, wanted);
+        }
         let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
         // With all of the screen every row is for what is asked about.
         let ways = match panel.height {
@@ -74,18 +80,40 @@ impl Rows {
             .with_body(wanted, limit)
     }
 
+    /// The card of a call: every row is for what is asked about; a rule below it only where all of it fits.
+    fn of_card(panel: &Dialog, width: u16, limit: u16, has_draft: bool, wanted: u16) -> Self {
+        let with_reason = Self::new(panel, width, true, Choices::OneRow, has_draft);
+        let with_rule = Self { ends_with_rule: true, ..with_reason };
+        let without = Self::new(panel, width, false, Choices::OneRow, has_draft);
+        let fits = |rows: &Self, least: u16| rows.total() + least <= limit;
+        let best = [(with_rule, wanted), (with_reason, wanted.min(ENOUGH))].into_iter().find(|(rows, least)| fits(rows, *least));
+        best.map_or(without, |(rows, _)| rows).with_body(wanted, limit)
+    }
+
     fn new(panel: &Dialog, width: u16, rules: bool, choices: Choices, has_draft: bool) -> Self {
         let hunks = panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split());
+        let shown = panel.shown_choices();
         let answers = match (choices, panel.words.is_some()) {
             _ if panel.writing.is_some() => 1,
             (Choices::FirstRow | Choices::OneRow, true) if !has_ready_words(panel) => 1,
             (_, true) => 2,
-            (Choices::OneRow, false) => packed_height(panel, 0..panel.listed(), width),
-            (Choices::FirstRow, false) => 1 + packed_height(panel, 1..panel.listed(), width),
-            (Choices::Rows, false) => (0..panel.listed()).map(|at| choice_height(panel, at, width)).sum(),
+            (Choices::OneRow, false) => packed_height(panel, 0..shown, width),
+            (Choices::FirstRow, false) => 1 + packed_height(panel, 1..shown, width),
+            (Choices::Rows, false) => (0..shown).map(|at| choice_height(panel, at, width)).sum(),
         };
         let reason = if rules { reason_lines(panel, width).len() as u16 } else { 0 };
-        Self { rules, body: 0, choices, answers, reason, hunks: u16::from(hunks), draft: u16::from(has_draft) }
+        let (top_rule, ends_with_rule) = (u16::from(rules && !panel.is_card()), rules && !panel.is_card());
+        Self {
+            rules,
+            top_rule,
+            ends_with_rule,
+            body: 0,
+            choices,
+            answers,
+            reason,
+            hunks: u16::from(hunks),
+            draft: u16::from(has_draft),
+        }
     }
 
     fn with_body(self, wanted: u16, limit: u16) -> Self {
@@ -94,11 +122,16 @@ impl Rows {
 
     /// Rows above the body.
     pub fn head(self) -> u16 {
-        if self.rules { 2 + self.reason } else { 1 }
+        1 + self.reason + self.top_rule
+    }
+
+    /// Whether a rule stands above the body.
+    pub fn begins_with_rule(self) -> bool {
+        self.top_rule > 0
     }
 
     pub fn total(self) -> u16 {
-        self.head() + self.body + u16::from(self.rules) + self.hunks + self.answers + self.draft
+        self.head() + self.body + u16::from(self.ends_with_rule) + self.hunks + self.answers + self.draft
     }
 }
 
@@ -184,18 +217,20 @@ pub fn packed_tail(panel: &Dialog, at: usize, width: u16) -> &'static str {
 /// Why it asks, wrapped; the last row says that there was more.
 pub fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
-    let ranges = text::wrap(&panel.reason, room);
+    let reason = if panel.shows_reason { panel.reason.as_str() } else { "" };
+    let ranges = if reason.is_empty() { Vec::new() } else { text::wrap(reason, room) };
     let shown = ranges.iter().take(REASON_ROWS).enumerate();
     let row = |(at, range): (usize, &std::ops::Range<usize>)| match at + 1 {
-        REASON_ROWS if ranges.len() > REASON_ROWS => text::truncate(&panel.reason[range.start..], room).into_owned(),
-        _ => panel.reason[range.clone()].to_owned(),
+        REASON_ROWS if ranges.len() > REASON_ROWS => text::truncate(&reason[range.start..], room).into_owned(),
+        _ => reason[range.clone()].to_owned(),
     };
     let mut lines: Vec<String> = shown.map(row).collect();
     if panel.says_changed() {
         // In the place of a row that was there: nothing moves when it comes and goes.
+        let words = if text::width(CHANGED) <= room { CHANGED } else { CHANGED_SHORT };
         match lines.first_mut() {
-            Some(first) => CHANGED.clone_into(first),
-            None => lines.push(CHANGED.to_owned()),
+            Some(first) => words.clone_into(first),
+            None => lines.push(words.to_owned()),
         }
     }
     lines

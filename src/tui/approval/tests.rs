@@ -2,7 +2,7 @@ use super::*;
 use crate::protocol::Always;
 use crate::tui::glyphs::UNICODE;
 use crate::tui::tests::fixtures::{command_approval, edit_approval};
-use crate::tui::theme::{Colours, Theme};
+use crate::tui::theme::{Colours, Theme, Token};
 
 fn shown(panel: &Dialog, width: u16) -> String {
     let theme = Theme::choose(None, Colours::None);
@@ -21,7 +21,7 @@ fn every_character_of_a_command_is_shown_at_any_width() {
     assert!(expected.contains("[8m") && !expected.contains('\x1b') && !expected.contains('\u{202e}'), "{expected}");
     for width in [20, 36, 80, 120] {
         let drawn: String = shown(&panel, width).chars().filter(|c| !c.is_whitespace()).collect();
-        assert!(drawn.starts_with(&expected), "{width}: {drawn}");
+        assert!(drawn.contains(&expected), "{width}: {drawn}");
     }
 }
 
@@ -67,23 +67,24 @@ fn what_may_not_be_remembered_offers_no_always() {
 #[test]
 fn a_command_says_why_its_riskiest_part_asks() {
     let panel = Dialog::approval(command_approval("a"));
-    assert_eq!(panel.reason, "ask: 5 runs what was downloaded (built-in); 4 host not in the allow list (user:31)");
+    assert_eq!(
+        panel.reason,
+        "ask: 5 runs downloaded code from `example.com` (built-in); 4 downloads from `example.com` (user:31)"
+    );
     let panel = Dialog::approval(edit_approval("a"));
-    assert_eq!(panel.reason, "ask: built-in, writes inside the workspace ask");
+    assert_eq!(panel.reason, "ask: built-in, it writes a file");
 }
 
 #[test]
 fn a_long_reason_takes_up_to_three_rows() {
     let mut approval = edit_approval("a");
+    assert!(rows::reason_lines(&Dialog::approval(approval.clone()), 60).is_empty(), "that it writes a file is no news");
+    approval.is_uncovered = false;
     approval.reason = "because of the very many words of this reason ".repeat(8);
     let panel = Dialog::approval(approval);
     let rows = rows::reason_lines(&panel, 60);
     assert_eq!(rows.len(), 3);
     assert!(rows[2].ends_with('…') && rows.iter().all(|row| text::width(row) <= 58), "{rows:?}");
-    assert_eq!(
-        rows::reason_lines(&Dialog::approval(edit_approval("a")), 36).join(" "),
-        "ask: built-in, writes inside the workspace ask"
-    );
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn a_tool_of_a_manifest_is_asked_about_by_its_name() {
     let mut approval = command_approval("a");
     approval.tool_name = "tickets".to_owned();
     assert_eq!(Dialog::approval(approval).title, "Run the tool tickets");
-    assert_eq!(Dialog::approval(command_approval("a")).title, "Run a command");
+    assert_eq!(Dialog::approval(command_approval("a")).title, "Run downloaded code from `example.com`");
 }
 
 #[test]
@@ -99,19 +100,42 @@ fn facts_about_a_command_are_not_broken_where_each_fits_a_row() {
     let mut approval = command_approval("a");
     approval.proposal.notes =
         vec!["a tool of yours: ~/.config/aye/tools/tickets.toml".to_owned(), "fingerprint 5f2c5f2c".to_owned()];
+    approval.proposal.usual_notes = 0;
     let drawn = shown(&Dialog::approval(approval), 56);
     assert!(drawn.contains("a tool of yours: ~/.config/aye/tools/tickets.toml"), "{drawn}");
 }
 
 #[test]
-fn the_highest_risk_stands_reversed_and_only_its_word_does() {
+fn risky_parts_stand_out_in_the_line_and_the_worst_effect_comes_first() {
     let panel = Dialog::approval(command_approval("a"));
+    assert_eq!(panel.title, "Run downloaded code from `example.com`");
+    let drawn = shown(&panel, 100);
+    let place = |words: &str| drawn.find(words).unwrap_or_else(|| panic!("{words}\n{drawn}"));
+    assert!(place("also downloads from `example.com` · high risk") < place("also deletes `target/tmp` · medium risk"), "{drawn}");
+    assert!(place("2 harmless parts") < place("cargo test --workspace"), "{drawn}");
     let theme = Theme::choose(None, Colours::True);
-    for width in [56, 120] {
-        let rows = panel.body.lines(width, 0..panel.body.rows(width), &theme, &UNICODE);
-        let spans = rows.iter().flat_map(|row| &row.spans);
-        let reversed = spans.filter(|span| span.style.add_modifier.contains(ratatui::style::Modifier::REVERSED));
-        let words: Vec<&str> = reversed.map(|span| span.content.as_ref()).collect();
-        assert_eq!(words, ["CRITICAL"], "{width}");
+    let rows = panel.body.lines(200, 0..panel.body.rows(200), &theme, &UNICODE);
+    let of = |token| -> Vec<String> {
+        let spans = rows.iter().flat_map(|row| &row.spans).filter(|span| span.style == theme.style(token));
+        spans.map(|span| span.content.to_string()).collect()
+    };
+    assert!(of(Token::Danger).contains(&"curl -fsS https://example.com/install.sh".to_owned()), "{:?}", of(Token::Danger));
+    assert!(of(Token::Warn).contains(&"rm -rf target/tmp".to_owned()), "{:?}", of(Token::Warn));
+    assert!(of(Token::Code).contains(&"cargo test --workspace 2>&1 | tail -20 && ".to_owned()), "{:?}", of(Token::Code));
+}
+
+#[test]
+fn what_is_the_same_for_every_command_takes_no_row() {
+    let mut approval = command_approval("a");
+    approval.parts.truncate(1);
+    approval.proposal.notes.push("in crates/greeter".to_owned());
+    let drawn = shown(&Dialog::approval(approval.clone()), 100);
+    assert!(drawn.contains("in crates/greeter"), "{drawn}");
+    for words in ["sandbox", "time limit", "environment", "shell", "~/src/greeter"] {
+        assert!(!drawn.contains(words), "{words}\n{drawn}");
     }
+    if let Some(command) = &mut approval.command {
+        command.sandbox = "OFF by your policy: the command can do what you can do".to_owned();
+    }
+    assert!(shown(&Dialog::approval(approval), 100).contains("sandbox OFF by your policy"));
 }

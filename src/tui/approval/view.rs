@@ -3,11 +3,12 @@
 use super::hit_regions::spots;
 use super::hunks::MIN_BESIDE;
 use super::rows::{
-    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, has_ready_words, packed, packed_gap,
+    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_ready_words, packed, packed_gap,
     packed_lead, packed_tail, packed_words, reason_lines,
 };
 use super::staleness::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
+use crate::protocol::Risk;
 use crate::text;
 use crate::tui::diff::BETWEEN_SIGN;
 use crate::tui::glyphs::Glyphs;
@@ -53,9 +54,9 @@ pub fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_
     };
     let top = area.y + rows.head();
     let mut area = Rect { y, height: area.bottom().saturating_sub(y), ..area };
-    if rows.rules {
+    if rows.ends_with_rule {
         draw_rule(area, buffer, frame);
-        draw_joints(panel, top..y, area, buffer);
+        draw_joints(panel, top..y, rows.begins_with_rule(), area, buffer);
         area = Rect { y: y + 1, height: area.height.saturating_sub(1), ..area };
     }
     if rows.hunks > 0 {
@@ -87,6 +88,8 @@ fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame:
         for (y, reason) in (area.y + 1..).zip(reason_lines(panel, area.width)) {
             buffer.set_line(area.x + GUTTER, y, &Line::styled(reason, frame.theme.style(token)), area.width - GUTTER);
         }
+    }
+    if rows.begins_with_rule() {
         draw_rule(Rect { y: area.y + rows.head() - 1, ..area }, buffer, frame);
     }
 }
@@ -96,11 +99,12 @@ fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_stringn(area.x, area.y, rule, area.width.into(), frame.theme.style(Token::Faint));
 }
 
-/// Where the line between both sides of a change meets the rules above and below these rows.
-fn draw_joints(panel: &Dialog, rows: Range<u16>, area: Rect, buffer: &mut Buffer) {
+/// Where the line between both sides of a change meets the rules above, where there is one, and below these rows.
+fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buffer: &mut Buffer) {
     let Some(seam) = panel.body.changes().and_then(|diff| diff.seam(body_width(area.width))) else { return };
     let x = area.x + GUTTER + seam;
-    for (row, rule, joint) in [(rows.start, rows.start.checked_sub(1), "┬"), (rows.end.saturating_sub(1), Some(rows.end), "┴")]
+    for (row, rule, joint) in
+        [(rows.start, rows.start.checked_sub(1).filter(|_| has_top), "┬"), (rows.end.saturating_sub(1), Some(rows.end), "┴")]
     {
         if let Some(rule) = rule
             && buffer.cell((x, row)).is_some_and(|cell| cell.symbol() == BETWEEN_SIGN)
@@ -228,7 +232,7 @@ fn ready_words(width: u16) -> String {
 fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let choices = rows.choices;
     let look = panel.guard.look(frame.now);
-    let all = 0..panel.listed();
+    let all = 0..panel.shown_choices();
     let (own, others) = match choices {
         Choices::Rows => (all, 0..0),
         Choices::FirstRow => (0..1, 1..all.end),
@@ -264,7 +268,15 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
         true => (CHANGED_SHORT.to_owned(), Token::Warn),
         false => (facts, Token::Muted),
     };
-    let mut right = [facts, (panel.risk_words.clone(), panel.risk_token())].to_vec();
+    // Nothing is said of a low risk: what stands out is to be looked at.
+    let risk = match panel.risk {
+        Some(Risk::Low) if panel.is_card() => "",
+        // The word alone where every cell counts.
+        _ if width < TIGHT => panel.risk_words.trim_end_matches(" risk"),
+        _ => panel.risk_words.as_str(),
+    };
+    let (risk, count) = (risk.to_owned(), if width < TIGHT { String::new() } else { count });
+    let mut right = [facts, (risk, panel.risk_token())].to_vec();
     right.extend(left);
     right.push((count, Token::Muted));
     right.retain(|(words, _)| !words.is_empty());
@@ -417,7 +429,9 @@ fn packed_line(
             spans.push(Span::raw(packed_gap(width)));
         }
         let letter = format!("{:<1$}", choice.key.letter, packed_lead(width));
-        spans.push(Span::styled(format!("{letter}{words}{then}"), theme.style(token)));
+        let key = if token == Token::Text { Token::Accent } else { token };
+        spans.push(Span::styled(letter, theme.style(key)));
+        spans.push(Span::styled(format!("{words}{then}"), theme.style(token)));
     }
     Line::from(spans)
 }
@@ -470,7 +484,7 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
         }
         Height::Part => {}
     }
-    let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.listed);
+    let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
     if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) && !panel.says_changed() {
         hints.insert(0, "[ ] hunk");
         hints.insert(1, "space take/leave");
@@ -479,9 +493,6 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
         (Some(_), _) => hints.splice(0..0, ["enter opens its rule", "[ ] part"]).for_each(drop),
         (None, true) => hints.push("[ ] part"),
         (None, false) => {}
-    }
-    if has(ChoiceAction::Edit) {
-        hints.push(if panel.hunks.is_some() { "e edit hunk" } else { "e edit command" });
     }
     if has(ChoiceAction::EditWhole) {
         hints.push("E whole in $EDITOR");

@@ -146,6 +146,7 @@ fn word(choice: &Choice) -> String {
     let own = match choice.act {
         ChoiceAction::Approve => "allow",
         ChoiceAction::Preview => "preview",
+        ChoiceAction::Look if choice.key.letter == '?' => "explain",
         ChoiceAction::Always => "always",
         ChoiceAction::Keep(GrantScope::Session) => "session",
         ChoiceAction::Keep(GrantScope::Project) => "project",
@@ -217,13 +218,10 @@ fn command(approval: &Approval) -> Vec<String> {
     for line in text::reveal(&command.line).split('\n') {
         lines.push(format!("command: {line}"));
     }
-    lines.push(format!("in {}", text::reveal(&command.cwd)));
-    lines.push(match command.timeout_seconds {
-        0 => "no time limit".to_owned(),
-        seconds => format!("time limit {seconds} seconds"),
-    });
-    lines.push(format!("sandbox: {}", text::reveal(&command.sandbox)));
-    lines.extend(approval.proposal.notes.iter().map(|note| text::reveal_line(note)));
+    lines.extend(approval.proposal.own_notes().iter().map(|note| text::reveal_line(note)));
+    if command.has_own_sandbox || ["NONE", "OFF", "OPEN"].iter().any(|word| command.sandbox.contains(word)) {
+        lines.push(format!("sandbox {}", text::reveal(&command.sandbox)));
+    }
     if !approval.opens.is_empty() {
         let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
         let opens = opens.join(", ");

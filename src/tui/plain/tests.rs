@@ -114,19 +114,19 @@ fn a_diff_says_of_each_line_what_becomes_of_it() {
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
     let said = session.read();
     for words in [
-        "Needs approval 1 of 1: Edit src/main.rs\nlow risk, 1 hunk, +6 −5\nask: built-in, writes inside the workspace ask\n",
+        "Needs approval 1 of 1: Edit src/main.rs\nlow risk, 1 hunk, +6 −5\nask: built-in, it writes a file\n",
         "line 8: }\n",
         "removed line 10: fn greet(name: &str) -> String {\n",
         "added line 10: fn greet(name: &str) -> Result<String, GreetError> {\n",
         "added line 15:     Ok(format!(\"Hello, {name}! 你好 👋\"))\n",
-        "Type one of these words, then Enter:\n1. allow: apply it, once\n2. always: always allow this …\n3. deny: deny\n",
-        "4. deny because and then why: deny and say why\n",
+        "Type one of these words, then Enter:\n1. allow: apply it, once\n2. deny: deny\n3. always: always allow this …\n",
+        "5. deny because and then why: deny and say why\n",
         "6. later: leave it undecided; /answer comes back to it\n",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
     }
     session.fence("");
-    assert_eq!(session.read(), "Answer (allow, always, deny, deny because, explain, later): ");
+    assert_eq!(session.read(), "Answer (allow, deny, always, explain, deny because, later): ");
     assert!(approved(&session.types("allow")));
 }
 
@@ -184,11 +184,10 @@ fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
     session.tell(EventKind::ApprovalRequested(command_approval("a")));
     let said = session.read();
     for words in [
-        "Run a command\nCRITICAL RISK\n",
+        "Run downloaded code from `example.com`\ncritical risk\n",
         "command: cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp &&",
-        "sandbox: on: reads all, writes ~/src/greeter and /tmp\n",
-        "part 3 of 5: rm -rf target/tmp\n  ask by built-in: recursive delete; risk medium\n",
-        "part 5 of 5: sh\n  reads what part 4 prints\n  ask by built-in: runs what was downloaded; risk critical\n",
+        "part 3 of 5: rm -rf target/tmp\n  ask by built-in: deletes `target/tmp`; risk medium\n",
+        "part 5 of 5: sh\n  reads what part 4 prints\n  ask by built-in: runs downloaded code from `example.com`; risk critical\n",
         "always (not possible): always …  nothing here can be remembered",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
@@ -253,9 +252,9 @@ fn a_wrong_answer_is_told_asked_again_and_no_part_of_the_next_line() {
     assert!(sent.contains(&Command::SaveDraft { text: "aprove".to_owned() }), "it is not lost: {sent:?}");
     assert_eq!(
         session.read(),
-        "That is none of the answers, and nothing was decided. Expected is one of: allow, always, deny, deny because, explain, later.\n\
+        "That is none of the answers, and nothing was decided. Expected is one of: allow, deny, always, explain, deny because, later.\n\
          Your line was kept: /send sends it as a message, /drop forgets it.\n\
-         Answer (allow, always, deny, deny because, explain, later): "
+         Answer (allow, deny, always, explain, deny because, later): "
     );
     assert!(approved(&session.types("allow")));
     let sent = session.types("and run the tests");
@@ -309,7 +308,7 @@ fn each_question_stands_alone_and_one_that_was_put_off_comes_back() {
     assert!(session.read().contains("It waits, undecided"));
     assert!(!decides(&session.types("allow")));
     session.types("/answer");
-    assert!(session.read().contains("Needs approval 1 of 1: Run a command"));
+    assert!(session.read().contains("Needs approval 1 of 1: Run downloaded code"));
     session.fence("");
     assert!(approved(&session.types("allow")));
 }

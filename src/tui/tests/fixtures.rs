@@ -275,7 +275,8 @@ pub fn edit_approval(id: &str) -> Approval {
         risk_level: Risk::Low,
         critical: false,
         rule: "built-in".to_owned(),
-        reason: "writes inside the workspace ask".to_owned(),
+        reason: "it writes a file".to_owned(),
+        is_uncovered: true,
         proposal: Proposal {
             summary: "Edit src/main.rs +6 −5".to_owned(),
             diff: DIFF.to_owned(),
@@ -343,6 +344,7 @@ pub fn command_approval(id: &str) -> Approval {
         reason: reason.to_owned(),
         risk,
         critical: text == "sh",
+        effect: (verdict == VerdictKind::Ask).then(|| reason.to_owned()),
         input_from: match text {
             "tail -20" => Some(0),
             "sh" => Some(3),
@@ -358,6 +360,7 @@ pub fn command_approval(id: &str) -> Approval {
         critical: true,
         proposal: Proposal {
             notes: vec!["shell bash -c".to_owned(), "environment core, 14 secrets held back".to_owned()],
+            usual_notes: 2,
             ..Proposal::default()
         },
         command: Some(approval::CommandLine {
@@ -366,19 +369,20 @@ pub fn command_approval(id: &str) -> Approval {
             cwd: "~/src/greeter".to_owned(),
             timeout_seconds: 300,
             sandbox: "on: reads all, writes ~/src/greeter and /tmp".to_owned(),
+            has_own_sandbox: false,
         }),
         parts: vec![
             part("cargo test --workspace 2>&1", VerdictKind::Allow, "user:12", "runs the tests", Risk::Low),
             part("tail -20", VerdictKind::Allow, "built-in", "reads only", Risk::Low),
-            part("rm -rf target/tmp", VerdictKind::Ask, "built-in", "recursive delete", Risk::Medium),
+            part("rm -rf target/tmp", VerdictKind::Ask, "built-in", "deletes `target/tmp`", Risk::Medium),
             part(
                 "curl -fsS https://example.com/install.sh",
                 VerdictKind::Ask,
                 "user:31",
-                "host not in the allow list",
+                "downloads from `example.com`",
                 Risk::High,
             ),
-            part("sh", VerdictKind::Ask, "built-in", "runs what was downloaded", Risk::High),
+            part("sh", VerdictKind::Ask, "built-in", "runs downloaded code from `example.com`", Risk::High),
         ],
         always: Always {
             never: ["3 deletes", "4 uses the network", "5 runs code that nobody has seen"].map(str::to_owned).to_vec(),

@@ -68,6 +68,8 @@ pub struct Card {
     pub path: Option<String>,
     /// Whether what runs runs in a copy, so that nothing of it has happened.
     pub is_preview: bool,
+    /// The question about it stands below with all that its title says.
+    pub is_asked_below: bool,
     /// What a command ended with, in the words of its output's first line: `3`.
     exit: Option<String>,
     output: Output,
@@ -94,6 +96,7 @@ impl Card {
             held: String::new(),
             path: None,
             is_preview: false,
+            is_asked_below: false,
             exit: None,
             output: Output::default(),
             live: Live::default(),
@@ -215,7 +218,8 @@ impl Card {
     }
 
     pub fn rows(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
-        let mut rows = vec![Row::of(self.title(width, look))];
+        let title = (!self.is_asked_below).then(|| Row::of(self.title(width, look)));
+        let mut rows: Vec<Row> = title.into_iter().collect();
         let inner = width.saturating_sub(2).max(1);
         let faint = look.theme.style(Token::Faint);
         for row in self.body(inner, look) {

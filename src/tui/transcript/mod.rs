@@ -113,6 +113,8 @@ pub struct Transcript {
     step: Option<StepId>,
     /// How often something was undone.
     rewinds: u32,
+    /// The call whose question stands below.
+    asked: Option<CallId>,
 }
 
 impl Default for Transcript {
@@ -141,6 +143,7 @@ impl Default for Transcript {
             task: None,
             step: None,
             rewinds: 0,
+            asked: None,
         }
     }
 }
@@ -197,6 +200,19 @@ impl Transcript {
             Kind::Card(card) => Some(card),
             _ => None,
         }
+    }
+
+    /// The question about this call, if any, is shown below: its card says nothing twice.
+    pub fn show_asked_below(&mut self, id: Option<&CallId>) {
+        if self.asked.as_ref() == id {
+            return;
+        }
+        for (call, is_asked) in [(self.asked.take(), false), (id.cloned(), true)] {
+            if let Some(card) = call.as_ref().and_then(|call| self.card_mut(call)) {
+                card.is_asked_below = is_asked;
+            }
+        }
+        self.asked = id.cloned();
     }
 
     pub fn cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {

@@ -364,7 +364,7 @@ fn while_only_the_person_is_waited_for_nothing_ticks() {
     tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 3000);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 3000);
     let screen = draw(&mut model, 4000);
-    assert!(screen.contains("waits for you") && !screen.contains("Writing"), "{screen}");
+    assert!(screen.contains("y  yes") && !screen.contains("Writing"), "{screen}");
     wait(&mut model, 6000);
     assert_eq!(model.deadline(6000), None);
     assert_eq!(play(&mut model, 60_000, "y"), Vec::<String>::new());

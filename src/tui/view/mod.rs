@@ -51,6 +51,8 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
         }
         return DrawStats::default();
     }
+    let asked = model.dialogs.asked_call().cloned();
+    model.transcript.show_asked_below(asked.as_ref());
     let [rest, hints] = split_bottom(area, 1);
     let [rest, bottom] = split_bottom(rest, 1);
     let helps = model.help.is_some();
@@ -155,6 +157,8 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
             let limit = match panel.height {
                 // On a low screen one row is left, for what goes on: the row of a card says what the head of the panel does.
                 Height::Part if model.size.height < LOW => rest.height.saturating_sub(1),
+                // Two rows of the conversation stay in view.
+                Height::Part if panel.is_card() => rest.height.saturating_sub(2),
                 Height::Part => (model.size.height * 7 / 10).min(rest.height),
                 Height::Full => rest.height,
             };

@@ -58,7 +58,7 @@ fn escape_goes_back_to_the_question_and_typing_to_the_draft() {
     play(&mut model, 6000, "a");
     wait(&mut model, 6400);
     play(&mut model, 7500, "<esc>");
-    assert!(draw(&mut model, 7600).contains("apply it, once"));
+    assert!(draw(&mut model, 7600).contains("y  yes"));
     wait(&mut model, 9000);
     play(&mut model, 9100, "a");
     wait(&mut model, 9500);
@@ -206,7 +206,7 @@ fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
     let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
     draw(&mut model, 6000);
     let part = draw(&mut model, 6700);
-    assert!(part.contains("ctrl+f full screen") && part.contains("show the next of 55 screens"), "{part}");
+    assert!(part.contains("ctrl+f full screen") && part.contains("y  29 more"), "{part}");
     play(&mut model, 7000, "<ctrl+f>");
     let full = draw(&mut model, 7100);
     assert!(lines(&full) >= 14 && full.contains("ctrl+f smaller"), "{full}");
@@ -238,7 +238,7 @@ fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
     let mut model = asked(vec![long_edit(10_000)]);
     let screen = draw(&mut model, 5700);
     assert!(screen.contains("10000 lines in 1 file") && screen.contains("src/main.rs  +10000 −0"), "{screen}");
-    assert!(screen.contains("y  apply it: not all of it was shown   (then enter)"), "{screen}");
+    assert!(screen.contains("y  yes +enter"), "{screen}");
     play(&mut model, 6000, "y");
     assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
     assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);

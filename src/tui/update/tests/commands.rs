@@ -28,7 +28,7 @@ fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
     assert!(!drawn.contains("ctrl+b") && !drawn.contains("Running"), "{drawn}");
     assert_eq!(play(&mut model, 12_800, "<b>"), [""; 0], "a preview does not go on in the background");
     tell(&mut model, EventKind::ApprovalRequested(effects_approval("b")), 15_000);
-    assert!(draw(&mut model, 15_000).contains("Keep what a command did"));
+    assert!(draw(&mut model, 15_000).contains("The command would change"));
     assert_eq!(play(&mut model, 15_100, "y"), [""; 0], "it is not armed yet");
 }
 
@@ -40,15 +40,17 @@ fn what_cannot_be_previewed_says_why_at_every_size() {
         let never = Always { never: vec!["it uses the network".to_owned(); 9], ..Always::default() };
         let refused = Approval { preview: PreviewOffer::Impossible { reason }, always: never, ..command_approval("a") };
         tell(&mut model, EventKind::ApprovalRequested(refused), 10_000);
-        let mut drawn = draw(&mut model, 12_000);
-        for at in 13..40 {
+        assert!(!draw(&mut model, 12_000).contains("preview"), "{width}");
+        play(&mut model, 14_000, "?");
+        wait(&mut model, 14_400);
+        let mut drawn = draw(&mut model, 14_500);
+        for at in 15..40 {
             play(&mut model, at * 1000, "<pgdn>");
             drawn += &draw(&mut model, at * 1000 + 500);
         }
         let words: Vec<&str> = drawn.split_whitespace().collect();
         let drawn = words.join(" ");
-        assert!(drawn.contains("no preview: git writes its own files"), "{width}: {drawn}");
-        assert!(!drawn.contains("p preview"), "{width}: {drawn}");
+        assert!(drawn.contains("preview not possible: git writes its own files"), "{width}: {drawn}");
         assert!(drawn.contains("and 6 more"), "{width}: {drawn}");
     }
 }

@@ -52,7 +52,7 @@ fn on_the_smallest_screen_the_mark_leaves_the_risk_whole() {
     let mut model = asked_at(40, 12, Approval { risk_level: Risk::Medium, ..hunks_approval("a") });
     outdated(&mut model, "a", true, 5000);
     let screen = draw(&mut model, 5000);
-    assert!(screen.contains("⚠ changed · medium risk"), "{screen}");
+    assert!(screen.contains("⚠ changed on disk") && screen.contains("medium"), "{screen}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
     draw(&mut model, 5000);
     assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 6350), ["a Renewed"]);
-    assert!(draw(&mut model, 6351).contains("the new proposal is being made"));
+    assert!(draw(&mut model, 6351).contains("being made …"));
     // Nothing can be decided meanwhile.
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     let (approval_id, tool_call_id) = (ApprovalId::new("a"), call("call-a"));
@@ -92,7 +92,7 @@ fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
     let anew = Approval { approval_id: ApprovalId::new("c"), amendable, ..edit_approval("a") };
     tell(&mut model, EventKind::ApprovalRequested(anew), 9001);
     let screen = draw(&mut model, 9001);
-    assert!(screen.contains("1 of 2") && screen.contains("fn greet") && screen.contains("a  always allow this"), "{screen}");
+    assert!(screen.contains("1 of 2") && screen.contains("fn greet") && screen.contains("a  always"), "{screen}");
     assert!(!model.dialogs.open().unwrap().guard.is_armed(9001));
     play(&mut model, 10_000, "y");
     assert_eq!(wait(&mut model, 10_350), ["c Approved"]);
@@ -131,7 +131,7 @@ fn what_is_being_typed_in_the_panel_stays_until_it_is_done() {
     play(&mut model, 6300, "<ctrl+s>");
     assert!(letters(&model).starts_with("yn"), "{}", letters(&model));
     outdated(&mut model, "a", false, 7000);
-    assert!(letters(&model).starts_with("yan"), "{}", letters(&model));
+    assert!(letters(&model).starts_with("yna"), "{}", letters(&model));
     assert!(draw(&mut model, 7000).contains("// mine"));
 }
 

@@ -85,7 +85,7 @@ fn nothing_is_decided_below_the_help_and_the_question_arms_anew() {
     assert!(model.help.is_some() && model.dialogs.is_open());
     assert_eq!(model.composer.text(), "");
     assert_eq!(play(&mut model, 10_000, "<esc>"), [""; 0]);
-    assert!(draw(&mut model, 10_050).contains("apply it, once"));
+    assert!(draw(&mut model, 10_050).contains("y  yes"));
     assert_eq!(play(&mut model, 10_100, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 10_460), ["a Approved"]);
     let mut model = asked(vec![edit_approval("a")]);

@@ -22,7 +22,7 @@ fn the_list_says_what_waits_and_how_risky_it_is() {
     let mut model = listed();
     let screen = draw(&mut model, 7000);
     for words in
-        ["4 wait for you", "1  $ touch one.txt", "3  $ touch two.txt", "4  Edit src/main.rs +6 −5", "low risk", "CRITICAL RISK"]
+        ["4 wait for you", "1  $ touch one.txt", "3  $ touch two.txt", "4  Edit src/main.rs +6 −5", "low risk", "critical risk"]
     {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -187,7 +187,7 @@ fn click(model: &mut Model, words: &str, at: u64) {
 
 #[test]
 fn a_click_highlights_a_choice_and_only_enter_takes_it() {
-    for (words, sent) in [("run it, once", "a Approved"), ("n  deny", "a Denied { reason: None }")] {
+    for (words, sent) in [("y  yes", "a Approved"), ("n  no", "a Denied { reason: None }")] {
         let mut model = asked(vec![touch("a", "one.txt")]);
         click(&mut model, words, 6000);
         assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
@@ -197,7 +197,7 @@ fn a_click_highlights_a_choice_and_only_enter_takes_it() {
     let mut model = asked(vec![touch("a", "one.txt")]);
     update(&mut model, Msg::Resize(Size::new(40, 12)), 6000);
     draw(&mut model, 6000);
-    click(&mut model, "n deny", 7000);
+    click(&mut model, "n no", 7000);
     assert_eq!(play(&mut model, 7300, "<enter>"), ["a Denied { reason: None }"]);
 }
 
@@ -205,7 +205,7 @@ fn a_click_highlights_a_choice_and_only_enter_takes_it() {
 fn a_click_that_brings_the_window_to_the_front_points_at_nothing() {
     let mut model = asked(vec![touch("a", "one.txt")]);
     update(&mut model, Msg::Input(Input::FocusIn), 6000);
-    click(&mut model, "run it, once", 6200);
+    click(&mut model, "y  yes", 6200);
     assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new());
     let mut model = listed();
     click(&mut model, "touch two.txt", 7000);

@@ -80,7 +80,7 @@ fn waiting() -> Model {
 }
 
 fn question() -> Model {
-    let mut model = model(80, 20);
+    let mut model = model(80, 15);
     past(&mut model);
     for id in ["a", "b"] {
         tell(&mut model, EventKind::ApprovalRequested(edit_approval(id)), 5000);

@@ -442,9 +442,11 @@ fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kin
 fn clicks(desk: &mut Desk, at: u64) {
     desk.run(at);
     let panel = desk.model.dialogs.open().unwrap();
-    let words = panel.choices[0].words.chars().take(12).collect::<String>();
+    let choice = &panel.choices[0];
+    let spoken = [choice.short.to_string(), choice.words.clone()].map(|words| format!("{}  {words}", choice.key.letter));
     let screen = draw(&mut desk.model, at);
-    let row = screen.lines().position(|row| row.contains(&words)).unwrap_or_else(|| panic!("{words}\n{screen}"));
+    let shows_it = |row: &str| spoken.iter().any(|words| row.contains(words));
+    let row = screen.lines().position(shows_it).unwrap_or_else(|| panic!("{spoken:?}\n{screen}"));
     let kind = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
     let event = crossterm::event::MouseEvent { kind, column: 6, row: row as u16, modifiers: KeyModifiers::NONE };
     desk.does(Msg::Input(Input::Mouse(event)));

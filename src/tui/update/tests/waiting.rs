@@ -218,7 +218,7 @@ fn what_changed_on_disk_is_asked_about_anew_once_the_person_looked() {
         // It arms anew: the same key again is not an answer yet.
         assert!(!model.dialogs.open().unwrap().guard.is_held());
         let listed = |model: &Model| model.dialogs.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
-        assert!(listed(&model).starts_with("yan"), "{}", listed(&model));
+        assert!(listed(&model).starts_with("yna"), "{}", listed(&model));
         let mut model = model_with_stale();
         assert_eq!(play(&mut model, 6000, "n"), [""; 0]);
         assert_eq!(wait(&mut model, 6360), ["a Denied { reason: None }"]);

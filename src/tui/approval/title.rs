@@ -1,0 +1,117 @@
+//! Title of a question about a call: its worst effect in one sentence, or what the call is.
+
+use crate::protocol::{Approval, CommandPart, EffectKind};
+use crate::text;
+use crate::tui::status::counted;
+use std::cmp::Reverse;
+
+/// What stands in the head, and how many of its cells are not for that.
+#[derive(Debug)]
+pub struct Name {
+    pub words: String,
+    pub beside: usize,
+}
+
+impl Name {
+    /// All of it, where the head has no room for that.
+    pub fn rows(&self, width: u16) -> Vec<String> {
+        if text::width(&self.words) + self.beside <= width.into() {
+            Vec::new()
+        } else {
+            text::wrap_exact(&self.words, usize::from(width).max(1)).into_iter().map(|part| self.words[part].to_owned()).collect()
+        }
+    }
+}
+
+/// Returns the part of a command whose effect its title names: the worst one, the last of equals, for it runs what the
+/// others bring.
+pub fn titled_part(approval: &Approval) -> Option<usize> {
+    if approval.tool_name != "RunCommand" || approval.effects.is_some() || !approval.opens.is_empty() {
+        return None;
+    }
+    by_risk(&approval.parts).into_iter().next().filter(|at| approval.parts[*at].effect.is_some())
+}
+
+/// The parts of a command, the riskiest first and of equals the last.
+pub fn by_risk(parts: &[CommandPart]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..parts.len()).rev().collect();
+    order.sort_by_key(|at| Reverse((parts[*at].critical, parts[*at].risk, parts[*at].effect.is_some())));
+    order
+}
+
+/// The title of a question about a call, on one line without control characters.
+pub fn title(approval: &Approval) -> String {
+    let tool = approval.tool_name.as_str();
+    if let Some(effects) = approval.effects.as_ref() {
+        let paths = usize::try_from(effects.paths()).unwrap_or(usize::MAX);
+        let deletes = |kind: &EffectKind| matches!(kind, EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. });
+        let deleted = effects.files.iter().filter(|file| deletes(&file.kind)).count();
+        return match (paths, deleted) {
+            (0, _) => "The command changed no file".to_owned(),
+            (_, 0) => format!("The command would change {}", counted(paths, "path")),
+            (_, deleted) if deleted == paths => format!("The command would delete {}", counted(paths, "path")),
+            (_, deleted) => format!("The command would change {}, {deleted} of them deleted", counted(paths, "path")),
+        };
+    }
+    if approval.command.is_none() {
+        let summary = &approval.action_summary;
+        return if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) };
+    }
+    if !approval.opens.is_empty() {
+        return "Blocked by the sandbox: run again with access?".to_owned();
+    }
+    if let Some(effect) = titled_part(approval).and_then(|at| approval.parts[at].effect.as_deref()) {
+        return imperative(&text::reveal_line(effect));
+    }
+    match tool {
+        "CliSession" => "Start a session".to_owned(),
+        "CliWrite" => "Type into a session".to_owned(),
+        "RunCommand" => "Run a command".to_owned(),
+        // A tool of a manifest or of a policy has its own name.
+        own => format!("Run the tool {}", text::reveal_line(own)),
+    }
+}
+
+/// `deletes your home directory` as it is asked about: `Delete your home directory`.
+fn imperative(effect: &str) -> String {
+    let (verb, rest) = effect.split_once(' ').unwrap_or((effect, ""));
+    let verb = base(verb);
+    let mut letters = verb.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>()).unwrap_or_default();
+    format!("{first}{} {rest}", letters.as_str()).trim_end().to_owned()
+}
+
+/// The base form of a verb in the third person.
+fn base(verb: &str) -> String {
+    let is_verb = verb.bytes().all(|byte| byte.is_ascii_lowercase());
+    let ends = |end: &str| is_verb && verb.ends_with(end);
+    match verb {
+        "" => String::new(),
+        _ if ends("ies") => format!("{}y", &verb[..verb.len() - 3]),
+        _ if ["shes", "ches", "sses", "xes", "zes", "oes"].into_iter().any(ends) => verb[..verb.len() - 2].to_owned(),
+        _ if ends("s") && !ends("ss") => verb[..verb.len() - 1].to_owned(),
+        _ => verb.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effect_is_a_title_in_the_imperative() {
+        let cases = [
+            ("publishes commits to `origin`", "Publish commits to `origin`"),
+            ("deletes your home directory", "Delete your home directory"),
+            ("runs downloaded code from `example.com`", "Run downloaded code from `example.com`"),
+            ("runs `prettier`, downloaded if it is missing", "Run `prettier`, downloaded if it is missing"),
+            ("copies `a` to `b`, outside the workspace", "Copy `a` to `b`, outside the workspace"),
+            ("erases the disk `/dev/sda`", "Erase the disk `/dev/sda`"),
+            ("could send `.env`, which can contain credentials", "Could send `.env`, which can contain credentials"),
+            ("", ""),
+        ];
+        for (effect, title) in cases {
+            assert_eq!(imperative(effect), title);
+        }
+    }
+}
