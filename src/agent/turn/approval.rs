@@ -374,7 +374,13 @@ fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     };
     for action in &plan.actions {
         match action {
-            Action::Read { target } | Action::Write { target } | Action::Delete { target } => details.paths.push(path(target)),
+            Action::Read { target } | Action::Write { target } | Action::Delete { target } => {
+                // A move both reads and deletes its source.
+                let path = path(target);
+                if !details.paths.contains(&path) {
+                    details.paths.push(path);
+                }
+            }
             Action::Fetch { url, method } => (details.url, details.method) = (Some(url.clone()), Some(method.clone())),
             _ => {}
         }
@@ -430,5 +436,28 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         opens: plan.opens.clone(),
         timeout_ms: None,
         amendable: plan.amends.offer.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Arguments, CallId, Place, ToolCall};
+
+    #[test]
+    fn a_path_that_is_read_and_deleted_is_named_once() {
+        let target = |path: &str| Target { given: path.to_owned(), real: path.into(), place: Place::Missing };
+        let call = ToolCall {
+            tool_call_id: CallId::new("c1"),
+            tool_name: "Move".to_owned(),
+            arguments: Arguments::Object(serde_json::Map::new()),
+        };
+        let actions = vec![
+            Action::Read { target: target("/w/a") },
+            Action::Delete { target: target("/w/a") },
+            Action::Write { target: target("/w/b") },
+        ];
+        let plan = Plan { actions, ..Plan::bare(call, "Move".to_owned(), Box::new(())) };
+        assert_eq!(details(&plan, None).paths, ["/w/a", "/w/b"]);
     }
 }
