@@ -467,7 +467,7 @@ impl Dialog {
 
     /// The keys that do something now, with what they do.
     pub fn valid_keys(&self) -> String {
-        let enabled = self.choices.iter().filter(|choice| choice.enabled);
+        let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
         let keys: Vec<String> = enabled.map(|choice| format!("{} {}", choice.key.letter, choice.short)).collect();
         keys.join(", ")
     }

@@ -336,7 +336,8 @@ impl Guard {
         if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Filling { .. }) {
             return false;
         }
-        if self.acted && !self.is_close(now) || !among_marks && self.held == PendingChoice::None {
+        // Letters before it that answered nothing stay: text that follows began with them.
+        if self.acted && !self.is_close(now) {
             self.typed.clear();
         }
         self.held = PendingChoice::None;

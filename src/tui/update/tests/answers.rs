@@ -47,7 +47,7 @@ fn answer(seed: u64) -> (u64, u64) {
             enter(&mut desk, last);
         }
         _ => {
-            letter(&mut desk, first, ['j', ' ', 'Y', '9', '?'][dice.roll(5) as usize]);
+            letter(&mut desk, first, ['j', ' ', 'Y', '9', 'k'][dice.roll(5) as usize]);
             last = first + 400 + dice.roll(900);
             letter(&mut desk, last, 'y');
         }
@@ -154,11 +154,11 @@ fn an_answer_pressed_twice_answers_one_prompt_and_leaves_no_letter() {
 
 #[test]
 fn a_key_that_is_no_choice_leaves_the_prompt_and_names_the_keys_that_are() {
-    for (wrong, named) in [("j", "`j`"), (" ", "space"), ("?", "`?`"), ("Y", "`Y`"), ("9", "`9`")] {
+    for (wrong, named) in [("j", "`j`"), (" ", "space"), ("k", "`k`"), ("Y", "`Y`"), ("9", "`9`")] {
         let mut model = asked(vec![edit_approval("a")]);
         assert_eq!(play(&mut model, 6000, wrong), [""; 0]);
         let screen = draw(&mut model, 6100);
-        assert!(screen.contains(&format!("{named} is no choice here: y apply, a always")), "{screen}");
+        assert!(screen.contains(&format!("{named} is no choice here: y yes, n no, a always")), "{screen}");
         assert!(model.dialogs.is_open() && model.composer.is_empty());
         play(&mut model, 7000, "y");
         assert!(!draw(&mut model, 7100).contains("is no choice"));
@@ -217,7 +217,7 @@ fn typed_over(words: &str) -> Model {
 fn a_prompt_that_was_typed_over_stays_on_the_screen() {
     let mut model = typed_over("use tabs");
     let screen = draw(&mut model, 7000);
-    for shown in ["1 hunk", "y  apply it", "waits for you · tab to review · typing stays in your draft", "❯ use tabs"] {
+    for shown in ["1 hunk", "y  yes", "waits for you · tab to review · typing stays in your draft", "❯ use tabs"] {
         assert_eq!(screen.matches(shown).count(), 1, "{shown}: {screen}");
     }
     assert!(!model.dialogs.is_open());
