@@ -141,7 +141,7 @@ impl Inbox {
     /// What the keys do, most likely first.
     pub fn hints(&self, now: u64) -> Vec<&'static str> {
         match self.guard.look(now) {
-            ChoiceState::Arming => vec!["a moment … letters go to your draft", "esc closes"],
+            ChoiceState::Arming => vec!["just opened: a letter only marks", "esc closes"],
             ChoiceState::Highlighted(_) => vec!["enter confirms", "any other key takes it back"],
             ChoiceState::Ready | ChoiceState::Waiting(..) => {
                 vec!["space marks", "enter opens", "y n decide the marked", "esc later", "up down"]

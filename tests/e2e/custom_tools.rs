@@ -242,7 +242,9 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     // A setting takes it away again, and a broken one changes nothing.
     let config = project.beside("config").join("config.toml");
     fs::write(&config, "[tools]\ndisabled = [\"later\"]\n").unwrap();
-    terminal.wait_for("tools reloaded");
+    // Another tool after it: the notice that names it comes once both are in force.
+    own(&project, "third", "", "echo third");
+    terminal.wait_for("tools reloaded (later, shout, third)");
     server.push(Answer::text("Third.").and_call("call_3", "later", json!({})));
     server.push(Answer::text("All over."));
     terminal.prompt("again");

@@ -471,7 +471,7 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
     }
     let in_front = keeping || matches!(panel.question, super::Question::Reading(_));
     if look == typeahead_guard::ChoiceState::Arming {
-        return vec!["a moment … letters go to your draft", if in_front { "esc back" } else { "esc later" }];
+        return vec!["just opened: a letter only marks", if in_front { "esc back" } else { "esc later" }];
     }
     let mut hints = vec![if in_front { "esc back" } else { "esc later" }];
     if panel.body.rows(panel.seen_width) > panel.shown {
