@@ -270,6 +270,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         follow_links: true,
         text: TextTools::default(),
         helper: Helper::default(),
+        since: std::time::SystemTime::now(),
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,

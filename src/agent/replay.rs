@@ -172,6 +172,7 @@ impl<'a> Replay<'a> {
             | CallChange::Refused { .. }
             | CallChange::Renewed
             | CallChange::PreviewStarted
+            | CallChange::LayerEnded
             | CallChange::Previewed { .. }
             | CallChange::PreviewDropped
             | CallChange::Blocked

@@ -7,7 +7,7 @@ use super::project::Brought;
 use super::toolset::Toolset;
 use super::trouble::Trouble;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
-use crate::policy::{Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
+use crate::policy::{Approve, Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
 use crate::protocol::{Mode, WorkspaceId};
 use crate::sys::process::Shell;
 use crate::tools;
@@ -84,7 +84,9 @@ impl Place {
 
     pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
         let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
-        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits);
+        let by_effects = self.settings.approval.by_effects;
+        let approve = by_effects.map(|effects| if effects { Approve::Effects } else { Approve::Command });
+        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits).approving(approve);
         match self.settings.tools.shell {
             Shell::Bash => enforcer,
             other => enforcer.in_shell(other.name()),

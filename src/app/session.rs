@@ -29,7 +29,7 @@ use crate::tools::{self, Changes, Commands, Holding, InEditor, LoadedTools, Reco
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 
 /// The limit of an answer when neither the model nor the policy says less.
@@ -65,6 +65,7 @@ pub struct Session {
 #[derive(Clone)]
 pub struct Kept {
     session: SessionId,
+    since: SystemTime,
     /// Those that go on while the agent works.
     commands: Commands,
     /// What the model saw of files in this process.
@@ -90,6 +91,7 @@ impl Kept {
         let snapshots = Arc::new(place.snapshots());
         Self {
             session: session.clone(),
+            since: SystemTime::now(),
             commands: Commands::default(),
             seen: Seen::default(),
             artifacts: Arc::new(place.artifacts(Some(session))),
@@ -135,6 +137,7 @@ impl Kept {
     pub fn tool_settings(&self, place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
         let settings = tools::Settings {
             session: Some(self.session.clone()),
+            since: self.since,
             commands: self.commands.clone(),
             seen: self.seen.clone(),
             checkpoints: Some(self.checkpoints.clone()),
@@ -459,6 +462,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         commands: Commands::default(),
         seen: Seen::default(),
         session: None,
+        since: SystemTime::now(),
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())

@@ -53,6 +53,7 @@ const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
 
 /// There is no `off`.
 const GUARDS: [&str; 2] = ["standard", "strict"];
+const APPROVES: [&str; 2] = ["command", "effects"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
 const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
@@ -207,6 +208,12 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Choice(&GUARDS),
         "\"standard\"",
         "how an answer is told from typing; strict: every answer is its key and Enter, and no time counts, for switch access, screen readers and slow typists",
+    ),
+    key(
+        &["approval", "approve"],
+        Kind::Choice(&APPROVES),
+        "\"command\"",
+        "commands that no rule decides: command asks before each runs; effects runs it in a layer first and asks if it would change files; a policy that says command stays stricter",
     ),
     key(
         &["approval", "arming_ms"],

@@ -42,6 +42,8 @@ pub struct Context {
 pub struct Approval {
     /// Every answer is its key and Enter, and no time counts.
     pub strict: bool,
+    /// Commands that no rule decides run in a layer first, and their effects are asked about; none where nobody says.
+    pub by_effects: Option<bool>,
     pub arming_ms: u64,
     /// How long a question waits where somebody is asked over a wire.
     pub timeout: Duration,
@@ -143,8 +145,13 @@ impl Settings {
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
         let retention = Retention::of(&values);
         let guard = values.get(["approval", "guard"].map(str::to_owned).as_slice()).map(|entry| &entry.value);
+        let approve = values.get(["approval", "approve"].map(str::to_owned).as_slice()).map(|entry| &entry.value);
         let approval = Approval {
             strict: matches!(guard, Some(Value::Text(guard)) if guard == "strict"),
+            by_effects: match approve {
+                Some(Value::Text(approve)) => Some(approve == "effects"),
+                _ => None,
+            },
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };

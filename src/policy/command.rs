@@ -1,6 +1,6 @@
 //! Verdicts on shell lines: rules, option tables and operands held against what the line would run.
 
-use super::bundle::{Bundle, BundleError, Decision, Rule, Shell};
+use super::bundle::{Approve, Bundle, BundleError, Decision, Rule, Shell};
 use super::danger::{self, leaves};
 use super::guard;
 use super::layer::{FileRules, Owned, Ready, Scope};
@@ -344,6 +344,7 @@ fn invocation_in_layer(
     if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.strikes(argv)) {
         let mut asked = Decided::ask(of.rule(rule.line), reason(&rule.reason, "a rule asks"));
         asked.locked = scope == Scope::Managed;
+        asked.approve = rule.approve;
         asked.approval_rule.clone_from(&shell.approval_rule);
         return asked;
     }
@@ -375,6 +376,7 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
     asked.locked = scope == Scope::Managed;
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked.is_uncovered = true;
+    asked.approve = Approve::Effects;
     asked
 }
 

@@ -28,6 +28,7 @@ const STRICTNESS: &[(&str, &[&str])] = &[
     ("sandbox", &["\"read-only\"", "\"workspace-write\"", "\"off\""]),
     ("network", &["\"deny\"", "\"allow\""]),
     ("preview", &["\"always\"", "\"offer\"", "\"never\""]),
+    ("approve", &["\"command\"", "\"effects\""]),
     ("cache", &["\"private\"", "\"inherit\""]),
     ("guard", &["\"strict\"", "\"normal\""]),
     ("requires_approval", &["true", "false"]),

@@ -1,6 +1,6 @@
 //! A bundle in its place among the others: what it is called, what it may do, and its patterns made ready.
 
-use super::bundle::{Bundle, Decision, FileRule, Files, Rule, ToolRule};
+use super::bundle::{Approve, Bundle, Decision, FileRule, Files, Rule, ToolRule};
 use super::layer_verdict::counts;
 use super::paths::{Context, Places};
 use jiff::Timestamp;
@@ -240,6 +240,8 @@ fn restrain(bundle: &mut Bundle, scope: Scope) {
     if let Some(shell) = &mut bundle.shell {
         shell.approval_rule = None;
         shell.terms.writable_paths = None;
+        // Whether anything runs before an approval is for the user's own layer to say.
+        shell.terms.approve = shell.terms.approve.filter(|approve| *approve == Approve::Command);
         if scope != Scope::Mine {
             shell.terms.readable_paths = None;
         }

@@ -1,5 +1,6 @@
 //! Verdict of one layer before modes and grants, and the combination of several layers.
 
+use super::bundle::Approve;
 use super::layer::Ready;
 use super::permit::Grant;
 use crate::protocol::{CommandPart, Risk, VerdictKind};
@@ -19,6 +20,8 @@ pub struct Decided {
     pub by_name: bool,
     /// No rule covers it: the capability requires an approval of everything.
     pub is_uncovered: bool,
+    /// What may be approved of what is asked about; `Effects` where nothing is.
+    pub approve: Approve,
 }
 
 impl Decided {
@@ -31,6 +34,7 @@ impl Decided {
             locked: false,
             by_name: false,
             is_uncovered: false,
+            approve: if verdict == VerdictKind::Ask { Approve::Command } else { Approve::Effects },
         }
     }
 
@@ -68,8 +72,10 @@ impl Decided {
     /// The stricter of two; of equals the one that no mode changes, then the first.
     pub fn stricter(self, other: Self) -> Self {
         let by_name = self.by_name || other.by_name;
+        // A rule that asks before counts, also behind another reason to ask.
+        let approve = self.approve.min(other.approve);
         let stricter = if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self };
-        Self { by_name, ..stricter }
+        Self { by_name, approve, ..stricter }
     }
 }
 

@@ -1,5 +1,6 @@
 //! May this happen? Pure: bundle and action in, verdict, rule, reason and risk out. No disk, no clock, no environment.
 
+mod attendance;
 mod bundle;
 mod command;
 mod custom;
@@ -10,6 +11,7 @@ mod enforcer;
 mod files;
 mod git;
 pub mod guard;
+mod hidden_places;
 mod invoke;
 mod layer;
 mod layer_verdict;
@@ -27,9 +29,10 @@ mod steering;
 mod upload;
 pub mod url;
 
+pub use attendance::{Attendance, attendance};
 pub use bundle::{
-    ArgumentKind, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview, SandboxSetting, Test, ToolPattern,
-    entry_at, warnings,
+    Approve, ArgumentKind, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview, SandboxSetting, Test,
+    ToolPattern, entry_at, warnings,
 };
 pub use custom::line_of;
 pub use danger::{addresses, clears_ignored, deleted, lasting};
@@ -40,7 +43,7 @@ pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames, means_tool, server_of};
 pub use named::{line, quoted};
 pub use operands::{Follows, Operand, operands};
-pub use paths::{CodeReader, Context, Sandbox, is_left_only_with_approval, normal, runs_code};
+pub use paths::{CodeReader, Context, Sandbox, is_left_only_with_approval, is_secret_name, normal, runs_code};
 pub use permit::{Permit, PreviewPermit, Question, Unasked, Verdict};
 pub use programs::programs;
 pub use read_only::changes_nothing;

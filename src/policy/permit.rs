@@ -1,6 +1,9 @@
 //! Verdicts with their content; the only place that makes a `Permit`.
 
-use crate::protocol::{APPROVED_BY_YOU, Action, CommandPart, Risk};
+use crate::protocol::{APPROVED_BY_YOU, Action, ApproveWhen, CommandPart, Risk};
+
+/// What let effects be kept that need no approval, in the log of decisions.
+const KEPT_UNASKED: &str = "effects";
 
 /// Leave to do exactly these actions, once. Not `Clone`, and only this module makes one.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Permit {
 
     /// What may happen may be looked at first.
     pub fn preview(&self) -> PreviewPermit {
-        PreviewPermit { actions: self.actions.clone() }
+        PreviewPermit { actions: self.actions.clone(), is_unasked: false }
     }
 
     /// Which rule, or whose yes, let it happen.
@@ -71,6 +74,7 @@ impl Permit {
 #[derive(Debug)]
 pub struct PreviewPermit {
     actions: Vec<Action>,
+    is_unasked: bool,
 }
 
 impl PreviewPermit {
@@ -79,10 +83,21 @@ impl PreviewPermit {
         self.actions == actions
     }
 
+    /// Whether nobody was asked about it: then the command sees less than others.
+    pub fn is_unasked(&self) -> bool {
+        self.is_unasked
+    }
+
     /// For tests of what takes a permit.
     #[cfg(test)]
     pub(crate) fn for_test(actions: Vec<Action>) -> Self {
-        Self { actions }
+        Self { actions, is_unasked: false }
+    }
+
+    /// The same of a command that runs before anybody is asked.
+    #[cfg(test)]
+    pub(crate) fn unasked_for_test(actions: Vec<Action>) -> Self {
+        Self { actions, is_unasked: true }
     }
 }
 
@@ -110,12 +125,32 @@ pub struct Question {
     /// No rule is about it: its capability asks about everything.
     pub is_uncovered: bool,
     pub(super) reads_only: bool,
+    pub(super) approve: ApproveWhen,
 }
 
 impl Question {
     /// The person wants to see what would happen. A question is never about what is denied, so there is always leave to look.
     pub fn preview(&self) -> PreviewPermit {
-        PreviewPermit { actions: self.actions.clone() }
+        PreviewPermit { actions: self.actions.clone(), is_unasked: false }
+    }
+
+    /// Leave to run it in a layer before anybody is asked; `None` where the command itself has to be approved.
+    pub fn layer(&self) -> Option<PreviewPermit> {
+        let permit = || PreviewPermit { actions: self.actions.clone(), is_unasked: true };
+        (self.approve == ApproveWhen::Effects).then(permit)
+    }
+
+    /// Leave to keep effects that need no approval.
+    ///
+    /// # Errors
+    /// The question, where the command itself has to be approved.
+    pub fn keep(self) -> Result<Permit, Self> {
+        match self.approve {
+            ApproveWhen::Effects => {
+                Ok(Permit::new(self.actions, KEPT_UNASKED.to_owned()).reading(self.reads_only).unasked(Unasked::default()))
+            }
+            ApproveWhen::Before => Err(self),
+        }
     }
 
     /// The person said yes to this question.

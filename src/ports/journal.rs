@@ -141,6 +141,20 @@ pub enum Record {
     /// A command begins to run in a view of its own: nothing of it happens.
     PreviewStarted {
         tool_call_id: CallId,
+        /// Nobody was asked before: its effects are what is approved.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unasked: bool,
+    },
+    /// A command that ran in a layer before anybody was asked has ended there. Nothing of it has happened.
+    LayerEnded {
+        tool_call_id: CallId,
+        /// `exit 0`, `killed after 300 s`.
+        ended: String,
+        output: String,
+        /// How many paths would be another.
+        paths: u64,
+        /// Of every effect and the output.
+        digest: String,
     },
     /// What it would change, where it is kept without a question.
     Previewed {

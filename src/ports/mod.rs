@@ -8,6 +8,7 @@ mod doubts;
 mod footprint;
 mod instructions;
 mod journal;
+mod layer;
 mod model;
 mod recovery;
 mod remote;
@@ -23,6 +24,7 @@ pub use doubts::Doubts;
 pub use footprint::{Reach, touched};
 pub use instructions::{Guidance, Guide};
 pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
+pub use layer::{LayerEnd, LayerRun};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
 pub use recovery::{Found, Known, Tail};
 pub use remote::{

@@ -1,6 +1,8 @@
 //! Tools: planned first, judged, then run with the permit.
 
-use super::{ArtifactError, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
+use super::{
+    ArtifactError, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, LayerRun, Since, TaskChanges,
+};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange,
@@ -35,6 +37,8 @@ pub struct Plan {
     pub preview: PreviewOffer,
     /// What it did in its view already; running the plan keeps that.
     pub effects: Option<Box<Effects>>,
+    /// Whether it can run in a layer before anybody is asked, and what it did there.
+    pub layer: LayerRun,
     /// What it opens, beyond what commands may do.
     pub opens: Vec<Outside>,
     /// For commands: seconds until it is killed.
@@ -63,6 +67,7 @@ impl Plan {
             runs: Vec::new(),
             preview: PreviewOffer::None,
             effects: None,
+            layer: LayerRun::None,
             opens: Vec::new(),
             timeout_seconds: 0,
             sandbox: None,

@@ -41,6 +41,26 @@ impl VerdictKind {
     }
 }
 
+/// When a command that asks is approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApproveWhen {
+    /// Before it runs.
+    #[default]
+    Before,
+    /// By its effects, after it ran in a layer.
+    Effects,
+}
+
+impl ApproveWhen {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::Effects => "effects",
+        }
+    }
+}
+
 /// One simple command of a shell line, as judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -89,7 +89,7 @@ pub struct Effects {
     pub groups: Vec<CreatedFiles>,
     /// Paths that are listed nowhere because there are too many. Nothing can be approved as long as there is one.
     pub more_files: u64,
-    /// Directories that git ignores. Only in the journals of earlier versions.
+    /// Directories with build output, which is kept without an approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedEffects>,
     /// What is not kept, whatever is answered.
@@ -102,6 +102,11 @@ impl Effects {
     /// Whether a yes changes no file.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.counted.is_empty() && self.more_files == 0
+    }
+
+    /// Whether no file would change but build output.
+    pub fn is_build_output(&self) -> bool {
+        self.files.is_empty() && self.groups.is_empty() && self.more_files == 0
     }
 
     /// Why it cannot be approved: not all of it is listed.
@@ -200,7 +205,7 @@ pub struct CreatedFiles {
     pub ignored: bool,
 }
 
-/// What happens below a directory that git ignores.
+/// What happens below a directory with build output. In the journals of earlier versions: one that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CountedEffects {

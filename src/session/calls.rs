@@ -27,6 +27,10 @@ pub struct OpenCall {
     pub proposal: Option<Proposal>,
     /// A preview of it ran, and its effects are applied by running it.
     pub previewed: bool,
+    /// It ran in a layer before anybody was asked, or began to.
+    pub layered: bool,
+    /// It ended there.
+    pub layer_ended: bool,
     pub amendments: Vec<Amendment>,
     pub renewed: bool,
     /// What the model is told, with the result, of what the user changed.
@@ -82,6 +86,8 @@ impl OpenCall {
             changes: false,
             proposal: None,
             previewed: false,
+            layered: false,
+            layer_ended: false,
             amendments: Vec::new(),
             renewed: false,
             told: None,
@@ -175,9 +181,13 @@ impl Calls {
                 });
                 Some((tool_call_id, CallChange::Renewed))
             }
-            Record::PreviewStarted { tool_call_id } => {
-                self.update(tool_call_id, |call| call.previewed = true);
+            Record::PreviewStarted { tool_call_id, unasked } => {
+                self.update(tool_call_id, |call| (call.previewed, call.layered) = (true, call.layered || *unasked));
                 Some((tool_call_id, CallChange::PreviewStarted))
+            }
+            Record::LayerEnded { tool_call_id, .. } => {
+                self.update(tool_call_id, |call| call.layer_ended = true);
+                Some((tool_call_id, CallChange::LayerEnded))
             }
             Record::Previewed { tool_call_id, proposal } => {
                 self.update(tool_call_id, |call| call.proposal.clone_from(proposal));

@@ -162,6 +162,7 @@ pub enum CallChange<'r> {
     /// It is planned again, because its files changed.
     Renewed,
     PreviewStarted,
+    LayerEnded,
     Previewed {
         proposal: Option<&'r Proposal>,
     },

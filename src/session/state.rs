@@ -135,6 +135,7 @@ impl SessionState {
             | Record::Renewed { .. }
             | Record::Refused { .. }
             | Record::PreviewStarted { .. }
+            | Record::LayerEnded { .. }
             | Record::Previewed { .. }
             | Record::PreviewDropped { .. }
             | Record::Started { .. }

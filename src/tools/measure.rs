@@ -32,6 +32,7 @@ fn settings(workspace: &Path) -> Settings {
         follow_links: true,
         text: TextTools::default(),
         helper: sys::process::Helper::default(),
+        since: std::time::SystemTime::now(),
         named: Vec::new(),
         custom: Vec::new(),
         remote: None,

@@ -14,8 +14,8 @@ use super::runs_code::marked_by_actions;
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
-    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed, Plan,
-    RunContext, Since, TaskChanges, ToolRouter,
+    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
+    LayerRun, Plan, RunContext, Since, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
     Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId,
@@ -180,7 +180,7 @@ impl ToolRouter for Router {
     }
 
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        let settings = Arc::new(self.settings.viewed());
+        let settings = Arc::new(if permit.is_unasked() { self.settings.layered() } else { self.settings.viewed() });
         async move {
             if !permit.covers(&plan.actions) {
                 return Err(ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call"));
@@ -194,7 +194,7 @@ impl ToolRouter for Router {
             };
             let redactor = Arc::clone(&settings.redactor);
             let trial = preview::run(*work, call.tool_call_id.clone(), tool_name.clone(), settings, context).await;
-            let Trial { kept, effects, proposal: seen } = trial.map_err(|error| hide_in_error(&redactor, error))?;
+            let Trial { kept, effects, proposal: seen, end } = trial.map_err(|error| hide_in_error(&redactor, error))?;
             let before = proposal.unwrap_or_default();
             let notes = before.notes.into_iter().chain(seen.notes).collect();
             let proposal = hide_in_proposal(&redactor, Proposal { summary: before.summary, notes, ..seen });
@@ -205,6 +205,7 @@ impl ToolRouter for Router {
                 runs: Vec::new(),
                 preview: PreviewOffer::Impossible { reason: "it ran already; a yes keeps what it did".to_owned() },
                 effects: Some(Box::new(effects)),
+                layer: end.map_or(LayerRun::None, LayerRun::Ended),
                 amends: Amends { told: plan.amends.told, ..Amends::default() },
                 payload: Box::new(kept),
                 ..plan
@@ -441,6 +442,8 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         Effect::Changes => (true, 0, Vec::new()),
         Effect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
+    let preview = draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings));
+    let layer = draft.work.downcast_ref::<Work>().map_or(LayerRun::None, |work| preview::layer(work, &preview, settings));
     Ok(Plan {
         call,
         tool_name: tool.name().to_owned(),
@@ -450,8 +453,9 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         changes,
         places: if changes { tool.places(&draft.work) } else { Vec::new() },
         runs,
-        preview: draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings)),
+        preview,
         effects: None,
+        layer,
         opens: Vec::new(),
         timeout_seconds,
         sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.words(settings)),
@@ -493,6 +497,7 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
         actions,
         proposal,
         preview: offer,
+        layer: LayerRun::None,
         opens,
         amends,
         payload: work,

@@ -32,6 +32,7 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 pub(super) type MayTouch = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
@@ -114,6 +115,8 @@ pub struct Settings {
     pub seen: Seen,
     /// Whose calls they are; nothing where nobody would ask for them after a crash.
     pub session: Option<SessionId>,
+    /// When the session began in this process: what says since then that a file is build output does not count.
+    pub since: SystemTime,
     /// Hides what is secret in all that a tool tells.
     pub redactor: Arc<Redactor>,
 }
@@ -134,6 +137,16 @@ impl Settings {
     /// The same for a command that nobody approved and that runs in a view, where it is looked at before it counts.
     pub(super) fn viewed(&self) -> Self {
         Self { holding: Holding { unasked: Some(Unasked::default()), ..self.holding.clone() }, ..self.clone() }
+    }
+
+    /// The same for a command that runs in a layer before anybody is asked: it sees no secrets, and gets no variables but the usual.
+    pub(super) fn layered(&self) -> Self {
+        let viewed = self.viewed();
+        let environment = match viewed.environment {
+            Environment::Inherit | Environment::Core => Environment::Core,
+            Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => Environment::CoreOf(names),
+        };
+        Self { environment, holding: Holding { layered: true, ..viewed.holding }, ..viewed }
     }
 
     /// The same for a command that runs by this permit.

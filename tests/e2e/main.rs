@@ -38,6 +38,7 @@ mod grants;
 mod harness;
 mod instructions;
 mod keymap;
+mod layers;
 mod local;
 mod logging;
 mod manual;

@@ -124,6 +124,7 @@ fn make(call: ToolCall) -> Plan {
         runs: Vec::new(),
         preview: PreviewOffer::None,
         effects: None,
+        layer: crate::ports::LayerRun::None,
         opens: Vec::new(),
         timeout_seconds: 1,
         sandbox: None,

@@ -7,7 +7,7 @@ use super::sandbox_escalation::names;
 use super::tool_calls::Batch;
 use super::{Approver, Call, CallState, Effect, InputTime, Pending, TurnMachine};
 use crate::policy::{Question, Verdict, first_commands};
-use crate::ports::{Durability, Plan, Record};
+use crate::ports::{Durability, LayerRun, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
     Action, Always, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Outside,
@@ -51,7 +51,7 @@ impl CallRunner<'_> {
                 Some(_) => "what it comes to is in your context already: do something else, or say what you cannot do",
                 None => "do without it, or tell the person what to allow",
             };
-            let message = format!("denied: no one to ask ({}; rule: {rule}); {instead}", question.reason);
+            let message = format!("denied: no one to ask ({}; rule: {rule}){}; {instead}", question.reason, discarded(&plan));
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }
@@ -101,6 +101,9 @@ impl CallRunner<'_> {
 
     /// No rule opens anything: the person does, for one run.
     pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
+        if plan.opens.is_empty() && call.layered {
+            return self.ask_before(call, index);
+        }
         if plan.opens.is_empty() {
             call.refuse(ErrorCode::PolicyDenied, "it cannot be opened for one run");
             return self.report(call, 0);
@@ -205,7 +208,7 @@ impl CallRunner<'_> {
         match decision {
             Decision::Denied { reason } => {
                 let (code, message) = denial(reason.as_deref());
-                call.refuse(code, message);
+                call.refuse(code, format!("{message}{}", discarded(&plan)));
                 self.report(call, 0);
             }
             Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
@@ -218,7 +221,11 @@ impl CallRunner<'_> {
             Decision::Renewed => self.make_anew(call, index),
             Decision::Previewed => {
                 let permit = question.preview();
-                self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: Some(approval_id) }, &mut batch);
+                self.begin_preview(
+                    call,
+                    PreviewRequest { index, plan, permit, approval_id: Some(approval_id), unasked: false },
+                    &mut batch,
+                );
             }
         }
         self.carry_out(calls, batch);
@@ -296,7 +303,7 @@ impl TurnMachine {
             let Some(call) = calls.iter_mut().find(waits) else { return };
             let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
             late = true;
-            let Pending { approval_id, since, .. } = *pending;
+            let Pending { approval_id, since, plan, .. } = *pending;
             let reason = format!("{NO_ANSWER} {}", in_words(timeout));
             runner.out.event(EventKind::ApprovalTimeout {
                 approval_id: approval_id.clone(),
@@ -304,7 +311,7 @@ impl TurnMachine {
             });
             let (code, message) = denial(Some(&reason));
             runner.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, waited(since, at));
-            call.refuse(code, message);
+            call.refuse(code, format!("{message}{}", discarded(&plan)));
             runner.report(call, 0);
         });
         if late {
@@ -323,6 +330,14 @@ pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
         Some(CANCELLED) => (ErrorCode::Cancelled, "the task was stopped before this call ran".to_owned()),
         Some(reason) => (ErrorCode::UserDenied, format!("the person said no: {reason}")),
         None => (ErrorCode::UserDenied, "the person said no".to_owned()),
+    }
+}
+
+/// What the model is told of the effects of a plan that is not approved; nothing where it did not run.
+fn discarded(plan: &Plan) -> &'static str {
+    match plan.layer {
+        LayerRun::Ended(_) => "; it ran in a copy: what it did there was discarded, and its output is withheld",
+        LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. } => "",
     }
 }
 

@@ -20,6 +20,15 @@ pub(super) struct Order {
     command: bool,
     /// It could not be planned as the files are now, or would read a file that is missing.
     failed: bool,
+    /// Where the effects of commands are approved, it starts when all before it that writes is done.
+    turn: Option<Turn>,
+}
+
+/// What a call is to those after it that take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Reads,
+    Writes,
 }
 
 impl Order {
@@ -29,6 +38,11 @@ impl Order {
         order.runs.clone_from(&plan.runs);
         order.failed = plan.actions.iter().chain(scope).any(reads_nothing);
         order
+    }
+
+    /// Where calls take turns.
+    pub(super) fn in_turn(self, turn: Option<Turn>) -> Self {
+        Self { turn, ..self }
     }
 
     /// Of a call that could not be planned.
@@ -43,7 +57,7 @@ impl Order {
         let mut touches: Vec<PathBuf> = actions.filter_map(touched).collect();
         touches.sort_unstable();
         touches.dedup();
-        Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false }
+        Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
     }
 
     /// Calls on the same path run in call order if one of them changes it. What a command touches is not known, so it and the calls
@@ -53,6 +67,12 @@ impl Order {
         self.reach().collides(&earlier.reach())
             || self.command && earlier.writes
             || earlier.command && (self.writes || self.failed)
+            || self.turn.is_some() && earlier.is_writing()
+    }
+
+    /// Whether it may leave something to those after it.
+    fn is_writing(&self) -> bool {
+        (self.writes || self.command) && self.turn != Some(Turn::Reads)
     }
 
     fn reach(&self) -> Reach<'_> {

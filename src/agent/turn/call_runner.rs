@@ -16,7 +16,7 @@ use super::tool_calls::{Batch, leftovers, outcome_unknown};
 use super::{Approver, Call, CallState, Counters, Effect, InputTime, Options, Planned};
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
-use crate::ports::{Durability, Edited, Plan, Record};
+use crate::ports::{Durability, Edited, LayerRun, Plan, Record};
 use crate::protocol::{Action, Amendment, ErrorCode, EventKind, Mode, PreviewOffer, StepId, ToolError, ToolResult};
 
 /// What the calls of a step need of the rest of the session.
@@ -75,7 +75,8 @@ impl CallRunner<'_> {
                 self.report(call, 0);
             }
             Some(Ok(mut plan)) => {
-                call.order = Order::of_plan(&plan, &call.scope);
+                let verdict = plan.judged(self.policy, at.now);
+                call.order = Order::of_plan(&plan, &call.scope).in_turn(self.takes_turns(&verdict));
                 let waits = !cancelling && call.waits(before);
                 if waits && !plan.changes && call.scope.iter().any(writes) {
                     // It finds nothing to change yet. The journal has it once it is known what it does.
@@ -86,7 +87,6 @@ impl CallRunner<'_> {
                 call.touches = plan.touches();
                 call.changes = plan.changes;
                 call.polls = !plan.changes && plan.actions.is_empty();
-                let verdict = plan.judged(self.policy, at.now);
                 // What may not be touched is not written down either.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);
@@ -138,8 +138,16 @@ impl CallRunner<'_> {
         if Self::is_answered(call, &plan) {
             return self.run_answered(verdict, call, index, plan, batch);
         }
+        if let Some(permit) = self.layer_permit(&verdict, call, &plan) {
+            let request = PreviewRequest { index, plan, permit, approval_id: None, unasked: true };
+            return self.begin_preview(call, request, batch);
+        }
+        if matches!(plan.layer, LayerRun::Ended(_)) {
+            return self.settle_layer(verdict, call, index, plan, batch, at);
+        }
         if let Some(permit) = self.first_look(&verdict, &plan) {
-            return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None }, batch);
+            let request = PreviewRequest { index, plan, permit, approval_id: None, unasked: false };
+            return self.begin_preview(call, request, batch);
         }
         match verdict {
             Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
@@ -147,7 +155,10 @@ impl CallRunner<'_> {
             Verdict::Ask(question) if self.has_said_yes(&plan, &question) => {
                 self.permit(call, index, plan, question.approve(), batch);
             }
-            Verdict::Ask(question) => self.ask(call, index, plan, self.asking_why(call, question), batch, at),
+            Verdict::Ask(question) => {
+                let question = self.asking_before(call, &plan, self.asking_why(call, question));
+                self.ask(call, index, plan, question, batch, at);
+            }
             Verdict::Allow(permit) => match self.why_ask(call, &plan) {
                 None => self.permit(call, index, plan, permit, batch),
                 Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
@@ -270,7 +281,9 @@ impl CallRunner<'_> {
         self.counters.tickets += 1;
         let ticket = self.counters.tickets;
         call.previewed = true;
-        self.out.record(Record::PreviewStarted { tool_call_id: call.call.tool_call_id.clone() });
+        call.layered |= looked.unasked;
+        let tool_call_id = call.call.tool_call_id.clone();
+        self.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked });
         let (tool_name, actions) = (looked.plan.tool_name.clone(), looked.plan.actions.clone());
         call.state = CallState::Previewing(Box::new(ActivePreview { ticket, tool_name, actions }));
         batch.previews.push((ticket, looked));
@@ -304,7 +317,7 @@ impl CallRunner<'_> {
                 self.out.effect(wait);
             }
         }
-        for (ticket, PreviewRequest { index, plan, permit, approval_id }) in batch.previews {
+        for (ticket, PreviewRequest { index, plan, permit, approval_id, unasked: _ }) in batch.previews {
             let tool_call_id = calls[index].call.tool_call_id.clone();
             self.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
             self.out.effect(Effect::Preview { index, plan, permit, ticket });

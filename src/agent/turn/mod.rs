@@ -14,6 +14,7 @@ mod control;
 mod grants;
 mod guardrail;
 mod io;
+mod layer;
 mod loop_guard;
 mod mentions;
 mod model;
@@ -150,6 +151,10 @@ struct Counters {
     messages: u64,
     approvals: u32,
     tickets: u64,
+    /// The user was told that commands run in a layer first.
+    told_of_layers: bool,
+    /// The user was told why they do not.
+    told_of_no_layers: bool,
 }
 
 #[derive(Debug)]
@@ -227,6 +232,10 @@ struct Call {
     previewed: bool,
     /// Why it cannot be previewed, once that was tried.
     no_preview: Option<String>,
+    /// It ran in a layer before anybody was asked, or began to; that is done once.
+    layered: bool,
+    /// Why nothing of that is kept, so that it is asked about before it runs for good.
+    no_layer: Option<String>,
     /// What it came to when it ran and was kept from something.
     held: Option<sandbox_escalation::BlockedRun>,
     row: loop_guard::RepeatCount,
@@ -284,6 +293,8 @@ impl Call {
             asked: false,
             previewed: false,
             no_preview: None,
+            layered: false,
+            no_layer: None,
             held: None,
             row: loop_guard::RepeatCount::default(),
             partly: None,

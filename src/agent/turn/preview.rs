@@ -21,6 +21,8 @@ pub(super) struct PreviewRequest {
     pub permit: PreviewPermit,
     /// The question it was asked for in.
     pub approval_id: Option<ApprovalId>,
+    /// Nobody was asked before.
+    pub unasked: bool,
 }
 
 impl TurnMachine {
@@ -37,6 +39,7 @@ impl TurnMachine {
             let mut batch = Batch::default();
             match outcome {
                 Ok(plan) => {
+                    runner.note_layer(call, &plan);
                     let verdict = plan.judged(runner.policy, at.now);
                     call.proposal.clone_from(&plan.proposal);
                     runner.obey(verdict, call, index, plan, &mut batch, at);
@@ -47,6 +50,7 @@ impl TurnMachine {
                 }
                 Err(error) => {
                     runner.drop_preview(call);
+                    call.no_layer = call.layered.then(|| error.message.clone());
                     call.no_preview = Some(error.message);
                     runner.plan_again(call, index);
                 }

@@ -326,6 +326,7 @@ impl Call {
         }
         call.proposal = open.proposal;
         call.previewed = open.previewed;
+        call.layered = open.layered;
         call.amended = Amended {
             by: open.amendments,
             told: open.told,

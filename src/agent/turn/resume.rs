@@ -164,6 +164,10 @@ impl TurnMachine {
                     | CallState::Asking(_)
                     | CallState::Previewing(_)
                     | CallState::Unknown => {
+                        if call.previewed && call.layered {
+                            runner.discard_layer(call);
+                            continue;
+                        }
                         if call.previewed {
                             runner.drop_preview(call);
                             let message = format!("the preview of `{}` was dropped when aye ended", call.summary);

@@ -3,11 +3,11 @@
 
 use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
-use crate::ports::{Amends, Completion, Delta, Found, ModelError, ModelRequest};
+use crate::ports::{Amends, Completion, Delta, Found, LayerEnd, LayerRun, ModelError, ModelRequest};
 use crate::protocol::{
-    Action, Amendable, Amendment, Approval, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Decision,
-    EffectKind, Effects, Failure, FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Mode, Outside, Place, PreviewOffer,
-    Price, Remember, Resolution, RewindScope, RewindTarget, SandboxTier, StopReason, Target, Usage,
+    Action, Amendable, Amendment, Approval, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, CountedEffects,
+    Decision, EffectKind, Effects, Failure, FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Mode, Outside, Place,
+    PreviewOffer, Price, Remember, Resolution, RewindScope, RewindTarget, SandboxTier, StopReason, Target, Usage,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,25 @@ fn enforcer(policy: &str) -> Enforcer {
 
 fn bare() -> SandboxStatus {
     SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None }
+}
+
+/// `%a.rs,-b.rs`, `%killed`, `%@example.com`, `%:target`: what a run in a layer did: files, deletions, its end, what it was kept
+/// from, and build output.
+fn layer_effects(mark: &str) -> Option<Box<Effects>> {
+    let mut effects = Effects { ended: "exit 0".to_owned(), output: "said".to_owned(), ..Effects::default() };
+    for part in mark.strip_prefix('%')?.split(',').filter(|part| !part.is_empty()) {
+        let file = |path: &str, kind: EffectKind| FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
+        match part.split_at(1) {
+            ("-", path) => effects.files.push(file(path, EffectKind::Deleted { bytes: 1, binary: false })),
+            ("@", name) => effects.denied.push(outside(name)),
+            (":", path) => {
+                effects.counted.push(CountedEffects { path: path.to_owned(), created: 1, changed: 0, deleted: 0, bytes: 1 });
+            }
+            _ if part == "killed" => "killed after 300 s".clone_into(&mut effects.ended),
+            _ => effects.files.push(file(part, EffectKind::Created { bytes: 1, binary: false })),
+        }
+    }
+    Some(Box::new(effects))
 }
 
 /// `network`, or a host.
@@ -473,7 +492,7 @@ impl Sim {
         let (index, what) = item.split_once('=').unwrap();
         let (verb, rest) = what.split_once(' ').unwrap();
         let (mark, rest) = match rest.split_once(' ') {
-            Some((mark, rest)) if mark.starts_with(['?', '!', '+', '#', '=']) => (mark, rest),
+            Some((mark, rest)) if mark.starts_with(['?', '!', '+', '#', '=', '^', '%']) => (mark, rest),
             _ => ("", rest),
         };
         let opens: Vec<Outside> = mark.strip_prefix('+').map(outside).into_iter().collect();
@@ -485,6 +504,8 @@ impl Sim {
                 ..Effects::default()
             })
         });
+        let layer = Self::layer(mark);
+        let effects = effects.or_else(|| layer_effects(mark));
         let index: usize = index.parse().unwrap();
         let target = |path: &str| Target {
             given: path.to_owned(),
@@ -515,8 +536,9 @@ impl Sim {
             actions: action.into_iter().chain(opens.iter().filter_map(fetched)).collect(),
             places: Vec::new(),
             runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
-            preview: if mark == "?" { PreviewOffer::Possible } else { PreviewOffer::None },
+            preview: if mark == "?" || mark.starts_with('^') { PreviewOffer::Possible } else { PreviewOffer::None },
             effects,
+            layer,
             opens,
             timeout_seconds: 300,
             sandbox: None,
@@ -536,6 +558,32 @@ impl Sim {
             payload: Box::new(()),
         };
         (index, Ok(plan))
+    }
+
+    /// `^` for a line that can run in a layer, `^WHY` for one that cannot; `%` for one that ran there, with what it did: `%a.rs,-b.rs`.
+    fn layer(mark: &str) -> LayerRun {
+        if let Some(reason) = mark.strip_prefix('^') {
+            let reason = reason.replace('_', " ");
+            return if reason.is_empty() { LayerRun::Possible } else { LayerRun::Impossible { reason } };
+        }
+        let Some(effects) = layer_effects(mark) else { return LayerRun::None };
+        let target = |path: &str| Target {
+            given: path.to_owned(),
+            real: PathBuf::from("/w").join(path),
+            place: Place::File { bytes: 10 },
+        };
+        let deletes = |file: &&FileEffect| matches!(file.kind, EffectKind::Deleted { .. });
+        let action = |file: &FileEffect| match file.kind {
+            EffectKind::Deleted { .. } => Action::Delete { target: target(&file.path) },
+            _ => Action::Write { target: target(&file.path) },
+        };
+        LayerRun::Ended(LayerEnd {
+            stopped: effects.ended.starts_with("killed"),
+            actions: Some(effects.files.iter().map(action).collect()),
+            beyond_edits: effects.files.iter().any(|file| deletes(&file)),
+            beyond_rewind: effects.files.iter().any(|file| file.path.starts_with("ignored")),
+            digest: "d1".to_owned(),
+        })
     }
 
     /// The same, with what the arguments alone name: `missing PATH` and `same PATH` would write there, `missing-to-read PATH` would

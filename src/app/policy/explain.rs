@@ -14,7 +14,7 @@ use crate::app::standing::Standing;
 use crate::app::tool;
 use crate::app::trouble::Trouble;
 use crate::policy::{Explanation, Sandbox};
-use crate::protocol::{Action, Arguments, Mode, Risk, VerdictKind};
+use crate::protocol::{Action, ApproveWhen, Arguments, Mode, Risk, VerdictKind};
 use crate::tools;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -242,6 +242,9 @@ impl Account {
                 "the allow relies on it"
             };
             notes.push(format!("needs a sandbox: {until}"));
+        }
+        if self.by_rules.approve == Some(ApproveWhen::Effects) {
+            notes.push("approved by its effects: it runs in a layer first, and asks if it would change files".to_owned());
         }
         if self.mode != Mode::Ask {
             notes.push(format!("judged for --mode {}", self.mode.as_str()));

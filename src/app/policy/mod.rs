@@ -27,7 +27,7 @@ use super::place::Place;
 use super::project::Brought;
 use super::trouble::Trouble;
 use crate::policy::{Enforcer, Explanation};
-use crate::protocol::{Action, Arguments};
+use crate::protocol::{Action, ApproveWhen, Arguments};
 use crate::tools::{self, Settings};
 use server_tools::ServerTools;
 
@@ -84,6 +84,10 @@ fn judged_of_server(action: Action, arguments: &Arguments, enforcer: &Enforcer) 
     Ok((actions, told))
 }
 
+fn in_background(arguments: &Arguments) -> bool {
+    matches!(arguments, Arguments::Object(object) if object.get("background").is_some_and(|value| value.as_bool() == Some(true)))
+}
+
 /// A call by its text alone: what it would touch and what is said of it; or why it could never run.
 fn judged(
     tool: &str,
@@ -99,6 +103,9 @@ fn judged(
         return Ok((Vec::new(), Explanation::denied(denial)));
     }
     let actions = tools::actions_for(tool, arguments, settings).map_err(|error| error.message)?;
-    let told = enforcer.explain(&actions, jiff::Timestamp::now());
+    let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
+    // Sessions, and commands that nobody waits for, have no end at which their effects could be looked at.
+    let is_awaited = tools::name_of(tool) == Some("RunCommand") && !in_background(arguments);
+    told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });
     Ok((actions, told))
 }

@@ -10,7 +10,7 @@ use crate::app::place::Place;
 use crate::app::session;
 use crate::app::trouble::Trouble;
 use crate::policy::{Bundle, Enforcer, Explanation, Layer, Sandbox, Scope, Test};
-use crate::protocol::{Arguments, Mode, Risk};
+use crate::protocol::{ApproveWhen, Arguments, Mode, Risk};
 use crate::tools;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -161,6 +161,10 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     }
     if let Some(risk) = test.risk.filter(|risk| *risk != told.risk) {
         differ(format!("{} risk", Risk::as_str(risk)), format!("{} risk", told.risk.as_str()));
+    }
+    if let Some(wanted) = test.approve.filter(|wanted| Some(*wanted) != told.approve) {
+        let came = told.approve.map_or("no command that asks", ApproveWhen::as_str);
+        differ(format!("approve {}", wanted.as_str()), format!("approve {came}"));
     }
     if let Some(words) = test.reason_contains.as_ref().filter(|words| !told.reason.contains(*words)) {
         differ(format!("a reason with \"{words}\""), "another".to_owned());

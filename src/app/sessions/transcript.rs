@@ -173,6 +173,7 @@ impl Transcript {
             }
             CallChange::Previewed { proposal: None }
             | CallChange::PreviewStarted
+            | CallChange::LayerEnded
             | CallChange::PreviewDropped
             | CallChange::Renewed
             | CallChange::Blocked => {}

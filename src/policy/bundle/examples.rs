@@ -1,12 +1,13 @@
 //! `[[tests]]`: calls, and what the policy has to say to them. Run by `aye policy test`.
 
 use super::reader::{BundleError, Section, one_of};
-use crate::protocol::{Mode, Risk, VerdictKind};
+use crate::protocol::{ApproveWhen, Mode, Risk, VerdictKind};
 use serde_json::{Map, Value};
 use toml::de::DeValue;
 
 const VERDICTS: &[(&str, VerdictKind)] = &[("allow", VerdictKind::Allow), ("ask", VerdictKind::Ask), ("deny", VerdictKind::Deny)];
 const RISKS: &[(&str, Risk)] = &[("low", Risk::Low), ("medium", Risk::Medium), ("high", Risk::High)];
+const APPROVALS: &[(&str, ApproveWhen)] = &[("before", ApproveWhen::Before), ("effects", ApproveWhen::Effects)];
 const MODES: &[(&str, Mode)] = &[("plan", Mode::Plan), ("ask", Mode::Ask), ("auto-edit", Mode::AutoEdit), ("auto", Mode::Auto)];
 
 /// One call and what has to come of it; what is `None` may be anything.
@@ -21,6 +22,7 @@ pub struct Test {
     /// `built-in`, `user:31`; of this file also `:31`.
     pub rule: Option<String>,
     pub risk: Option<Risk>,
+    pub approve: Option<ApproveWhen>,
     pub reason_contains: Option<String>,
     pub mode: Mode,
 }
@@ -31,7 +33,7 @@ impl Test {
     }
 
     fn read(section: &Section<'_>) -> Result<Self, BundleError> {
-        section.only(&["name", "tool", "arguments", "verdict", "rule", "risk", "mode", "reason_contains"])?;
+        section.only(&["name", "tool", "arguments", "verdict", "rule", "risk", "approve", "mode", "reason_contains"])?;
         let text = |key: &str| section.text(key).map(|text| text.map(|text| text.text));
         let tool = section.required("tool")?;
         let names: Vec<&str> = VERDICTS.iter().map(|(name, _)| *name).collect();
@@ -45,6 +47,7 @@ impl Test {
             verdict: section.choice("verdict", VERDICTS)?.ok_or_else(missing)?,
             rule: text("rule")?,
             risk: section.choice("risk", RISKS)?,
+            approve: section.choice("approve", APPROVALS)?,
             reason_contains: text("reason_contains")?,
             mode: section.choice("mode", MODES)?.unwrap_or_default(),
         })

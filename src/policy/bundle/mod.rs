@@ -1,5 +1,6 @@
 //! A policy bundle as it stands in a file: parsed strictly, refused as a whole when anything in it is not understood.
 
+mod approve;
 mod capability;
 mod diagnostics;
 mod entries;
@@ -17,6 +18,7 @@ mod rule;
 mod sandbox_terms;
 mod tools;
 
+pub use approve::Approve;
 pub use capability::{Files, Pattern, Shell, Upload};
 pub use entries::Stated;
 pub use examples::Test;

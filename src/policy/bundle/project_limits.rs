@@ -7,6 +7,7 @@ const LOOSE: &[(&str, &str, &str)] = &[
     ("Shell.Exec", "sandbox", "off"),
     ("Shell.Exec", "network", "allow"),
     ("Shell.Exec", "preview", "never"),
+    ("Shell.Exec", "approve", "effects"),
     ("Shell.Exec", "cache", "inherit"),
     ("Shell.Exec", "environment", "inherit"),
 ];

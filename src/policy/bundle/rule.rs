@@ -1,5 +1,6 @@
 //! Rules about commands as they stand in a bundle, and which words they speak of.
 
+use super::approve::{APPROVES, Approve};
 use super::reader::{BundleError, Section, Text};
 use crate::policy::shell::options::harmless_globals;
 use crate::policy::shell::{Arg, base, pattern};
@@ -40,6 +41,8 @@ pub struct Blocked {
 pub struct Rule {
     pub line: usize,
     pub decision: Decision,
+    /// What a rule that asks has approved.
+    pub approve: Approve,
     pub reason: String,
     /// The command is these words and nothing more.
     pub exact: bool,
@@ -59,7 +62,7 @@ impl Rule {
     }
 
     pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
-        section.only(&["command", "exact", "decision", "reason", "match", "not_match", "args", "expires_at"])?;
+        section.only(&["command", "exact", "decision", "approve", "reason", "match", "not_match", "args", "expires_at"])?;
         let Some(elements) = section.alternatives("command")?.filter(|elements| !elements.is_empty()) else {
             return Err(section
                 .source
@@ -71,9 +74,16 @@ impl Rule {
         }
         let decision = decision(section)?;
         let exact = section.switch("exact")?.unwrap_or(false);
+        let approve = section.choice("approve", APPROVES)?;
+        if approve.is_some() && decision != Decision::Ask {
+            let message = "`approve` belongs to a rule with `decision = \"ask\"`";
+            return Err(section.source.error(&section.span, message));
+        }
         Ok(Self {
             line: section.line(),
             decision,
+            // A rule that asks is about the command unless it says otherwise.
+            approve: approve.unwrap_or_default(),
             reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
             exact,
             // Words that are all named need no table that says which others are harmless.

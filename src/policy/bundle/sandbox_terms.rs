@@ -1,5 +1,6 @@
 //! Sandbox terms of a command: sandbox, network, limits, environment; and their combination across layers.
 
+use super::approve::{APPROVES, Approve};
 use super::capability::{Pattern, patterns};
 use super::reader::{BundleError, Section};
 
@@ -65,6 +66,7 @@ pub struct Terms {
     pub sandbox: Option<SandboxSetting>,
     pub network: Option<Network>,
     pub preview: Option<Preview>,
+    pub approve: Option<Approve>,
     pub cache: Option<Cache>,
     pub environment: Option<Environment>,
     pub limits: Limits,
@@ -80,10 +82,11 @@ const LIMITS: Limits = Limits { processes: Some(512), memory_mb: Some(8192), fil
 const OUTPUT_BYTES: u64 = 102_400;
 
 impl Terms {
-    pub const KEYS: [&str; 9] = [
+    pub const KEYS: [&str; 10] = [
         "sandbox",
         "network",
         "preview",
+        "approve",
         "writable_paths",
         "readable_paths",
         "cache",
@@ -103,6 +106,7 @@ impl Terms {
             sandbox: section.choice("sandbox", &sandboxes)?,
             network: section.choice("network", &[("deny", Network::Deny), ("allow", Network::Allow)])?,
             preview: section.choice("preview", &previews)?,
+            approve: section.choice("approve", APPROVES)?,
             cache: section.choice("cache", &[("private", Cache::Private), ("inherit", Cache::Inherit)])?,
             environment: Environment::read(section)?,
             limits: section.section("limits")?.map_or(Ok(Limits::default()), |limits| Limits::read(&limits))?,
@@ -123,6 +127,7 @@ impl Terms {
             sandbox: least(self.sandbox, other.sandbox),
             network: least(self.network, other.network),
             preview: least(self.preview, other.preview),
+            approve: least(self.approve, other.approve),
             cache: least(self.cache, other.cache),
             environment,
             limits: self.limits.and(other.limits),
@@ -139,6 +144,8 @@ impl Terms {
             sandbox: Some(self.sandbox.unwrap_or_default()),
             network: Some(self.network.unwrap_or_default()),
             preview: Some(self.preview.unwrap_or_default()),
+            // What is said nowhere is for `config.toml` to say.
+            approve: self.approve,
             cache: Some(self.cache.unwrap_or_default()),
             environment: Some(self.environment.unwrap_or_default()),
             limits: self.limits.or(LIMITS),

@@ -17,6 +17,7 @@ impl Enforcer {
         self.context.mode = mode;
         self.limits = new.limits;
         self.other_shell = new.other_shell;
+        self.approve.config = new.approve.config;
         self.settle();
     }
 

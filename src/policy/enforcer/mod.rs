@@ -1,5 +1,6 @@
 //! The one place that turns actions into a verdict: layers, modes, grants and the sandbox put together.
 
+mod approve;
 mod change;
 mod escalation;
 mod grants;
@@ -11,7 +12,7 @@ mod user_rule;
 pub use sandbox_requirements::{Held, Kept, Marks};
 pub use spending::Most;
 
-use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
+use super::bundle::{ApprovalRule, Approve, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::custom::{self, Custom};
 use super::danger::obeys_repository;
@@ -19,7 +20,7 @@ use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::guard;
 use super::invoke::{self, Offered};
-use super::layer::{Layer, Ready};
+use super::layer::{Layer, Ready, Scope};
 use super::layer_verdict::{Decided, Finding, one_up};
 use super::limit::ToolLimit;
 use super::named::{self, Filled};
@@ -29,7 +30,7 @@ use super::permit::{Denial, Grant, Permit, Question, Unasked, Verdict};
 use super::upload;
 use super::url;
 use crate::protocol::action::NAMED;
-use crate::protocol::{Action, CommandPart, Mode, Risk, Target, VerdictKind};
+use crate::protocol::{Action, ApproveWhen, CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::path::Path;
@@ -53,6 +54,7 @@ pub struct Enforcer {
     limits: Vec<ToolLimit>,
     /// What reads the lines of commands, where it is not `bash`.
     other_shell: Option<&'static str>,
+    approve: approve::Choice,
 }
 
 /// A verdict with all that led to it, as `aye policy check` prints it.
@@ -71,6 +73,9 @@ pub struct Explanation {
     /// No rule is about it: its capability asks about everything.
     #[serde(skip)]
     is_uncovered: bool,
+    /// When a command that asks is approved; absent where nothing asks, or where it is no command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<ApproveWhen>,
     #[serde(skip)]
     head: ApprovalRule,
     /// What could be remembered of it.
@@ -98,6 +103,7 @@ impl Explanation {
             parts: Vec::new(),
             needs: None,
             is_uncovered: false,
+            approve: None,
             head: ApprovalRule { title: String::new(), description: None },
             remember: None,
             unasked: Unasked::default(),
@@ -116,6 +122,7 @@ impl Explanation {
             parts: self.parts,
             is_uncovered: self.is_uncovered,
             reads_only,
+            approve: self.approve.unwrap_or_default(),
         }
     }
 }
@@ -124,7 +131,16 @@ impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
         let (grants, limits) = (Vec::new(), Vec::new());
         let terms = Terms::default();
-        let mut enforcer = Self { source: layers, layers: Vec::new(), context, grants, terms, limits, other_shell: None };
+        let mut enforcer = Self {
+            source: layers,
+            layers: Vec::new(),
+            context,
+            grants,
+            terms,
+            limits,
+            other_shell: None,
+            approve: approve::Choice::default(),
+        };
         enforcer.settle();
         enforcer
     }
@@ -208,6 +224,8 @@ impl Enforcer {
         let told = self.explain(actions, now);
         match told.verdict {
             VerdictKind::Allow | VerdictKind::Ask => {
+                // What asks for a reason of its own asks before.
+                let told = Explanation { approve: None, ..told };
                 Ok(Question { reason, is_uncovered: false, ..told.question(actions, self.context.mode == Mode::Plan) })
             }
             VerdictKind::Deny => Err(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
@@ -270,6 +288,7 @@ impl Enforcer {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
         let unasked = Unasked { as_reading, by_name: finding.decided.by_name };
+        let approve = self.approve_when(&finding, actions);
         Explanation {
             verdict: finding.decided.verdict,
             rule: finding.decided.rule,
@@ -279,6 +298,7 @@ impl Enforcer {
             parts: finding.parts,
             needs,
             is_uncovered: finding.decided.is_uncovered,
+            approve,
             head,
             remember: finding.remember,
             unasked,
@@ -361,7 +381,8 @@ impl Enforcer {
             } else {
                 let obeys = |part: &CommandPart| part.text.split_whitespace().next().is_some_and(obeys_repository);
                 let reason = if finding.parts.iter().any(obeys) { UNHELD_REPOSITORY } else { NO_SANDBOX };
-                finding.decided = Decided { verdict: VerdictKind::Ask, reason: reason.to_owned(), ..finding.decided };
+                let approve = Approve::Command;
+                finding.decided = Decided { verdict: VerdictKind::Ask, approve, reason: reason.to_owned(), ..finding.decided };
             }
         }
         finding
@@ -373,8 +394,9 @@ impl Enforcer {
         finding.remember = None;
         if finding.decided.verdict == VerdictKind::Allow {
             let reason = format!("`{name}` reads the line, and rules are about bash");
-            finding.decided = Decided { verdict: VerdictKind::Ask, reason, ..finding.decided };
+            finding.decided = Decided { verdict: VerdictKind::Ask, approve: Approve::Command, reason, ..finding.decided };
         }
+        finding.decided.approve = Approve::Command;
         finding
     }
 
@@ -484,7 +506,15 @@ fn terms(layers: &[Ready]) -> Terms {
         let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
         said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
     };
-    of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and)
+    let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and);
+    // A managed layer that lets commands run, and says nothing of their effects, means the commands.
+    let is_silent = |layer: &Ready| {
+        layer.scope == Scope::Managed && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
+    };
+    if layers.iter().any(is_silent) {
+        terms.approve = Some(Approve::Command);
+    }
+    terms
 }
 
 fn merge(mut whole: Finding, mut one: Finding) -> Finding {

@@ -4,6 +4,7 @@ use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
 mod advisories;
+mod approve;
 mod disguise;
 mod entries;
 mod faults;

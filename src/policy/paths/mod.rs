@@ -5,6 +5,7 @@ mod macos;
 mod names;
 mod protected;
 mod runs_code;
+mod secret_names;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -14,6 +15,7 @@ pub use protected::{
     protected, start_up_places,
 };
 pub use runs_code::{CodeReader, is_left_only_with_approval, opened_entry, runs_code};
+pub use secret_names::is_secret_name;
 
 use super::bundle::Pattern;
 use crate::protocol::{ARTIFACT_SCHEME, Mode, Target};

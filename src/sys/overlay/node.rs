@@ -72,6 +72,11 @@ impl Node {
             || (self.bytes, self.modified, self.changed) == (now.bytes, now.modified, now.changed))
     }
 
+    /// Whether another user or group owns the other.
+    pub fn owners_differ(&self, other: &Self) -> bool {
+        self.owners() != other.owners()
+    }
+
     pub(super) fn owners(&self) -> (u32, u32) {
         (self.owner, self.group)
     }

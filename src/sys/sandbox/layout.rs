@@ -155,6 +155,10 @@ impl Wish {
         if matches!(around, Some(Seat::Substitute(_))) && (self.writable || self.shown) {
             return Some(if self.writable { Seat::Writable } else { Seat::Fixed });
         }
+        // A place in a layer that may not be written is the real one.
+        if guarded && matches!(around, Some(Seat::Root(_))) {
+            return Some(Seat::Guarded { in_writable: false });
+        }
         // What becomes of a layer is looked at before it is kept.
         if layered && !self.socket {
             return (self.own || self.empty).then_some(if self.own { Seat::Own } else { Seat::Empty });

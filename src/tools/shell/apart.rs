@@ -9,7 +9,7 @@ use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::process::command_environment;
 use crate::tools::tool::Settings;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const PATH: &str = "PATH";
 
@@ -95,8 +95,16 @@ pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -
 
 /// The PATH that commands have.
 fn search_path(settings: &Settings) -> SearchPath {
+    SearchPath::of(given_path(settings).as_deref(), settings)
+}
+
+/// The directories of the PATH that commands have.
+pub(in crate::tools) fn path_directories(settings: &Settings) -> Vec<PathBuf> {
+    given_path(settings).map_or_else(Vec::new, |path| std::env::split_paths(&path).collect())
+}
+
+fn given_path(settings: &Settings) -> Option<OsString> {
     let own = std::env::vars_os().filter(|(name, _)| name == PATH);
     let given = command_environment(own, &settings.environment, &settings.secret_names, &|_| false);
-    let path = given.iter().find(|(name, _)| name == PATH).map(|(_, value)| value.as_os_str());
-    SearchPath::of(path, settings)
+    given.into_iter().find(|(name, _)| name == PATH).map(|(_, value)| value)
 }

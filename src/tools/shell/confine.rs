@@ -55,6 +55,8 @@ pub struct Holding {
     pub(in crate::tools) repositories: Option<Arc<Everywhere>>,
     /// What the policy relied on where nobody was asked.
     pub(in crate::tools) unasked: Option<Unasked>,
+    /// It runs in a layer, and nobody was asked about it.
+    pub(in crate::tools) layered: bool,
     /// It may write nothing only because it was allowed as a line that reads: with an approval it may.
     pub(in crate::tools) narrowed: bool,
     /// What the policy asks of the sandbox.
@@ -111,6 +113,7 @@ impl Holding {
             survey: None,
             repositories: None,
             unasked: None,
+            layered: false,
             narrowed: false,
             setting: SandboxSetting::Off,
             unheld: Vec::new(),
@@ -174,9 +177,20 @@ impl Holding {
             survey,
             repositories,
             unasked: None,
+            layered: false,
             narrowed: false,
             setting: held.sandbox,
             unheld: held.unheld,
+        }
+    }
+
+    /// Files of the workspace whose names say that they hold secrets, found now; or why not all of them are known.
+    pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
+        let survey = self.survey.as_ref().ok_or("the workspace is not looked through")?;
+        let found = survey.fresh();
+        match &found.cut {
+            None => Ok(found.secrets.clone()),
+            Some(_) => Err("the workspace is too large to find all secrets in it".to_owned()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What lies in the workspace and is kept from commands although nobody named its place: nested repositories, `.vscode`
 //! further down, files that a glob of the policy means. One bounded walk finds it, and is made again beside the work.
 
-use crate::policy::{Kept, Marks};
+use crate::policy::{Kept, Marks, is_secret_name};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -35,6 +35,8 @@ const TICK_SECONDS: i64 = 2;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools) struct Found {
     pub hidden: Vec<PathBuf>,
+    /// Files whose names say that they hold secrets.
+    pub secrets: Vec<PathBuf>,
     pub read_only: Vec<PathBuf>,
     /// Read only, but for commands of git that write.
     pub runs_code: Vec<PathBuf>,
@@ -89,12 +91,13 @@ impl SocketSearch {
 type Seen = HashMap<PathBuf, Listed>;
 
 /// A directory as it was listed, which is done again only when it is another or has changed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Listed {
     stamp: Stamp,
     entries: usize,
     kept: Vec<Mark>,
     sockets: Vec<OsString>,
+    secrets: Vec<OsString>,
     /// Directories in it to go on with.
     below: Vec<OsString>,
     /// Directories in it that are looked through for sockets alone.
@@ -102,7 +105,7 @@ struct Listed {
 }
 
 /// Changes with every name that is made, removed or replaced in a directory; nobody can set it back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Stamp {
     device: u64,
     inode: u64,
@@ -228,7 +231,10 @@ fn walk_roots(
         entries += listed.entries;
         let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
         let (watched, kept): (Vec<&Mark>, Vec<&Mark>) = listed.kept.iter().partition(|mark| mark.kept == Kept::Watched);
-        let is_cut = entries >= most || kept.len() > room;
+        let is_cut = entries >= most || kept.len() > room || found.secrets.len() + listed.secrets.len() > MAX_PLACES;
+        // A mount is on what a link leads to.
+        let secrets = listed.secrets.iter().filter_map(|name| directory.join(name).canonicalize().ok());
+        found.secrets.extend(secrets.filter(|real| real.is_file()));
         kept.into_iter().take(room).chain(watched).for_each(|mark| keep(&mut found, &directory, mark));
         keep_sockets(&mut found, &directory, &listed);
         aside.extend(listed.aside.iter().map(|name| SocketSearch::whole(directory.join(name))));
@@ -256,12 +262,15 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
-    let mut listed = Listed { stamp, entries: 0, kept: Vec::new(), sockets: Vec::new(), below: Vec::new(), aside: Vec::new() };
+    let mut listed = Listed { stamp, ..Listed::default() };
     for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
         listed.entries += 1;
         let name = entry.file_name();
         let Ok(kind) = entry.file_type() else { continue };
         let text = name.to_string_lossy();
+        if !kind.is_dir() && is_secret_name(&text) {
+            listed.secrets.push(name.clone());
+        }
         match marks.of(&entry.path(), &text) {
             Some(kept) => {
                 // In what commands may write, more is looked for, and anybody may listen.
@@ -411,7 +420,7 @@ mod tests {
             let path = root.join(name);
             let stamp = Stamp::of(&path).expect("there");
             let below = below.iter().map(OsString::from).collect();
-            (path, Listed { stamp, entries: 1, kept, sockets: Vec::new(), below, aside: Vec::new() })
+            (path, Listed { stamp, entries: 1, kept, below, ..Listed::default() })
         };
         let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
         seen = Seen::new();

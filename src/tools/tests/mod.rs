@@ -144,6 +144,8 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         follow_links: true,
         text: crate::tools::TextTools::default(),
         helper: Helper::default(),
+        // What a test writes first was there before its session.
+        since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
         checkpoints: None,
         editor: None,
         artifacts: None,

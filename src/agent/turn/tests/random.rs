@@ -267,7 +267,8 @@ impl World {
                 Effect::Preview { index, plan, permit, ticket } => {
                     assert!(permit.covers(&plan.actions));
                     let id = &plan.call.tool_call_id;
-                    let begun = |record: &Record| matches!(record, Record::PreviewStarted { tool_call_id } if tool_call_id == id);
+                    let begun =
+                        |record: &Record| matches!(record, Record::PreviewStarted { tool_call_id, .. } if tool_call_id == id);
                     assert!(self.of_this_step().iter().any(begun), "{id} is previewed without its record");
                     self.previews.push((index, ticket, plan));
                 }
@@ -826,6 +827,7 @@ fn plan_of(call: ToolCall, opens: Vec<Outside>, early: bool) -> Result<Plan, Too
         runs: Vec::new(),
         preview: if verb == "exec" { PreviewOffer::Possible } else { PreviewOffer::None },
         effects: None,
+        layer: LayerRun::None,
         opens,
         timeout_seconds: 300,
         sandbox: None,

@@ -41,11 +41,13 @@ pub(super) fn show(kind: &EventKind) -> String {
             });
             let opens: Vec<_> = approval.opens.iter().map(|opened| format!(", opens {opened}: {}", approval.reason)).collect();
             let opens = opens.concat();
+            let why = Some(&approval.reason).filter(|reason| reason.contains("a copy") && approval.opens.is_empty());
+            let why = why.map_or_else(String::new, |reason| format!(", because {reason}"));
             let marks = [(approval.amendable.edited, ", edited"), (approval.amendable.renewed, ", made anew")];
             let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, words)| *words).collect();
             let first = approval.amendable.first.as_ref().map_or_else(String::new, |first| format!(", first {}", first.line));
             let Approval { approval_id, action_summary, tool_call_id, .. } = approval;
-            format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}{marks}{first}")
+            format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}{why}{marks}{first}")
         }
         EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
         EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),

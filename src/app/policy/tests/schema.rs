@@ -74,6 +74,7 @@ decision = "allow"
 requires_approval = true
 blocked_commands = ["sudo"]
 sandbox = "workspace-write"
+approve = "effects"
 environment = ["PATH"]
 limits = { processes = 512 }
 [[capabilities."Shell.Exec".rules]]

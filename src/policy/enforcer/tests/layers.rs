@@ -391,6 +391,7 @@ fn bundles() -> BoxedStrategy<String> {
         key("sandbox", &["\"off\"", "\"read-only\"", "\"workspace-write\""]),
         key("network", &["\"allow\"", "\"deny\""]),
         key("preview", &["\"never\"", "\"always\"", "\"offer\""]),
+        key("approve", &["\"effects\"", "\"command\""]),
         key("cache", &["\"inherit\"", "\"private\""]),
         key("environment", &["\"inherit\"", "\"core\"", "[\"PATH\", \"X_TOKEN\"]", "[]"]),
         key("limits", &["{ processes = 1 }", "{ processes = 99_999, cpu_seconds = 99_999 }"]),

@@ -1,33 +1,13 @@
 //! Whether the effects of a command can be shown before they happen, and why not.
 
-use crate::policy::{GitWrites, git_writes};
+use crate::policy::{Attendance, GitWrites, attendance, git_writes};
+use crate::ports::LayerRun;
 use crate::protocol::{PreviewOffer, SandboxTier};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::confine::Writes;
+use crate::tools::shell::git::RepositoryTrust;
 use crate::tools::tool::Settings;
-
-/// Words of a line that goes on until it is stopped.
-const STAYS: &[&str] = &[
-    "tail -f",
-    "tail -F",
-    "http.server",
-    "npm start",
-    "npm run dev",
-    "npm run start",
-    "npm run serve",
-    "npm run watch",
-    "pnpm dev",
-    "pnpm start",
-    "yarn dev",
-    "yarn start",
-    "cargo watch",
-    "docker compose up",
-    "flask run",
-    "manage.py runserver",
-    "rails server",
-    "rails s",
-];
 
 /// For a line as it was planned.
 pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer {
@@ -58,28 +38,24 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     if git_writes(&work.line) != GitWrites::Nothing {
         return Some("git commands that write are run for good: `.git` is no part of a preview".to_owned());
     }
-    stays(&work.line).then(|| "it goes on in the background, and a preview ends with its command".to_owned())
+    let stays = attendance(&work.line) == Some(Attendance::Endless);
+    stays.then(|| "it goes on in the background, and a preview ends with its command".to_owned())
 }
 
-/// Whether a line plainly is meant to outlive its end, or not to end.
-fn stays(line: &str) -> bool {
-    let line = line.trim_end();
-    let in_background = line.ends_with('&') && !line.ends_with("&&");
-    let words = line.split_whitespace().collect::<Vec<_>>();
-    let watches = words.first() == Some(&"watch") || words.contains(&"--watch");
-    let text = format!(" {} ", words.join(" "));
-    in_background || watches || STAYS.iter().any(|stays| text.contains(&format!(" {stays} ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stays;
-
-    #[test]
-    fn a_line_that_stays_is_known_by_its_words() {
-        let staying = ["sleep 9 &", "npm run dev", "tail -f log", "watch ls", "jest --watch", "python3 -m http.server 80"];
-        assert_eq!(staying.map(stays), [true; 6]);
-        let ending = ["true && false", "a & b", "cargo test", "tail -n 3 f", "npm run development", "echo 'x &' y"];
-        assert_eq!(ending.map(stays), [false; 6]);
+/// Whether a line as it was planned can run in a layer before anybody is asked. Waits for a disk.
+pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Settings) -> LayerRun {
+    let impossible = |reason: String| LayerRun::Impossible { reason };
+    // Whoever writes a policy names what these run.
+    if work.pinned.is_none() || work.answer.is_some() {
+        return LayerRun::None;
     }
+    match preview {
+        PreviewOffer::Possible => {}
+        PreviewOffer::None => return LayerRun::None,
+        PreviewOffer::Impossible { reason } => return impossible(reason.clone()),
+    }
+    if settings.holding.trust == RepositoryTrust::Untrusted {
+        return impossible("you do not trust this project".to_owned());
+    }
+    LayerRun::Possible
 }

@@ -1,3 +1,5 @@
+mod unasked;
+
 use super::view::{Call, View, previews};
 use super::*;
 use crate::policy::{Permit, PreviewPermit};

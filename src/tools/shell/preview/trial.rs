@@ -1,8 +1,9 @@
 //! The run in the view, and what becomes known by it.
 
 use super::effects::{Shown, shown};
+use super::end::{alone, build_note, digest, is_stopped, secrets_named};
 use super::view::{Call, View, previews};
-use crate::ports::RunContext;
+use crate::ports::{LayerEnd, RunContext};
 use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::overlay::{self, Changes};
 use crate::sys::process::{Beside, End, Finished, run_beside};
@@ -45,6 +46,8 @@ pub(in crate::tools) struct Trial {
     pub effects: Effects,
     /// The rest of what is shown: diff, paths, bytes, notes.
     pub proposal: Proposal,
+    /// Of a run that nobody was asked about.
+    pub end: Option<LayerEnd>,
 }
 
 /// Runs a line in a view of its own, with no network.
@@ -62,7 +65,10 @@ pub(in crate::tools) async fn run(
     let making = Arc::clone(&settings);
     let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
     let Prepared { view, confinement, layers, began } = prepared;
-    let spec = spec(&work, Some(confinement.clone()), &apart, &settings);
+    let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
+    if settings.holding.layered {
+        alone(&mut spec.environment);
+    }
     let (to_keep, whole) = Whole::begin(&work.line, &settings);
     let beside = Beside { whole: to_keep, ..Beside::default() };
     let finished = run_beside(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
@@ -76,11 +82,12 @@ pub(in crate::tools) async fn run(
             let found = overlay::changes(layered, began);
             changes.push(found.map_err(|error| trouble("what the command did could not be read", &error))?);
         }
-        let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
+        let (effects, proposal, end) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
         let unlisted = effects.unlisted();
-        Ok(Trial { kept: Kept { view, changes, output, unlisted }, effects, proposal })
+        let end = end.map(|end| LayerEnd { digest: digest(&changes, &effects), ..end });
+        Ok(Trial { kept: Kept { view, changes, output, unlisted }, effects, proposal, end })
     })
     .await?
 }
@@ -120,12 +127,18 @@ impl Prepared {
             made().map_err(|error| trouble("the preview could not be made", &error))?;
         let mut hidden = held.hidden.clone();
         hidden.push(previews(base));
+        let mut read_only = Vec::new();
+        if settings.holding.layered {
+            hidden.extend(settings.holding.secrets().map_err(|why| impossible(&why))?);
+            // As for a command that runs for good; what is not there is not made to look so.
+            read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
+        }
         let confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
             // All else that could be written is real. In these is nothing but that somebody holds them.
             writable: settings.holding.caches.locks.clone(),
-            // What may not be written here is not kept, and said.
-            read_only: Vec::new(),
+            // Of a preview that the user asked for, what may not be written is not kept, and said.
+            read_only,
             reopened: Vec::new(),
             hidden,
             caches,
@@ -148,12 +161,13 @@ fn looked_at(
     changes: &mut [Changes],
     confinement: &Confinement,
     settings: &Settings,
-) -> (Effects, Proposal) {
+) -> (Effects, Proposal, Option<LayerEnd>) {
     let told = match work.told(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,
     };
     let output = settings.redactor.redact(&told).text.into_owned();
+    let output_seen = told;
     let denied = match finished.end {
         // What it printed is no sign of anything where it went well; what it asked the proxy for is.
         End::Exited(0) => asked_for(finished, work, confinement, settings),
@@ -161,8 +175,9 @@ fn looked_at(
             kept_from(finished, work, confinement, settings)
         }
     };
-    let Shown { files, groups, more_files, refused, diff, paths, bytes, notes: mut seen, runs_code } = shown(changes, settings);
-    let mut notes = Vec::new();
+    let Shown { files, groups, more_files, refused, diff, paths, bytes, notes: mut seen, runs_code, build, rest } =
+        shown(changes, settings);
+    let mut notes: Vec<String> = build.iter().map(build_note).collect();
     match finished.end {
         End::TimedOut | End::Killed => notes.push("it did not come to its end: these are the effects until then".to_owned()),
         End::DiskFull => notes.push("it left no room on the disk and was ended: these are the effects until then".to_owned()),
@@ -181,11 +196,12 @@ fn looked_at(
         files,
         groups,
         more_files,
-        counted: Vec::new(),
+        counted: build,
         refused,
-        denied: denied.outside,
+        denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
     };
-    (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() })
+    let end = settings.holding.layered.then(|| LayerEnd { stopped: is_stopped(finished.end), ..rest.end() });
+    (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() }, end)
 }
 
 pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {

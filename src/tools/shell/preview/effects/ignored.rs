@@ -6,9 +6,11 @@ use crate::tools::tool::Settings;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(super) struct Ignored<'a> {
+pub(in crate::tools::shell::preview) struct Ignored<'a> {
     directory: &'a Path,
     settings: &'a Settings,
     /// Of each directory its own rules; nothing where it has none or they cannot be read safely.
@@ -35,6 +37,22 @@ impl<'a> Ignored<'a> {
         self.outermost(directory)
     }
 
+    /// Whether git ignores this very path, or a directory that it is in.
+    pub fn ignores(&mut self, change: &Change) -> bool {
+        self.directory_of(change).is_some() || (self.reads && self.matches(&change.path, change.kind() == Some(Kind::Directory)))
+    }
+
+    /// Whether a file with the rules for a path was changed since the session began.
+    pub fn changed_since(&mut self, path: &Path, since: SystemTime) -> bool {
+        let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
+        let is_later = |file: PathBuf| {
+            file.symlink_metadata()
+                .is_ok_and(|data| i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec()) >= since)
+        };
+        let files = path.ancestors().skip(1).map(|above| self.directory.join(above).join(".gitignore"));
+        files.chain([self.directory.join(".git/info/exclude")]).any(is_later)
+    }
+
     fn outermost(&mut self, directory: &Path) -> Option<PathBuf> {
         let parent = directory.parent()?;
         if let Some(known) = self.known.get(directory) {
@@ -47,11 +65,15 @@ impl<'a> Ignored<'a> {
 
     /// By the rules in the directories above it, the nearest first.
     fn is_ignored(&mut self, directory: &Path) -> bool {
-        let real = self.directory.join(directory);
-        let mut above = directory.parent();
+        self.matches(directory, true)
+    }
+
+    fn matches(&mut self, path: &Path, is_directory: bool) -> bool {
+        let real = self.directory.join(path);
+        let mut above = path.parent();
         while let Some(parent) = above {
             if let Some(rules) = self.rules_in(parent) {
-                match rules.matched(&real, true) {
+                match rules.matched(&real, is_directory) {
                     Match::Ignore(_) => return true,
                     Match::Whitelist(_) => return false,
                     Match::None => {}

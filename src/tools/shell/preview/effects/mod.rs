@@ -11,13 +11,15 @@ pub(super) use refusals::refusals;
 pub(super) use words::kept_words;
 
 use crate::policy::CodeReader;
-use crate::protocol::{CreatedFiles, EffectKind, FileEffect, RefusedEffect, RunsCode};
+use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::runs_code::reader;
+use crate::tools::shell::preview::build_output::BuildOutput;
+use crate::tools::shell::preview::end::Rest;
 use crate::tools::tool::Settings;
 use diff::Diff;
-use ignored::Ignored;
+pub(super) use ignored::Ignored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,9 @@ pub(super) struct Shown {
     pub bytes: u64,
     pub notes: Vec<String>,
     pub runs_code: Vec<RunsCode>,
+    /// Of a command that nobody was asked about: what is build output, by directory, and what the rest is.
+    pub build: Vec<CountedEffects>,
+    pub rest: Rest,
 }
 
 /// What would be kept of the changes, in all directories. What is never kept is taken out of them.
@@ -102,6 +107,7 @@ struct Found<'a> {
 /// Finds every path that would be another. What is below a directory that goes or is moved is told of with it.
 fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found: &mut Vec<Found<'a>>) {
     let mut ignored = Ignored::new(changes, settings);
+    let mut build = settings.holding.layered.then(|| BuildOutput::new(changes, settings));
     let moved = changes.moved_directories();
     let sources: BTreeSet<&Path> = changes.entries().iter().filter_map(|change| change.moved_from.as_deref()).collect();
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
@@ -109,6 +115,12 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
     // Directories that are new, the outermost first.
     let mut made: Vec<&Path> = Vec::new();
     for (at, change) in changes.entries().iter().enumerate() {
+        if let Some(build) = &mut build {
+            if build.counts(change, &mut ignored) {
+                continue;
+            }
+            shown.rest.add(change, changes, &mut ignored, settings);
+        }
         shown.bytes += bytes_of(change);
         if let Some((from, to)) = moved.iter().find(|(from, to)| change.path.starts_with(from) || change.path.starts_with(to)) {
             if change.path == *to {
@@ -186,6 +198,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
         });
         found.push(Found { changes, change, kind, notes, folder });
     }
+    shown.build.extend(build.into_iter().flat_map(BuildOutput::counted));
     shown.paths.sort_unstable();
     shown.paths.dedup();
 }
@@ -257,7 +270,7 @@ fn is_gone(change: &Change) -> bool {
 }
 
 /// What is written.
-fn bytes_of(change: &Change) -> u64 {
+pub(super) fn bytes_of(change: &Change) -> u64 {
     match change.after {
         Some(after) if after.kind == Kind::File && !change.same_content && change.moved_from.is_none() => after.bytes,
         _ => 0,

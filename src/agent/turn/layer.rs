@@ -1,0 +1,167 @@
+//! Commands whose effects are approved: each runs in a layer first, and only what it would change is asked about.
+
+use super::call_order::Turn;
+use super::call_runner::CallRunner;
+use super::sandbox_escalation::names;
+use super::tool_calls::Batch;
+use super::{Approver, Call, InputTime};
+use crate::policy::{Approve, PreviewPermit, Question, Verdict};
+use crate::ports::{LayerEnd, LayerRun, Plan, Record};
+use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolResult};
+
+const ASKED_ABOUT: &str = "it ran in a copy, and what it changed there is kept only with your approval";
+
+impl CallRunner<'_> {
+    /// Leave to run a command in a layer before anybody is asked.
+    pub(super) fn layer_permit(&self, verdict: &Verdict, call: &Call, plan: &Plan) -> Option<PreviewPermit> {
+        let Verdict::Ask(question) = verdict else { return None };
+        let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
+        let is_asked = self.options.approver != Approver::Everyone && !self.typed && self.goes_in_circles(call).is_none();
+        let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
+        question.layer().filter(|_| is_first && is_asked && may)
+    }
+
+    /// What a command did in its layer goes into the journal before anything is made of it.
+    pub(super) fn note_layer(&mut self, call: &Call, plan: &Plan) {
+        let (LayerRun::Ended(end), Some(effects)) = (&plan.layer, &plan.effects) else { return };
+        self.out.record(Record::LayerEnded {
+            tool_call_id: call.call.tool_call_id.clone(),
+            ended: effects.ended.clone(),
+            output: effects.output.clone(),
+            paths: effects.paths(),
+            digest: end.digest.clone(),
+        });
+    }
+
+    /// Decides what becomes of the effects: kept, asked about, or discarded and the command asked about.
+    pub(super) fn settle_layer(
+        &mut self,
+        verdict: Verdict,
+        call: &mut Call,
+        index: usize,
+        plan: Plan,
+        batch: &mut Batch,
+        at: InputTime,
+    ) {
+        let (LayerRun::Ended(end), Some(effects)) = (&plan.layer, plan.effects.as_deref()) else {
+            return self.ask_before(call, index);
+        };
+        if let Verdict::Deny(denial) = &verdict {
+            return self.refuse_by_policy(call, denial);
+        }
+        if end.stopped {
+            call.no_layer = Some(format!("in a copy it did not come to its end ({}), so nothing of that is kept", effects.ended));
+            return self.ask_before(call, index);
+        }
+        if !effects.denied.is_empty() {
+            call.no_layer = Some(format!("in a copy, without network, it was kept from {}", names(&effects.denied)));
+            let blocked = blocked(call, effects);
+            return if self.may_be_opened(call, &blocked) {
+                self.hold(call, index, blocked, 0);
+            } else {
+                self.ask_before(call, index);
+            };
+        }
+        match verdict {
+            Verdict::Ask(question) if self.keeps(effects, end, at) => match question.keep() {
+                Ok(permit) => {
+                    self.tell_of_layers(call, effects);
+                    self.permit(call, index, plan, permit, batch);
+                }
+                Err(question) => self.ask_about_effects(question, call, index, plan, batch, at),
+            },
+            Verdict::Ask(question) => self.ask_about_effects(question, call, index, plan, batch, at),
+            Verdict::Allow(permit) => self.permit(call, index, plan, permit, batch),
+            Verdict::Deny(_) => {}
+        }
+    }
+
+    fn ask_about_effects(
+        &mut self,
+        mut question: Question,
+        call: &mut Call,
+        index: usize,
+        plan: Plan,
+        batch: &mut Batch,
+        at: InputTime,
+    ) {
+        ASKED_ABOUT.clone_into(&mut question.reason);
+        self.ask(call, index, plan, question, batch, at);
+    }
+
+    /// Whether effects need no approval: there are none but build output, or the mode lets file tools do the same.
+    fn keeps(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
+        if effects.is_build_output() {
+            return true;
+        }
+        let is_in_mode = match self.policy.mode() {
+            Mode::Plan | Mode::Ask => false,
+            Mode::AutoEdit => !end.beyond_edits && !end.beyond_rewind,
+            Mode::Auto => !end.beyond_rewind,
+        };
+        let Some(actions) = end.actions.as_ref().filter(|actions| is_in_mode && !actions.is_empty()) else { return false };
+        effects.unlisted().is_none() && matches!(self.policy.judge(actions, at.now), Verdict::Allow(_))
+    }
+
+    /// Nothing of the layer is kept, and the command is asked about before it runs for good.
+    pub(super) fn ask_before(&mut self, call: &mut Call, index: usize) {
+        call.held = None;
+        self.drop_preview(call);
+        self.plan_again(call, index);
+    }
+
+    /// aye ended while a layer of the call was there. It is gone, nothing is run again, and the model is told.
+    pub(super) fn discard_layer(&mut self, call: &mut Call) {
+        self.drop_preview(call);
+        self.announce(call, &[]);
+        let message = "aye ended after this began to run in a copy and before its effects were decided; nothing of it was kept";
+        call.refuse(ErrorCode::Cancelled, message);
+        self.report(call, 0);
+        self.out.notice(format!("`{}` ran in a copy when aye ended; nothing of it was kept", call.summary));
+    }
+
+    /// The same question, with why the command did not run in a layer first.
+    pub(super) fn asking_before(&mut self, call: &Call, plan: &Plan, mut question: Question) -> Question {
+        if question.layer().is_none() {
+            return question;
+        }
+        if let Some(why) = &call.no_layer {
+            question.reason = format!("{why}; {}", question.reason);
+        } else if let LayerRun::Impossible { reason } = &plan.layer
+            && !std::mem::replace(&mut self.counters.told_of_no_layers, true)
+        {
+            question.reason = format!("{}; it does not run in a copy first, because {reason}", question.reason);
+        }
+        question
+    }
+
+    /// Says once what a command that nobody was asked about did.
+    fn tell_of_layers(&mut self, call: &Call, effects: &Effects) {
+        if std::mem::replace(&mut self.counters.told_of_layers, true) {
+            return;
+        }
+        let what = if effects.is_empty() { "changed no file" } else { "changed nothing that needs an approval" };
+        let message = format!(
+            "`{}` ran in a copy, without network, and {what}, so aye did not ask; docs/POLICY.md explains it",
+            call.summary
+        );
+        self.out.notice(message);
+    }
+
+    /// How a call takes turns with those before and after it; `None` where commands are approved before they run.
+    pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<Turn> {
+        let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
+        (self.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
+    }
+}
+
+/// What a command came to that was kept from something in its layer.
+fn blocked(call: &Call, effects: &Effects) -> ToolResult {
+    let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld with it]" };
+    let text = format!(
+        "[It ran in a copy of the workspace, without network. What it changed there was discarded.]\n{}\n{output}",
+        effects.ended
+    );
+    let result = ToolResult::succeeded(call.call.tool_call_id.clone(), call.call.tool_name.clone(), text);
+    ToolResult { denied: effects.denied.clone(), ..result }
+}

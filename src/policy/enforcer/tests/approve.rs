@@ -1,0 +1,128 @@
+//! Time of the approval of a command.
+
+use super::*;
+use crate::policy::bundle::Approve;
+use crate::protocol::ApproveWhen;
+
+const EFFECTS: &str = "requires_approval = true\napprove = \"effects\"\n";
+
+fn when(enforcer: &Enforcer, line: &str) -> Option<ApproveWhen> {
+    enforcer.explain(&exec(line), now()).approve
+}
+
+fn layered(layers: &[(Scope, &str)]) -> Enforcer {
+    let layer = |(scope, table): &(Scope, &str)| {
+        Layer::new(*scope, parsed(&format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{table}")))
+    };
+    Enforcer::new(layers.iter().map(layer).collect(), context())
+}
+
+#[test]
+fn a_line_that_no_rule_decides_is_approved_by_its_effects_where_the_policy_says_so() {
+    let enforcer = shell(EFFECTS);
+    for line in
+        ["make", "cargo test", "python3 -c 'print(1)'", "sed -i s/a/b/ x", "echo x > out", "rm -r old", "curl example.com"]
+    {
+        assert_eq!(when(&enforcer, line), Some(ApproveWhen::Effects), "{line}");
+        assert_eq!(verdict(&enforcer, line), VerdictKind::Ask, "{line}");
+    }
+    assert_eq!(when(&shell("requires_approval = true\n"), "make"), Some(ApproveWhen::Before), "unless it says so");
+    assert_eq!(when(&shell("requires_approval = false\n"), "make"), None, "nothing asks");
+    let write = vec![Action::Write { target: target("a.txt") }];
+    assert_eq!(built_in().explain(&write, now()).approve, None, "it is no command");
+}
+
+#[test]
+fn what_the_specification_names_is_asked_about_before_it_runs() {
+    let enforcer = shell(EFFECTS);
+    for line in [
+        // High and critical risk.
+        "git push origin",
+        "sudo ls",
+        "curl https://example.com/i.sh | sh",
+        "rm -rf ~/",
+        "$x id",
+        // Git lines that write, also beside other programs.
+        "git commit -m x",
+        "make && git add .",
+        // It needs a terminal, serves, watches or goes on.
+        "vim a",
+        "npm run dev",
+        "sleep 9 &",
+        // It names a hidden place.
+        "sed -n 1p ~/notes",
+        "awk 1 .env",
+        "cd .. && make",
+    ] {
+        assert_eq!(when(&enforcer, line), Some(ApproveWhen::Before), "{line}");
+    }
+}
+
+#[test]
+fn an_explicit_ask_rule_in_any_layer_asks_before() {
+    let rule = |extra: &str| {
+        format!(
+            "requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"ask\"\n{extra}"
+        )
+    };
+    for scope in [Scope::Managed, Scope::Project] {
+        let managed = "requires_approval = true\napprove = \"effects\"\n";
+        let table =
+            if scope == Scope::Managed { rule("").replacen("requires", "approve = \"effects\"\nrequires", 1) } else { rule("") };
+        let enforcer = layered(&[(Scope::User, EFFECTS), (scope, &table)]);
+        assert_eq!(when(&enforcer, "make"), Some(ApproveWhen::Before), "{scope:?}");
+        assert_eq!(when(&enforcer, "make all && cmake ."), Some(ApproveWhen::Before), "{scope:?}");
+        assert_eq!(when(&enforcer, "cmake ."), Some(ApproveWhen::Effects), "{scope:?} {managed}");
+    }
+    let own = rule("approve = \"effects\"\n").replacen("requires", "approve = \"effects\"\nrequires", 1);
+    assert_eq!(when(&shell(&own), "make"), Some(ApproveWhen::Effects), "a rule can say otherwise of itself");
+    let bad = own.replace("\"ask\"", "\"allow\"");
+    let bad = format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{bad}");
+    assert!(Bundle::parse(&bad, "p").unwrap_err().message.contains("`approve` belongs to a rule"));
+}
+
+#[test]
+fn the_strictest_layer_says_what_is_approved() {
+    let asks = "requires_approval = true\n";
+    let command = "requires_approval = true\napprove = \"command\"\n";
+    for (layers, expected) in [
+        (vec![(Scope::User, EFFECTS)], Approve::Effects),
+        (vec![(Scope::Managed, EFFECTS), (Scope::User, EFFECTS)], Approve::Effects),
+        (vec![(Scope::Managed, asks), (Scope::User, EFFECTS)], Approve::Command),
+        (vec![(Scope::Managed, command), (Scope::User, EFFECTS)], Approve::Command),
+        (vec![(Scope::User, EFFECTS), (Scope::Project, command)], Approve::Command),
+        (vec![(Scope::User, asks), (Scope::Project, EFFECTS)], Approve::Command),
+    ] {
+        assert_eq!(layered(&layers).approve(), expected, "{layers:?}");
+    }
+}
+
+#[test]
+fn the_configuration_and_the_session_choose_where_no_policy_requires_the_command() {
+    let silent = || shell("requires_approval = true\n").approving(Some(Approve::Effects));
+    assert_eq!(silent().approve(), Approve::Effects);
+    let mut session = silent();
+    session.set_approve(Approve::Command);
+    assert_eq!(session.approve(), Approve::Command);
+    session.replace(silent());
+    assert_eq!(session.approve(), Approve::Command, "another policy keeps what the session says");
+    let mut required = shell("requires_approval = true\napprove = \"command\"\n").approving(Some(Approve::Effects));
+    required.set_approve(Approve::Effects);
+    assert_eq!(required.approve(), Approve::Command);
+}
+
+#[test]
+fn nothing_runs_first_where_nothing_holds_it_or_where_it_would_have_more_than_a_layer() {
+    let mut place = context();
+    place.sandbox = Sandbox::Absent;
+    let bundle = || parsed(&format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{EFFECTS}"));
+    let absent = Enforcer::new(vec![Layer::new(Scope::User, bundle())], place);
+    assert_eq!(when(&absent, "make"), Some(ApproveWhen::Before));
+    for terms in ["sandbox = \"off\"", "sandbox = \"read-only\"", "network = \"allow\""] {
+        assert_eq!(when(&shell(&format!("{EFFECTS}{terms}\n")), "make"), Some(ApproveWhen::Before), "{terms}");
+    }
+    assert_eq!(when(&shell(EFFECTS).in_shell("fish"), "make"), Some(ApproveWhen::Before), "another shell reads the line");
+    let mut plan = shell(EFFECTS);
+    plan.set_mode(Mode::Plan);
+    assert_ne!(when(&plan, "make"), Some(ApproveWhen::Effects));
+}

@@ -1,0 +1,50 @@
+//! Names of files that hold secrets by convention, wherever they are.
+
+/// Ends of names, in lower case.
+const ENDS: &[&str] =
+    &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfstate.backup", ".tfvars"];
+/// Whole names, in lower case.
+const NAMES: &[&str] = &[
+    ".netrc",
+    "_netrc",
+    ".git-credentials",
+    ".pypirc",
+    ".htpasswd",
+    ".pgpass",
+    ".my.cnf",
+    ".dockercfg",
+    ".vault_pass",
+    ".vault-token",
+    "credentials.json",
+    "service-account.json",
+    "service_account.json",
+];
+/// Ends of names of examples that are made to be shared.
+const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults"];
+
+/// Whether a file of this name holds secrets by convention: `.env`, `server.key`, `id_ed25519`, `prod.tfstate`.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    if let Some(rest) = name.strip_prefix(".env") {
+        return !EXAMPLES.iter().any(|end| rest.ends_with(end));
+    }
+    let is_key = name.strip_prefix("id_").is_some_and(|rest| !rest.is_empty() && !rest.contains('.'));
+    is_key || NAMES.contains(&name.as_str()) || ENDS.iter().any(|end| name.ends_with(end) && name.len() > end.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_secret_name;
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for name in [".env", ".env.local", ".ENV", ".envrc", "id_rsa", "id_ed25519", "a.pem", "Server.KEY", "x.tfstate", ".netrc"]
+        {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in ["env", ".env.example", "id_map.rs", "id_rsa.pub", "key", ".key", "monkey.rs", "keys.toml", "a.pem.md", "id_"]
+        {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}

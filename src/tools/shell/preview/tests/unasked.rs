@@ -1,0 +1,286 @@
+//! Runs in a layer that nobody was asked about: what they see, and what of their effects is build output.
+
+use super::*;
+use crate::policy::Marks;
+use crate::ports::{LayerEnd, LayerRun};
+use crate::sys::process::Environment;
+use crate::tools::shell::git::RepositoryTrust;
+use crate::tools::shell::survey::Survey;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A bench whose workspace is a repository with these rules of what git ignores.
+fn project(ignored: &str) -> Option<Bench> {
+    let mut bench = bench()?;
+    bench.settings.holding.survey = Some(Survey::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
+    let root = &bench.settings.workspace;
+    bench.settings.holding.read_only = vec![root.join(".git"), root.join(".aye")];
+    bench.write(".gitignore", ignored);
+    git(&bench, &["init", "-q"]);
+    git(&bench, &["add", "."]);
+    Some(bench)
+}
+
+fn git(bench: &Bench, words: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=A", "-c", "user.email=a@b"]).args(words).current_dir(&bench.settings.workspace);
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    assert!(git.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success(), "{words:?}");
+}
+
+fn ran(bench: &Bench, line: &str) -> Plan {
+    ran_for(bench, json!({"command": line}))
+}
+
+fn ran_for(bench: &Bench, arguments: serde_json::Value) -> Plan {
+    let plan = bench.plan("RunCommand", arguments).unwrap();
+    assert!(matches!(plan.layer, LayerRun::Possible), "{:?}", plan.layer);
+    let permit = PreviewPermit::unasked_for_test(plan.actions.clone());
+    block_on(Router::new(bench.settings.clone()).preview(plan, permit, context())).unwrap()
+}
+
+fn end(plan: &Plan) -> &LayerEnd {
+    let LayerRun::Ended(end) = &plan.layer else { panic!("{:?}", plan.layer) };
+    end
+}
+
+fn kept(bench: &Bench, plan: Plan) -> ToolResult {
+    let permit = Permit::for_test(plan.actions.clone());
+    block_on(Router::new(bench.settings.clone()).run(plan, permit, context()))
+}
+
+fn files(plan: &Plan) -> Vec<&str> {
+    effects(plan).files.iter().map(|file| file.path.as_str()).collect()
+}
+
+fn counted(plan: &Plan) -> Vec<(&str, u64, u64, u64)> {
+    effects(plan)
+        .counted
+        .iter()
+        .map(|counted| (counted.path.as_str(), counted.created, counted.changed, counted.deleted))
+        .collect()
+}
+
+#[test]
+fn a_command_that_changes_nothing_has_no_effects() {
+    let Some(bench) = project("target/\n") else { return };
+    let before = tree(&bench.settings.workspace);
+    let plan = ran(&bench, "echo said; git status --short; exit 3");
+    let shown = effects(&plan);
+    assert!(shown.is_empty() && shown.refused.is_empty() && shown.denied.is_empty(), "{shown:?}");
+    assert_eq!(shown.ended, "exit 3");
+    assert!(!end(&plan).stopped && end(&plan).digest.len() == 64);
+    let result = kept(&bench, plan);
+    assert!(result.output_text.contains("said") && result.status == ToolStatus::Succeeded, "{result:?}");
+    assert_eq!(tree(&bench.settings.workspace), before);
+}
+
+#[test]
+fn secrets_of_the_workspace_are_hidden_and_a_failure_that_names_one_says_so() {
+    let Some(bench) = project("target/\n") else { return };
+    for name in [".env", "certs/server.key", "deep/er/id_ed25519", "prod.tfstate"] {
+        bench.write(name, "s3cret-value\n");
+    }
+    bench.write(".env.example", "shared\n");
+    symlink(bench.path("prod.tfstate"), bench.path("plain-name")).unwrap();
+    let plan = ran(
+        &bench,
+        "for f in .e*v* certs/*.k* deep/*/id_* prod.* plain-name; do cat \"$f\"; done; find . -type f -exec cat {} +",
+    );
+    let shown = effects(&plan);
+    assert!(!shown.output.contains("s3cret-value") && shown.output.contains("shared"), "{}", shown.output);
+    let plan = ran(&bench, "test -s .env || { echo '.env: no settings' >&2; exit 1; }");
+    let read = Outside::Read { path: bench.path(".env").display().to_string() };
+    assert!(effects(&plan).denied.contains(&read), "{:?}", effects(&plan));
+    assert!(!effects(&plan).output.contains("s3cret"));
+}
+
+#[test]
+fn a_run_gets_the_usual_variables_and_no_terminal() {
+    let Some(mut bench) = project("target/\n") else { return };
+    for (given, expected) in [
+        (Environment::Inherit, Environment::Core),
+        (Environment::Listed(vec!["X_TOKEN".to_owned()]), Environment::CoreOf(vec!["X_TOKEN".to_owned()])),
+    ] {
+        bench.settings.environment = given;
+        assert_eq!(bench.settings.layered().environment, expected);
+    }
+    bench.settings.environment = Environment::Core;
+    let plan = ran(&bench, "echo $GIT_TERMINAL_PROMPT $PAGER $EDITOR; cat; test -t 0 || echo no terminal");
+    assert!(effects(&plan).output.contains("0 cat false\nno terminal"), "{}", effects(&plan).output);
+}
+
+#[test]
+fn the_repository_is_read_only_and_nothing_stands_for_what_is_not_there() {
+    let Some(bench) = project("target/\n") else { return };
+    let plan = ran(&bench, "ls -A; echo x > .git/x || echo refused; mkdir .aye");
+    let shown = effects(&plan);
+    let listed: Vec<_> = shown.output.lines().filter(|line| line.starts_with('.')).collect();
+    assert_eq!(listed, [".git", ".gitignore"], "{}", shown.output);
+    assert!(shown.output.contains("refused"), "{}", shown.output);
+    assert!(!bench.path(".git/x").exists());
+}
+
+#[test]
+fn build_output_is_counted_and_kept_without_being_listed() {
+    let Some(bench) = project("target/\n*.log\n") else { return };
+    bench.write("target/old", "old\n");
+    bench.write("target/gone", "gone\n");
+    let plan =
+        ran(&bench, "echo new > target/new; echo more >> target/old; rm target/gone; mkdir target/deep; ln -s new target/link");
+    assert!(effects(&plan).is_build_output(), "{:?}", effects(&plan));
+    assert_eq!(counted(&plan), [("target", 2, 1, 1)]);
+    assert!(plan.proposal.as_ref().unwrap().notes.iter().any(|note| note.starts_with("build output in target/: 4 files")));
+    assert_eq!(fs::read_to_string(bench.path("target/old")).unwrap(), "old\n", "not before it is kept");
+    let result = kept(&bench, plan);
+    assert_eq!(result.error, None);
+    assert_eq!(fs::read_to_string(bench.path("target/old")).unwrap(), "old\nmore\n");
+    assert!(bench.path("target/new").exists() && !bench.path("target/gone").exists() && bench.path("target/deep").is_dir());
+    // A directory that was not there, and one that goes.
+    let plan = ran(&bench, "mkdir -p sub/build; echo x > sub/build/a; rm -r target");
+    assert_eq!(files(&plan), ["sub/build/a"], "git does not ignore it");
+    assert_eq!(counted(&plan), [("target", 0, 0, 3)]);
+}
+
+#[test]
+fn what_does_not_qualify_as_build_output_is_listed() {
+    let Some(mut bench) = project("target/\nbuild/\nnode_modules/\n.venv/\nlibrary/\n") else { return };
+    bench.write("build/tracked.txt", "in git\n");
+    git(&bench, &["add", "-f", "build/tracked.txt"]);
+    bench.write("elsewhere/file", "x\n");
+    symlink(bench.path("elsewhere"), bench.path("sub-target")).unwrap();
+    let listed = |bench: &Bench, line: &str| {
+        let plan = ran(bench, line);
+        let shown = effects(&plan).clone();
+        (shown.counted.len(), shown.files.len() + shown.groups.len())
+    };
+    for line in [
+        "echo x > build/new",
+        "mkdir -p node_modules/a/build; echo x > node_modules/a/build/b",
+        "mkdir -p .venv/build; echo x > .venv/build/b",
+        "mkdir -p library/dist; echo x > library/dist/b",
+        "mkdir -p dist; echo x > dist/a",
+        "mkdir -p target; ln -s ../elsewhere target/link",
+        "mkdir -p target; echo x > target/.envrc",
+        "mv elsewhere/file target.txt",
+    ] {
+        let (build, others) = listed(&bench, line);
+        assert!(others > 0, "{line}: {build} {others}");
+    }
+    assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a"), (1, 0));
+    assert_eq!(listed(&bench, "mkdir -p node_modules/.cache; echo x > node_modules/.cache/a"), (1, 0));
+    // The rules were written since the session began.
+    bench.settings.since = SystemTime::now() - Duration::from_secs(3600);
+    assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a").0, 0);
+    bench.settings.since = SystemTime::now() + Duration::from_secs(3600);
+    // Rules that the command writes do not count.
+    let (build, others) = listed(&bench, "echo out/ >> .gitignore; mkdir out; echo x > out/a");
+    assert!(build == 0 && others == 2, "{build} {others}");
+    bench.settings.holding.trust = RepositoryTrust::Untrusted;
+    let plan = bench.plan("RunCommand", json!({"command": "true"})).unwrap();
+    assert!(matches!(plan.layer, LayerRun::Impossible { .. }), "an untrusted project runs nothing unasked");
+}
+
+#[test]
+fn outside_of_a_repository_only_a_tagged_directory_is_build_output() {
+    let Some(mut bench) = bench() else { return };
+    bench.settings.holding.survey = Some(Survey::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
+    bench.write(".gitignore", "target/\n");
+    let plan = ran(
+        &bench,
+        "mkdir -p target; echo x > target/a; echo 'Signature: 8a477f597d28d172789f06886806bc55' > target/CACHEDIR.TAG",
+    );
+    assert!(!effects(&plan).is_build_output(), "a tag that the command wrote does not count");
+    bench.write("target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+    assert!(effects(&ran(&bench, "echo x > target/a")).is_build_output());
+}
+
+#[test]
+fn a_discarded_run_leaves_no_build_output_of_what_it_was_made_from() {
+    let Some(bench) = project("target/\n") else { return };
+    if Command::new("make").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return eprintln!("skipped: no make");
+    }
+    bench.write("Makefile", "target/out: source\n\t@mkdir -p target && cp source target/out\n");
+    bench.write("source", "old\n");
+    let plan = ran(&bench, "make -s && cat target/out");
+    kept(&bench, plan);
+    let before = tree(&bench.settings.workspace);
+    let plan = ran(&bench, "echo new > source; make -s && cat target/out");
+    assert!(effects(&plan).output.contains("new") && files(&plan) == ["source"], "{:?}", effects(&plan));
+    assert_eq!(counted(&plan), [("target", 0, 1, 0)]);
+    drop(plan);
+    assert_eq!(tree(&bench.settings.workspace), before, "a discarded run changes nothing");
+    let plan = ran(&bench, "make -s && cat target/out");
+    assert!(effects(&plan).output.contains("old"), "{}", effects(&plan).output);
+}
+
+#[test]
+fn what_file_tools_would_do_is_told_as_their_actions() {
+    let Some(bench) = project("target/\nignored.txt\n") else { return };
+    for name in ["a.txt", "b.txt", "ignored.txt"] {
+        bench.write(name, "text\n");
+    }
+    let of = |line: &str| {
+        let plan = ran(&bench, line);
+        let end = end(&plan);
+        let verbs: Vec<_> = end.actions.iter().flatten().map(crate::protocol::Action::capability).collect();
+        (verbs, end.beyond_edits, end.beyond_rewind)
+    };
+    assert_eq!(of("echo x >> a.txt; echo y > new.txt"), (vec!["File.Write", "File.Write"], false, false));
+    assert_eq!(of("rm a.txt"), (vec!["File.Delete"], true, false));
+    assert_eq!(of("rm ignored.txt"), (vec!["File.Delete"], true, true), "rewind does not restore what git ignores");
+    assert_eq!(of("chmod +x a.txt"), (vec!["File.Write"], true, false));
+    assert_eq!(of("ln -s a.txt l"), (vec!["File.Write"], true, true));
+    assert_eq!(of("echo x > .envrc.local"), (vec!["File.Write"], false, true), "it runs when the folder is opened");
+    assert!(of("mv a.txt c.txt").1);
+    assert!(of("touch a.txt").1 || of("touch a.txt").0.is_empty());
+}
+
+#[test]
+fn a_run_that_is_ended_says_so() {
+    let Some(bench) = project("target/\n") else { return };
+    let plan = ran_for(&bench, json!({"command": "echo x > a.txt; exec sleep 60", "timeout": 1}));
+    assert!(end(&plan).stopped && effects(&plan).ended.contains("killed"), "{:?}", effects(&plan));
+    let plan = ran(&bench, "kill -SEGV $$");
+    assert!(!end(&plan).stopped, "a crash is an end of its own: {:?}", effects(&plan).ended);
+}
+
+#[test]
+fn the_digest_is_of_every_effect() {
+    let Some(bench) = project("target/\n") else { return };
+    let of = |line: &str| end(&ran(&bench, line)).digest.clone();
+    let all = [of("true"), of("echo a > x"), of("echo b > x"), of("echo a > y"), of("echo a > x; echo said")];
+    for (at, one) in all.iter().enumerate() {
+        assert!(all[..at].iter().all(|other| other != one), "{at}");
+    }
+}
+
+/// Prints what a layer costs; the goal is 5 ms for its set-up and removal.
+#[test]
+#[ignore = "a measurement"]
+fn the_cost_of_a_layer() {
+    let Some(bench) = project("target/\n") else { return };
+    for number in 0..10_000 {
+        bench.write(&format!("d{}/f{number}", number / 100), "x");
+    }
+    let router = Router::new(bench.settings.clone());
+    let mut times = Vec::new();
+    for _ in 0..40 {
+        let plan = bench.plan("RunCommand", json!({"command": "true"})).unwrap();
+        let permit = PreviewPermit::unasked_for_test(plan.actions.clone());
+        let began = Instant::now();
+        drop(block_on(router.preview(plan, permit, context())).unwrap());
+        times.push(began.elapsed());
+    }
+    let mut plain = Vec::new();
+    for _ in 0..40 {
+        let plan = bench.plan("RunCommand", json!({"command": "true"})).unwrap();
+        let permit = Permit::for_test(plan.actions.clone());
+        let began = Instant::now();
+        block_on(router.run(plan, permit, context()));
+        plain.push(began.elapsed());
+    }
+    times.sort();
+    plain.sort();
+    eprintln!("a layer: median {:?}, a sandboxed run: median {:?}", times[20], plain[20]);
+}

@@ -1,0 +1,184 @@
+//! Commands whose effects are approved: they run in a layer first, and only what they would change is asked about.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};
+use serde_json::{Value, json};
+
+const POLICY: &str = r#"
+schema_version = 1
+[capabilities."File.Read"]
+[capabilities."File.Write"]
+allowed_paths = ["${workspace}"]
+requires_approval = true
+[capabilities."File.Delete"]
+allowed_paths = ["${workspace}"]
+requires_approval = true
+[capabilities."Network.Http"]
+requires_approval = true
+[capabilities."Shell.Exec"]
+requires_approval = true
+approve = "effects"
+blocked_commands = ["sudo"]
+[[capabilities."Shell.Exec".rules]]
+command = ["cmp"]
+decision = "ask"
+"#;
+
+fn script(line: &str) -> Server {
+    Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
+}
+
+/// A project whose commands are approved by their effects; `None`, and why is said, where this system makes no layers.
+fn project(server: &Server) -> Option<Project> {
+    let project = Project::with(server).policy(POLICY);
+    let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
+    if tier != "preview" {
+        eprintln!("skipped: the sandbox is {tier}");
+        return None;
+    }
+    Some(project)
+}
+
+/// Runs the line where nobody can be asked: the exit code, the status and the error, and what the model was told.
+fn without_approver(line: &str, code: i32, arrange: impl Fn(Project) -> Project) -> Option<(Project, Value, String)> {
+    let server = script(line);
+    let project = arrange(project(&server)?);
+    let events = project.aye(&["exec", "--json", "do it"]).exits(code).events();
+    let completed = events.only("tool_completed").clone();
+    let told = server.request(1).tool_results()[0].1.clone();
+    Some((project, completed, told))
+}
+
+#[test]
+fn where_nobody_can_be_asked_a_run_without_effects_succeeds() {
+    let same = |project| project;
+    let Some((project, completed, told)) =
+        without_approver("wc -c < a.txt; echo said", 0, |project| project.file("a.txt", "12345"))
+    else {
+        return;
+    };
+    assert_eq!((&completed["status"], told.contains("said") && told.contains('5')), (&json!("succeeded"), true), "{told}");
+    assert!(std::fs::read_dir(project.beside("data").join("previews")).map_or(true, |left| left.count() == 0));
+    let Some((project, completed, told)) = without_approver("echo new > made.txt; echo said", 3, same) else { return };
+    assert_eq!((&completed["status"], &completed["error"]["code"]), (&json!("denied"), &json!("NO_APPROVER")));
+    assert!(told.contains("discarded") && !told.contains("said"), "{told}");
+    assert!(!project.exists("made.txt"));
+}
+
+#[test]
+fn a_line_that_a_rule_asks_about_does_not_run_before() {
+    let Some((_, completed, told)) = without_approver("cmp a b", 3, |project| project.file("a", "1").file("b", "1")) else {
+        return;
+    };
+    assert_eq!(completed["error"]["code"], "NO_APPROVER");
+    assert!(!told.contains("in a copy"), "{told}");
+    let Some((_, completed, _)) = without_approver("sudo ls", 3, |project| project) else { return };
+    assert_eq!(completed["error"]["code"], "POLICY_DENIED");
+}
+
+#[test]
+fn in_a_project_that_is_not_trusted_nothing_runs_unasked() {
+    let Some((_, completed, told)) = without_approver("echo said", 3, |project| project.file("AGENTS.md", "Be nice.\n")) else {
+        return;
+    };
+    assert_eq!(completed["error"]["code"], "NO_APPROVER");
+    assert!(told.contains("you do not trust this project"), "{told}");
+}
+
+#[test]
+fn a_run_that_needs_the_network_is_denied_with_what_it_needed() {
+    let line = "curl -sS -m 5 http://example.com/ > /dev/null && echo said";
+    let Some((_, completed, told)) = without_approver(line, 3, |project| project) else { return };
+    assert_eq!(completed["error"]["code"], "NO_APPROVER");
+    assert!(told.contains("in a copy, without network, it was kept from"), "{told}");
+}
+
+#[test]
+fn secrets_and_the_home_directory_are_hidden_from_a_run_that_nobody_approved() {
+    let line = "find . -type f -exec cat {} +; ls -A \"$HOME\"; env | grep -c TOKEN; true";
+    let arrange = |project: Project| {
+        let project =
+            project.file(".env", "KEY=s3cret-value\n").file("deep/server.key", "s3cret-value\n").file("plain.txt", "shown\n");
+        project.env("MY_TOKEN", "s3cret-value")
+    };
+    let Some((_, _, told)) = without_approver(line, 0, arrange) else { return };
+    assert!(told.contains("shown") && !told.contains("s3cret"), "{told}");
+}
+
+fn opened(line: &str) -> Option<(Server, Project, Terminal)> {
+    let server = script(line);
+    let project = project(&server)?.file("gone.txt", "gone\n");
+    let mut terminal = project.open_sized(&["--trust"], 100, 50);
+    terminal.prompt("do it");
+    Some((server, project, terminal))
+}
+
+#[test]
+fn on_the_screen_a_run_without_effects_is_not_asked_about_and_says_so_once() {
+    let Some((server, _project, mut terminal)) = opened("cat gone.txt | tr a-z A-Z") else { return };
+    let screen = terminal.wait_for("Finished the work.");
+    assert!(screen.contains("ran in a copy, without network, and changed no file"), "{screen}");
+    assert!(server.request(1).tool_results()[0].1.contains("GONE"));
+}
+
+#[test]
+fn on_the_screen_effects_are_kept_by_a_yes_and_discarded_by_a_no() {
+    for (answer, made) in [('y', true), ('n', false)] {
+        let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };
+        let screen = terminal.review("Keep what a command did");
+        assert!(screen.contains("made.txt") && screen.contains("gone.txt"), "{screen}");
+        assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened yet");
+        terminal.decide(answer);
+        terminal.wait_for("Finished the work.");
+        assert_eq!((project.exists("made.txt"), project.exists("gone.txt")), (made, !made));
+        let told = &server.request(1).tool_results()[0].1;
+        assert_eq!(told.contains("printed-it"), made, "{told}");
+        assert_eq!(told.contains("discarded"), !made, "{told}");
+    }
+}
+
+#[test]
+fn killed_while_a_layer_runs_or_is_asked_about_nothing_is_kept_and_nothing_runs_again() {
+    for (line, waits) in [("echo new > made.txt; sleep 983017", true), ("echo new > made.txt", false)] {
+        let Some((server, project, mut terminal)) = opened(line) else { return };
+        if waits {
+            assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 1));
+        } else {
+            terminal.review("Keep what a command did");
+        }
+        terminal.kill();
+        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 0));
+        let mut terminal = project.open(&["-c"]);
+        terminal.wait_for("nothing of it was kept");
+        terminal.prompt("/continue");
+        terminal.wait_for("Finished the work.");
+        assert!(!project.exists("made.txt"));
+        assert!(server.request(1).tool_results()[0].1.contains("nothing of it was kept"));
+        assert!(std::fs::read_dir(project.beside("data").join("previews")).map_or(true, |left| left.count() == 0));
+    }
+}
+
+#[test]
+fn the_policy_says_when_a_command_is_approved() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let when = |project: &Project, line: &str| {
+        let arguments = json!({"tool": "RunCommand", "arguments": {"command": line}}).to_string();
+        let told: Value =
+            serde_json::from_str(&project.aye_with_input(&["policy", "check", "--jsonl"], &arguments).stdout).unwrap();
+        (told["verdict"].clone(), told["approve"].clone())
+    };
+    assert_eq!(when(&project, "make"), (json!("ask"), json!("before")));
+    let project = project.config("[approval]\napprove = \"effects\"\n");
+    assert_eq!(when(&project, "make"), (json!("ask"), json!("effects")));
+    assert_eq!(when(&project, "git push"), (json!("ask"), json!("before")));
+    assert_eq!(when(&project, "ls"), (json!("allow"), Value::Null));
+    let tested =
+        "[[tests]]\ntool = \"RunCommand\"\narguments = { command = \"make\" }\nverdict = \"ask\"\napprove = \"effects\"\n";
+    let project = project.policy(&format!("{POLICY}{tested}"));
+    project.aye(&["policy", "test"]).exits(0);
+    project
+        .policy(&format!("{POLICY}{tested}").replace("approve = \"effects\"\nblocked", "approve = \"command\"\nblocked"))
+        .aye(&["policy", "test"])
+        .exits(1);
+}
