@@ -41,9 +41,13 @@ fn project(server: &Server) -> Option<Project> {
 
 /// Runs the line where nobody can be asked: the exit code, the status and the error, and what the model was told.
 fn without_approver(line: &str, code: i32, arrange: impl Fn(Project) -> Project) -> Option<(Project, Value, String)> {
+    exec(&["exec", "--trust", "--json", "do it"], line, code, arrange)
+}
+
+fn exec(arguments: &[&str], line: &str, code: i32, arrange: impl Fn(Project) -> Project) -> Option<(Project, Value, String)> {
     let server = script(line);
     let project = arrange(project(&server)?);
-    let events = project.aye(&["exec", "--json", "do it"]).exits(code).events();
+    let events = project.aye(arguments).exits(code).events();
     let completed = events.only("tool_completed").clone();
     let told = server.request(1).tool_results()[0].1.clone();
     Some((project, completed, told))
@@ -78,11 +82,13 @@ fn a_line_that_a_rule_asks_about_does_not_run_before() {
 
 #[test]
 fn in_a_project_that_is_not_trusted_nothing_runs_unasked() {
-    let Some((_, completed, told)) = without_approver("echo said", 3, |project| project.file("AGENTS.md", "Be nice.\n")) else {
-        return;
-    };
-    assert_eq!(completed["error"]["code"], "NO_APPROVER");
-    assert!(told.contains("you do not trust this project"), "{told}");
+    // One that you were asked about and did not trust, and one that brings nothing that aye asks about.
+    for instructions in [true, false] {
+        let arrange = |project: Project| if instructions { project.file("AGENTS.md", "Be nice.\n") } else { project };
+        let Some((_, completed, told)) = exec(&["exec", "--json", "do it"], "make", 3, arrange) else { return };
+        assert_eq!(completed["error"]["code"], "NO_APPROVER");
+        assert!(told.contains("you do not trust this project"), "{told}");
+    }
 }
 
 #[test]
@@ -125,7 +131,7 @@ fn on_the_screen_a_run_without_effects_is_not_asked_about_and_says_so_once() {
 fn on_the_screen_effects_are_kept_by_a_yes_and_discarded_by_a_no() {
     for (answer, made) in [('y', true), ('n', false)] {
         let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };
-        let screen = terminal.review("Keep what a command did");
+        let screen = terminal.review("The command would");
         assert!(screen.contains("made.txt") && screen.contains("gone.txt"), "{screen}");
         assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened yet");
         terminal.decide(answer);
@@ -144,11 +150,11 @@ fn killed_while_a_layer_runs_or_is_asked_about_nothing_is_kept_and_nothing_runs_
         if waits {
             assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 1));
         } else {
-            terminal.review("Keep what a command did");
+            terminal.review("The command would");
         }
         terminal.kill();
         assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 0));
-        let mut terminal = project.open(&["-c"]);
+        let mut terminal = project.open(&["--trust", "-c"]);
         terminal.wait_for("nothing of it was kept");
         terminal.prompt("/continue");
         terminal.wait_for("Finished the work.");

@@ -54,7 +54,7 @@ pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Se
         PreviewOffer::None => return LayerRun::None,
         PreviewOffer::Impossible { reason } => return impossible(reason.clone()),
     }
-    if settings.holding.trust == RepositoryTrust::Untrusted {
+    if settings.holding.trust != RepositoryTrust::Trusted {
         return impossible("you do not trust this project".to_owned());
     }
     LayerRun::Possible

@@ -9,6 +9,7 @@ use crate::protocol::{
 };
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::shell::confine::Holding;
+use crate::tools::shell::git::RepositoryTrust;
 use crate::tools::tests::{Bench, block_on, call, context};
 use crate::tools::{Router, Settings};
 use serde_json::json;
@@ -38,6 +39,7 @@ fn holding(workspace: PathBuf, base: PathBuf) -> Holding {
     let mut holding = Holding::nothing();
     (holding.tier, holding.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
     (holding.roots, holding.previews) = (vec![workspace], Ok(base));
+    holding.trust = RepositoryTrust::Trusted;
     holding
 }
 

@@ -4,7 +4,6 @@ use super::*;
 use crate::policy::Marks;
 use crate::ports::{LayerEnd, LayerRun};
 use crate::sys::process::Environment;
-use crate::tools::shell::git::RepositoryTrust;
 use crate::tools::shell::survey::Survey;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -175,9 +174,11 @@ fn what_does_not_qualify_as_build_output_is_listed() {
     // Rules that the command writes do not count.
     let (build, others) = listed(&bench, "echo out/ >> .gitignore; mkdir out; echo x > out/a");
     assert!(build == 0 && others == 2, "{build} {others}");
-    bench.settings.holding.trust = RepositoryTrust::Untrusted;
-    let plan = bench.plan("RunCommand", json!({"command": "true"})).unwrap();
-    assert!(matches!(plan.layer, LayerRun::Impossible { .. }), "an untrusted project runs nothing unasked");
+    for trust in [RepositoryTrust::Untrusted, RepositoryTrust::NeverAsked] {
+        bench.settings.holding.trust = trust;
+        let plan = bench.plan("RunCommand", json!({"command": "true"})).unwrap();
+        assert!(matches!(plan.layer, LayerRun::Impossible { .. }), "a project without trust runs nothing unasked");
+    }
 }
 
 #[test]
