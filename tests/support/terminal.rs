@@ -29,6 +29,8 @@ pub struct Terminal {
     view: Arc<View>,
     /// Line settings before aye started, to compare with those after.
     settings: String,
+    /// When text was typed last.
+    typed: Instant,
     /// Keeps the line open, so that its settings can be read after the child has gone.
     line: Option<Box<dyn portable_pty::SlavePty + Send>>,
 }
@@ -105,7 +107,7 @@ impl Terminal {
         let reader = pair.master.try_clone_reader().unwrap();
         let (shown, answers) = (Arc::clone(&view), Arc::clone(&writer));
         thread::spawn(move || follow(reader, &shown, &answers));
-        Self { child, master: pair.master, writer, view, settings, line: Some(pair.slave) }
+        Self { child, master: pair.master, writer, view, settings, typed: Instant::now(), line: Some(pair.slave) }
     }
 
     /// What the terminal is asked is answered so much later, or never.
@@ -179,6 +181,9 @@ impl Terminal {
 
     /// Sends bytes as the terminal would.
     pub fn send(&mut self, bytes: &str) {
+        if bytes.chars().any(|letter| !letter.is_control()) {
+            self.typed = Instant::now();
+        }
         let mut writer = lock(&self.writer);
         writer.write_all(bytes.as_bytes()).unwrap();
         writer.flush().unwrap();
@@ -215,13 +220,21 @@ impl Terminal {
         if !takes_keys(&screen) && screen.contains("tab to review") {
             self.send("\t");
         }
-        self.wait_that("the approval takes keys", takes_keys)
+        let screen = self.wait_that("the approval takes keys", takes_keys);
+        self.rest();
+        screen
+    }
+
+    /// A letter that follows text at once is text itself: nobody answers sooner than this after typing something else.
+    fn rest(&self) {
+        thread::sleep(Duration::from_millis(400).saturating_sub(self.typed.elapsed()));
     }
 
     /// Presses the letter of a choice of the question under the keys, and waits until the question has gone.
     #[track_caller]
     pub fn decide(&mut self, letter: char) {
         self.wait_that(&format!("`{letter}` may be chosen"), |screen| row(screen, letter).is_some() && !is_arming(screen));
+        self.rest();
         self.send(letter.encode_utf8(&mut [0; 4]));
         let gone = |screen: &str| row(screen, letter).is_none();
         // What is of low risk is decided by the letter alone; the rest is highlighted and wants Enter.
