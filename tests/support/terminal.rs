@@ -21,6 +21,9 @@ const FRAME: Duration = Duration::from_secs(2);
 
 type Writer = Arc<Mutex<Box<dyn Write + Send>>>;
 
+/// From what is on the screen to the key that answers it, at least.
+const REACTION: Duration = Duration::from_millis(400);
+
 /// The terminal and the process in it, which is killed when this is dropped.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
@@ -221,20 +224,16 @@ impl Terminal {
             self.send("\t");
         }
         let screen = self.wait_that("the approval takes keys", takes_keys);
-        self.rest();
+        // A letter is text right after text, and right after the question changed under the fingers: so fast nobody answers.
+        thread::sleep(REACTION);
         screen
-    }
-
-    /// A letter that follows text at once is text itself: nobody answers sooner than this after typing something else.
-    fn rest(&self) {
-        thread::sleep(Duration::from_millis(400).saturating_sub(self.typed.elapsed()));
     }
 
     /// Presses the letter of a choice of the question under the keys, and waits until the question has gone.
     #[track_caller]
     pub fn decide(&mut self, letter: char) {
         self.wait_that(&format!("`{letter}` may be chosen"), |screen| row(screen, letter).is_some() && !is_arming(screen));
-        self.rest();
+        thread::sleep(REACTION.saturating_sub(self.typed.elapsed()));
         self.send(letter.encode_utf8(&mut [0; 4]));
         let gone = |screen: &str| row(screen, letter).is_none();
         // What is of low risk is decided by the letter alone; the rest is highlighted and wants Enter.
@@ -242,6 +241,7 @@ impl Terminal {
         let screen =
             self.wait_that(&format!("`{letter}` decides or is highlighted"), |screen| gone(screen) || highlighted(screen));
         if !gone(&screen) {
+            thread::sleep(REACTION);
             self.send("\r");
         }
         self.wait_that("the question has gone", |screen| gone(screen) || is_arming(screen));
