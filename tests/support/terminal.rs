@@ -32,8 +32,6 @@ pub struct Terminal {
     view: Arc<View>,
     /// Line settings before aye started, to compare with those after.
     settings: String,
-    /// When text was typed last.
-    typed: Instant,
     /// Keeps the line open, so that its settings can be read after the child has gone.
     line: Option<Box<dyn portable_pty::SlavePty + Send>>,
 }
@@ -110,7 +108,7 @@ impl Terminal {
         let reader = pair.master.try_clone_reader().unwrap();
         let (shown, answers) = (Arc::clone(&view), Arc::clone(&writer));
         thread::spawn(move || follow(reader, &shown, &answers));
-        Self { child, master: pair.master, writer, view, settings, typed: Instant::now(), line: Some(pair.slave) }
+        Self { child, master: pair.master, writer, view, settings, line: Some(pair.slave) }
     }
 
     /// What the terminal is asked is answered so much later, or never.
@@ -184,9 +182,6 @@ impl Terminal {
 
     /// Sends bytes as the terminal would.
     pub fn send(&mut self, bytes: &str) {
-        if bytes.chars().any(|letter| !letter.is_control()) {
-            self.typed = Instant::now();
-        }
         let mut writer = lock(&self.writer);
         writer.write_all(bytes.as_bytes()).unwrap();
         writer.flush().unwrap();
@@ -233,7 +228,7 @@ impl Terminal {
     #[track_caller]
     pub fn decide(&mut self, letter: char) {
         self.wait_that(&format!("`{letter}` may be chosen"), |screen| row(screen, letter).is_some() && !is_arming(screen));
-        thread::sleep(REACTION.saturating_sub(self.typed.elapsed()));
+        thread::sleep(REACTION);
         self.send(letter.encode_utf8(&mut [0; 4]));
         let gone = |screen: &str| row(screen, letter).is_none();
         // What is of low risk is decided by the letter alone; the rest is highlighted and wants Enter.
