@@ -16,7 +16,10 @@ fn always(terminal: &mut Terminal, title: &str) -> String {
     terminal.review(title);
     terminal.send("a");
     terminal.wait_for("Always allow this");
-    terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'))
+    let screen =
+        terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
+    terminal.react();
+    screen
 }
 
 /// The rules that are saved.
