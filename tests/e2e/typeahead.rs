@@ -298,6 +298,7 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     terminal.wait_for("3 wait for you");
     terminal.send("\x11");
     terminal.wait_that("the list takes keys", |screen| screen.contains("approve what is marked") && !screen.contains('◔'));
+    terminal.react();
     terminal.send(" \x1b[B\x1b[B");
     terminal.wait_for("1 marked");
     terminal.send(" ");
