@@ -18,7 +18,7 @@ fn always(terminal: &mut Terminal, title: &str) -> String {
     terminal.wait_for("Always allow this");
     let screen =
         terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
-    terminal.react();
+    Terminal::react();
     screen
 }
 

@@ -113,7 +113,7 @@ fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
             screen.contains("[ ] written.txt") && screen.contains("space takes [ ] marks")
         });
         if takes {
-            terminal.react();
+            Terminal::react();
             terminal.send(" ");
             terminal.wait_for("[x] written.txt");
             // A key right behind another one is a sentence.

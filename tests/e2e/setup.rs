@@ -71,7 +71,7 @@ fn mode(project: &Project, name: &str) -> u32 {
 fn press(terminal: &mut Terminal, letter: char) {
     let shown = |screen: &str| screen.contains(&format!("{letter}  ")) && !screen.contains('◔');
     terminal.wait_that("the question takes keys", shown);
-    terminal.react();
+    Terminal::react();
     terminal.send(letter.encode_utf8(&mut [0; 4]));
 }
 

@@ -1,6 +1,6 @@
 //! Typing while an approval opens decides nothing, and no letter of it is lost.
 
-use crate::support::{Answer, Gate, Project, Server};
+use crate::support::{Answer, Gate, Project, Server, Terminal};
 use serde_json::json;
 
 const SENTENCE: &str = "a yes please also n 1 2 y";
@@ -64,7 +64,8 @@ fn a_word_typed_into_an_armed_approval_is_not_an_answer() {
     let mut terminal = project.open(&[]);
     terminal.prompt("write it");
     terminal.review("new.txt");
-    terminal.type_text("yes", 60);
+    // In one burst: a pause after the `y` would make it an answer.
+    terminal.send("yes");
     terminal.wait_for("tab to review");
     terminal.wait_for("❯ yes");
     assert!(!project.exists("new.txt"));
@@ -112,7 +113,8 @@ fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
 fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again() {
     let gate = Gate::default();
     let server = script(&gate);
-    let project = Project::with(&server);
+    // Long enough to press a key before, however slow the machine is.
+    let project = Project::with(&server).config("[approval]\narming_ms = 2000\n");
     let mut terminal = project.open(&[]);
     terminal.answers_after(None);
     terminal.prompt("write it");
@@ -121,7 +123,7 @@ fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again(
     terminal.wait_for("◔");
     terminal.send("y");
     terminal.wait_for("enter confirms");
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    std::thread::sleep(std::time::Duration::from_millis(2500));
     assert!(!project.exists("new.txt"), "a mark alone decides nothing");
     terminal.send("y");
     terminal.wait_for("Finished the work.");
@@ -137,7 +139,8 @@ fn escape_returns_to_a_prompt_that_was_typed_over_and_one_word_is_not_sent() {
     let mut terminal = project.open(&[]);
     terminal.prompt("write it");
     terminal.review("new.txt");
-    terminal.type_text("yes", 60);
+    // In one burst: a pause after the `y` would make it an answer.
+    terminal.send("yes");
     let screen = terminal.wait_for("❯ yes");
     assert!(screen.contains("new.txt") && screen.contains("tab to review"), "{screen}");
     terminal.send("\x1b");
@@ -232,7 +235,7 @@ fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_o
         terminal.prompt("write it");
         terminal.wait_for("◔");
         // It is on the screen, and the choices do not work yet.
-        terminal.type_text("yes 1 n", 60);
+        terminal.send("yes 1 n");
         terminal.wait_for("yes 1 n");
         assert!(!project.exists("new.txt"));
         assert_eq!(server.requests().len(), 1, "nothing was decided");
@@ -252,8 +255,8 @@ fn a_key_that_is_held_approves_nothing() {
     let mut terminal = project.open(&[]);
     terminal.prompt("write it");
     terminal.review("new.txt");
-    // Its repeats come before the first press is confirmed.
-    terminal.type_text(&"y".repeat(40), 30);
+    // Its repeats come before the first press is confirmed, however slow the machine is.
+    terminal.send(&"y".repeat(40));
     std::thread::sleep(std::time::Duration::from_millis(600));
     assert!(!project.exists("new.txt"));
     assert_eq!(server.requests().len(), 1, "nothing was decided");
@@ -298,7 +301,7 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     terminal.wait_for("3 wait for you");
     terminal.send("\x11");
     terminal.wait_that("the list takes keys", |screen| screen.contains("approve what is marked") && !screen.contains('◔'));
-    terminal.react();
+    Terminal::react();
     terminal.send(" \x1b[B\x1b[B");
     terminal.wait_for("1 marked");
     terminal.send(" ");

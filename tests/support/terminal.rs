@@ -211,7 +211,7 @@ impl Terminal {
     }
 
     /// Waits as long as a user who reads what has just appeared.
-    pub fn react(&self) {
+    pub fn react() {
         thread::sleep(REACTION);
     }
 
@@ -225,7 +225,7 @@ impl Terminal {
         }
         let screen = self.wait_that("the approval takes keys", takes_keys);
         // A letter is text right after text, and right after the question changed under the fingers: so fast nobody answers.
-        self.react();
+        Self::react();
         screen
     }
 
@@ -233,7 +233,7 @@ impl Terminal {
     #[track_caller]
     pub fn decide(&mut self, letter: char) {
         self.wait_that(&format!("`{letter}` may be chosen"), |screen| row(screen, letter).is_some() && !is_arming(screen));
-        self.react();
+        Self::react();
         self.send(letter.encode_utf8(&mut [0; 4]));
         let gone = |screen: &str| row(screen, letter).is_none();
         // What is of low risk is decided by the letter alone; the rest is highlighted and wants Enter.
@@ -241,7 +241,7 @@ impl Terminal {
         let screen =
             self.wait_that(&format!("`{letter}` decides or is highlighted"), |screen| gone(screen) || highlighted(screen));
         if !gone(&screen) {
-            self.react();
+            Self::react();
             self.send("\r");
         }
         self.wait_that("the question has gone", |screen| gone(screen) || is_arming(screen));
