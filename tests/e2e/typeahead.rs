@@ -313,6 +313,8 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     terminal.wait_for("1 waits for you");
     assert!(project.exists("one.txt") && project.exists("three.txt") || server.requests().len() == 1);
     terminal.send("\x1b");
+    // The list gives the keys back first.
+    terminal.wait_for("tab to review");
     terminal.review("two.txt");
     terminal.decide('n');
     terminal.wait_for("Finished the work.");
