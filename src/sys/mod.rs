@@ -4,6 +4,7 @@ pub mod allocator;
 pub mod clipboard;
 pub mod fatal_signals;
 pub mod file;
+pub mod git_index;
 pub mod http;
 pub mod ignore_files;
 pub mod instance;

@@ -2,12 +2,12 @@
 //! what stands in a project's settings would run with it, and nothing of them is followed.
 
 use super::Repository;
-use super::staged::{Committed, HASH, Hash, Trees};
+use super::staged::{Committed, Hash, Trees};
+use crate::sys::git_index::read_index;
 use crate::sys::ignore_files::{Lists, guard};
 use ignore::WalkBuilder;
 use sha1::{Digest, Sha1};
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -21,10 +21,6 @@ const FILE_BYTES: u64 = 4 << 20;
 const CONFIG_BYTES: u64 = 64 << 10;
 const FILES: usize = 20_000;
 const TIME: Duration = Duration::from_millis(100);
-
-/// Before its flags an entry has ten numbers and a hash.
-const STATUS: usize = 40;
-const FIXED: usize = STATUS + HASH + 2;
 
 /// Not as they were committed, or not taken in at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,77 +157,32 @@ fn small(path: &Path, most: u64) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 
-/// All of an index, in the versions that there are; nothing of one that has its entries elsewhere, or is no index.
+/// All of an index; nothing of one that has its entries elsewhere, or is no index.
 fn entries(index: &[u8]) -> Option<(Vec<Entry>, Trees)> {
-    let mut rest = index.strip_prefix(b"DIRC")?;
-    let version = number(&mut rest)?;
-    let count = number(&mut rest)?;
-    if !(2..=4).contains(&version) {
-        return None;
-    }
-    let (mut entries, mut before) = (Vec::new(), Vec::new());
-    for _ in 0..count {
-        let (fixed, after) = rest.split_at_checked(FIXED)?;
-        let status = |at: usize| fixed[at * 4..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-        let flags = u16::from_be_bytes(*fixed[STATUS + HASH..].first_chunk()?);
-        let mut name = after;
-        let extended = if version > 2 && flags & 0x4000 != 0 { (number(&mut { name })? >> 16) as u16 } else { 0 };
-        let own = if version > 2 && flags & 0x4000 != 0 { 2 } else { 0 };
-        name = name.get(own..)?;
-        if version == 4 {
-            // Only what is different from the name before it.
-            let drop = offset(&mut name)?;
-            before.truncate(before.len().checked_sub(drop)?);
-        } else {
-            before.clear();
-        }
-        let end = name.iter().position(|byte| *byte == 0)?;
-        before.extend_from_slice(&name[..end]);
-        let padding = if version == 4 { 1 } else { 8 - (FIXED + own + end) % 8 };
-        rest = name.get(end + padding..)?;
-        let path = Path::new(OsStr::from_bytes(&before));
-        let mode = status(6);
+    let mut entries = Vec::new();
+    let rest = read_index(index, |entry| {
+        let mode = entry.status(6);
         // A directory in the place of its files, another repository; and no name leads out of here.
         let is_file = matches!(mode & 0o170_000, 0o100_000 | 0o120_000);
-        if is_file && path.components().all(|part| matches!(part, Component::Normal(_))) {
+        if is_file && entry.path.components().all(|part| matches!(part, Component::Normal(_))) {
             entries.push(Entry {
-                path: path.to_owned(),
-                mtime: (status(2), status(3)),
+                path: entry.path.to_owned(),
+                mtime: (entry.status(2), entry.status(3)),
                 mode,
-                bytes: status(9),
-                hash: *fixed[STATUS..].first_chunk()?,
-                open: flags & 0x3000 != 0 || extended & 0x2000 != 0,
-                unwatched: flags & 0x8000 != 0 || extended & 0x4000 != 0,
+                bytes: entry.status(9),
+                hash: entry.hash,
+                open: entry.flags & 0x3000 != 0 || entry.extended & 0x2000 != 0,
+                unwatched: entry.flags & 0x8000 != 0 || entry.extended & 0x4000 != 0,
             });
         }
-    }
-    let is_split = rest.starts_with(b"link");
-    (!is_split).then(|| (entries, Trees::of(rest)))
-}
-
-fn number(bytes: &mut &[u8]) -> Option<u32> {
-    let (first, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u32::from_be_bytes(*first))
-}
-
-/// Seven bits in a byte, each further one counting from where the one before ends.
-fn offset(bytes: &mut &[u8]) -> Option<usize> {
-    let mut value = 0_usize;
-    loop {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value = value.checked_shl(7)?.checked_add(usize::from(byte & 0x7f))?;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-        value = value.checked_add(1)?;
-    }
+    })?;
+    Some((entries, Trees::of(rest)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::git_index::FIXED;
     use std::process::Command;
 
     fn git(directory: &Path, words: &[&str]) {
@@ -303,7 +254,8 @@ mod tests {
 
     #[test]
     fn what_is_no_index_is_none() {
-        let entry = [vec![0_u8; FIXED], b"../../etc/passwd\0".to_vec(), vec![0; 8]].concat();
+        let fixed = [vec![0_u8; FIXED - 1], vec![b"../../etc/passwd".len() as u8]].concat();
+        let entry = [fixed, b"../../etc/passwd\0".to_vec(), vec![0; 8]].concat();
         let head = |version: u8, count: u8| [b"DIRC".to_vec(), vec![0, 0, 0, version, 0, 0, 0, count]].concat();
         for bytes in [vec![], b"DIRC".to_vec(), head(5, 0), head(2, 1), head(4, 200), [head(2, 9), entry.clone()].concat()] {
             assert!(entries(&bytes).is_none(), "{bytes:?}");

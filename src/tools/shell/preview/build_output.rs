@@ -2,6 +2,7 @@
 
 use super::effects::{Ignored, bytes_of};
 use crate::protocol::{CountedEffects, RunsWhen};
+use crate::sys::git_index::read_index;
 use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::path::{open_file, read_link};
 use crate::tools::paths::shown_in_one_line;
@@ -206,58 +207,12 @@ fn tracked(repository: &Path) -> Option<Vec<PathBuf>> {
     }
     let mut bytes = Vec::new();
     open_file(&index).ok()?.take(MAX_INDEX_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > MAX_INDEX_BYTES { None } else { index_paths(&bytes) }
-}
-
-/// The names in an index of version 2 to 4; none where it has its entries elsewhere, or is no index.
-fn index_paths(index: &[u8]) -> Option<Vec<PathBuf>> {
-    use std::os::unix::ffi::OsStrExt;
-    const FIXED: usize = 62;
-    let mut rest = index.strip_prefix(b"DIRC")?;
-    let version = number(&mut rest)?;
-    let count = number(&mut rest)?;
-    if !(2..=4).contains(&version) {
+    if bytes.len() as u64 > MAX_INDEX_BYTES {
         return None;
     }
-    let (mut paths, mut before) = (Vec::new(), Vec::new());
-    for _ in 0..count {
-        let (fixed, mut name) = rest.split_at_checked(FIXED)?;
-        let flags = u16::from_be_bytes([fixed[60], fixed[61]]);
-        let own = if version > 2 && flags & 0x4000 != 0 { 2 } else { 0 };
-        name = name.get(own..)?;
-        if version == 4 {
-            let drop = offset(&mut name)?;
-            before.truncate(before.len().checked_sub(drop)?);
-        } else {
-            before.clear();
-        }
-        let end = name.iter().position(|byte| *byte == 0)?;
-        before.extend_from_slice(&name[..end]);
-        let padding = if version == 4 { 1 } else { 8 - (FIXED + own + end) % 8 };
-        rest = name.get(end + padding..)?;
-        paths.push(PathBuf::from(std::ffi::OsStr::from_bytes(&before)));
-    }
-    (!rest.starts_with(b"link")).then_some(paths)
-}
-
-fn number(bytes: &mut &[u8]) -> Option<u32> {
-    let (first, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u32::from_be_bytes(*first))
-}
-
-/// Seven bits in a byte, each further one counting from where the one before ends.
-fn offset(bytes: &mut &[u8]) -> Option<usize> {
-    let mut value = 0_usize;
-    loop {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value = value.checked_shl(7)?.checked_add(usize::from(byte & 0x7f))?;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-        value = value.checked_add(1)?;
-    }
+    let mut paths = Vec::new();
+    read_index(&bytes, |entry| paths.push(entry.path.to_owned()))?;
+    Some(paths)
 }
 
 #[cfg(test)]

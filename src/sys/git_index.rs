@@ -1,0 +1,124 @@
+//! Entries of git's index, versions 2 to 4: the files that a repository tracks, and what git noted about each.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Bytes of a hash. Indexes with longer ones are not read.
+const HASH: usize = 20;
+/// Before its hash an entry has ten numbers.
+const STATUS: usize = 40;
+/// Bytes of an entry before its name.
+pub const FIXED: usize = STATUS + HASH + 2;
+/// Bits of the flags with the length of the name; all of them are set where it is longer.
+const NAME_LENGTH: u16 = 0xfff;
+const IS_EXTENDED: u16 = 0x4000;
+
+/// One entry, in the order of the index.
+pub struct IndexEntry<'a> {
+    /// Relative to the repository, as the index has it: it may be of another kind than a file, and may lead out.
+    pub path: &'a Path,
+    pub hash: [u8; HASH],
+    pub flags: u16,
+    /// Zero where the entry has none.
+    pub extended: u16,
+    status: &'a [u8],
+}
+
+impl IndexEntry<'_> {
+    /// The number at this place of its status: 2 and 3 are the time of the change, 6 the mode, 9 the size.
+    pub fn status(&self, at: usize) -> u32 {
+        self.status.get(at * 4..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
+    }
+}
+
+/// Hands each entry of an index to `each` and returns what follows the entries. `None`, perhaps after some entries, for an index
+/// that has its entries elsewhere, has longer hashes, or is none.
+pub fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option<&[u8]> {
+    let mut rest = index.strip_prefix(b"DIRC")?;
+    let version = number(&mut rest)?;
+    let count = number(&mut rest)?;
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut before = Vec::new();
+    for _ in 0..count {
+        let (fixed, after) = rest.split_at_checked(FIXED)?;
+        let (status, hash_and_flags) = fixed.split_at(STATUS);
+        let flags = u16::from_be_bytes(*hash_and_flags.last_chunk()?);
+        let is_extended = version > 2 && flags & IS_EXTENDED != 0;
+        let extended = if is_extended { u16::from_be_bytes(*after.first_chunk()?) } else { 0 };
+        let own = if is_extended { 2 } else { 0 };
+        let mut name = after.get(own..)?;
+        if version == 4 {
+            // Only what is different from the name before it.
+            let drop = offset(&mut name)?;
+            before.truncate(before.len().checked_sub(drop)?);
+        } else {
+            before.clear();
+        }
+        let end = name.iter().position(|byte| *byte == 0)?;
+        before.extend_from_slice(&name[..end]);
+        // Of an index with other hashes everything is somewhere else.
+        if usize::from(flags & NAME_LENGTH) != before.len().min(NAME_LENGTH.into()) {
+            return None;
+        }
+        let padding = if version == 4 { 1 } else { 8 - (FIXED + own + end) % 8 };
+        rest = name.get(end + padding..)?;
+        each(&IndexEntry {
+            path: Path::new(OsStr::from_bytes(&before)),
+            hash: *hash_and_flags.first_chunk()?,
+            flags,
+            extended,
+            status,
+        });
+    }
+    (!rest.starts_with(b"link")).then_some(rest)
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u32> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_be_bytes(*first))
+}
+
+/// Seven bits in a byte, each further one counting from where the one before ends.
+fn offset(bytes: &mut &[u8]) -> Option<usize> {
+    let mut value = 0_usize;
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value = value.checked_shl(7)?.checked_add(usize::from(byte & 0x7f))?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+        value = value.checked_add(1)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(hash: usize, name: &str) -> Vec<u8> {
+        let mut entry = vec![0x11; STATUS + hash];
+        entry.extend((name.len() as u16).to_be_bytes());
+        entry.extend(name.as_bytes());
+        entry.resize(entry.len() + 8 - entry.len() % 8, 0);
+        entry
+    }
+
+    fn paths(hash: usize) -> Option<Vec<String>> {
+        let names = ["build/a.txt", "src/b.rs"];
+        let entries = names.map(|name| entry(hash, name)).concat();
+        let index = [b"DIRC".as_slice(), &2_u32.to_be_bytes(), &(names.len() as u32).to_be_bytes(), &entries].concat();
+        let mut found = Vec::new();
+        read_index(&index, |entry| found.push(entry.path.display().to_string())).map(|_| found)
+    }
+
+    #[test]
+    fn the_files_of_an_index_are_found_and_one_with_longer_hashes_is_not_misread() {
+        assert_eq!(paths(HASH), Some(vec!["build/a.txt".to_owned(), "src/b.rs".to_owned()]));
+        assert_eq!(paths(32), None);
+    }
+}
