@@ -4,6 +4,7 @@ mod ansi;
 mod confusables;
 mod escape;
 mod fuzzy;
+mod hex;
 mod home;
 mod lines;
 mod mixed_script;
@@ -14,6 +15,7 @@ mod wrap;
 
 pub use ansi::{Ansi, Hue, Paint, painted, paints_in};
 pub use fuzzy::Fuzzy;
+pub use hex::hex;
 pub use home::abbreviate_home;
 pub use lines::{Line, LineSplitter};
 pub use mixed_script::mixed;

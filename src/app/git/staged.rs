@@ -97,7 +97,7 @@ impl Committed {
         }
         self.read += 1;
         let few = self.read <= TREES && depth < DEPTH;
-        let Some(tree) = few.then(|| object(repository, &hex(&hash), "tree")).flatten() else {
+        let Some(tree) = few.then(|| object(repository, &crate::text::hex(&hash), "tree")).flatten() else {
             return self.leaves_out(directory);
         };
         let mut rest = tree.as_slice();
@@ -146,7 +146,7 @@ impl Repository {
             }
             None => head,
         };
-        hash_of(&whole).map(|hash| hex(&hash))
+        hash_of(&whole).map(|hash| crate::text::hex(&hash))
     }
 }
 
@@ -179,9 +179,4 @@ fn hash_of(text: &str) -> Option<Hash> {
         *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
     }
     Some(hash)
-}
-
-fn hex(hash: &Hash) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    hash.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }

@@ -14,7 +14,6 @@ use serde::Deserialize;
 use sha1::Sha1;
 use sha2::digest::DynDigest;
 use sha2::{Sha256, Sha512};
-use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -125,10 +124,7 @@ impl Hasher {
     fn finish(self) -> String {
         match self {
             Self::Blake3(hasher) => hasher.finalize().to_hex().to_string(),
-            Self::Other(hasher) => hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            }),
+            Self::Other(hasher) => crate::text::hex(&hasher.finalize()),
         }
     }
 }

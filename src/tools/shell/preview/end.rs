@@ -2,7 +2,7 @@
 
 use super::effects::{Ignored, bytes_of};
 use crate::ports::LayerEnd;
-use crate::protocol::{Action, CountedEffects, Effects, Outside, Place, RunsWhen, Target, size};
+use crate::protocol::{Action, CountedEffects, Effects, Outside, Place, RunsWhen, Target, counted, size};
 use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::process::{End, Finished, signal_name};
 use crate::sys::sandbox::Confinement;
@@ -10,7 +10,6 @@ use crate::tools::runs_code::reader;
 use crate::tools::tool::Settings;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
 
@@ -63,10 +62,9 @@ pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, prin
 }
 
 /// `build output in target/: 12 files, 3.0 MB`.
-pub(super) fn build_note(counted: &CountedEffects) -> String {
-    let files = counted.created + counted.changed + counted.deleted;
-    let noun = if files == 1 { "file" } else { "files" };
-    format!("build output in {}/: {files} {noun}, {}", counted.path, size(counted.bytes))
+pub(super) fn build_note(build: &CountedEffects) -> String {
+    let files = build.created + build.changed + build.deleted;
+    format!("build output in {}/: {}, {}", build.path, counted(files, "file", "files"), size(build.bytes))
 }
 
 /// What was changed outside of build output.
@@ -136,10 +134,7 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
             }
         }
     }
-    hash.finalize().iter().fold(String::new(), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
+    crate::text::hex(&hash.finalize())
 }
 
 fn hash_file(hash: &mut Sha256, changes: &Changes, change: &Change) {
