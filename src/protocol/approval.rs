@@ -83,6 +83,13 @@ pub struct Part {
     pub input_from: Option<usize>,
 }
 
+impl Part {
+    /// `critical`, or the risk.
+    pub fn risk_name(&self) -> &'static str {
+        if self.critical { "critical" } else { self.risk.as_str() }
+    }
+}
+
 /// The question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -202,6 +209,13 @@ pub struct CommandLine {
     /// Whether that is not what holds the other commands of the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_sandbox: bool,
+}
+
+impl CommandLine {
+    /// Whether nothing holds the command, or its network is open.
+    pub fn is_unheld(&self) -> bool {
+        ["NONE", "OFF", "OPEN"].iter().any(|word| self.sandbox.contains(word))
+    }
 }
 
 /// The answer.

@@ -125,13 +125,14 @@ impl Body {
             return Self::effects(approval, effects);
         }
         if let Some(command) = &approval.command {
-            let unheld = ["NONE", "OFF", "OPEN"].iter().any(|word| command.sandbox.contains(word));
             let command = Command {
                 title: Name { words: super::title::title(approval), beside: beside(approval) },
                 titled: super::title::titled_part(approval),
                 line: text::reveal_rows(&command.line),
                 notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
-                sandbox: (unheld || command.has_own_sandbox).then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
+                is_unheld: command.is_unheld(),
+                sandbox: (command.is_unheld() || command.has_own_sandbox)
+                    .then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
                 parts: approval.parts.clone(),
                 marked: None,
                 opens: (!approval.opens.is_empty()).then(|| {

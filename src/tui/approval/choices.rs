@@ -171,10 +171,10 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     rest.extend(keys(approval));
     choices.extend(rest.into_iter().map(|choice| Choice { is_shown: false, ..choice }));
     // What cannot be chosen takes no room from what can.
-    choices.sort_by_key(|choice| !choice.is_shown || !choice.enabled && choice.act != ChoiceAction::Approve);
-    for choice in choices.iter_mut().filter(|choice| !choice.enabled && choice.act != ChoiceAction::Approve) {
-        choice.is_shown = false;
+    for choice in choices.iter_mut().filter(|choice| choice.act != ChoiceAction::Approve) {
+        choice.is_shown &= choice.enabled;
     }
+    choices.sort_by_key(|choice| !choice.is_shown);
     choices
 }
 

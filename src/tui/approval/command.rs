@@ -24,6 +24,7 @@ pub struct Command {
     pub notes: Vec<String>,
     /// What holds it, where that is not as usual or nothing does.
     pub sandbox: Option<String>,
+    pub is_unheld: bool,
     pub parts: Vec<CommandPart>,
     /// What a yes opens for this run.
     pub opens: Option<String>,
@@ -57,8 +58,7 @@ impl Command {
         rows.extend(self.lines(width));
         rows.extend(self.notes.iter().flat_map(|note| wrapped(note, width, Tone::Plain)));
         if let Some(sandbox) = &self.sandbox {
-            let unheld = sandbox.contains("NONE") || sandbox.contains("OFF") || sandbox.contains("OPEN");
-            rows.extend(wrapped(sandbox, width, if unheld { Tone::Danger } else { Tone::Warn }));
+            rows.extend(wrapped(sandbox, width, if self.is_unheld { Tone::Danger } else { Tone::Warn }));
         }
         if let Some(at) = self.marked {
             rows.extend(self.looked_at(at, width));
@@ -75,8 +75,7 @@ impl Command {
             if told.contains(&effect) || self.parts.len() < 2 {
                 continue;
             }
-            let risk = if part.critical { "critical" } else { part.risk.as_str() };
-            rows.extend(wrapped(&format!("also {effect} · {risk} risk"), width, tone_of(part)));
+            rows.extend(wrapped(&format!("also {effect} · {} risk", part.risk_name()), width, tone_of(part)));
             told.push(effect);
         }
         if harmless > 0 && harmless < self.parts.len() {
@@ -143,7 +142,7 @@ impl Command {
         let name = text::reveal_rows(&part.text).replace('\n', " ");
         let input = part.input_from.map(|from| format!(" · reads from part {}", from + 1)).unwrap_or_default();
         let why = text::reveal_rows(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
-        let risk = if part.critical { "critical" } else { part.risk.as_str() };
+        let risk = part.risk_name();
         let words = format!(
             "{MARK} part {} of {} · {name}{input} · {} · {risk} risk · {why}",
             at + 1,

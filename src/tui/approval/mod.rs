@@ -118,8 +118,6 @@ pub struct Dialog {
     pub critical: bool,
     /// `ask: built-in, writes ask`
     pub reason: String,
-    /// Whether that says more than that nothing allows it.
-    shows_reason: bool,
     pub choices: Vec<Choice>,
     pub body: Body,
     /// Keyboard state since the panel was opened.
@@ -200,13 +198,9 @@ impl Dialog {
         };
         let title = if approval.amendable.edited { format!("{title}, edited by you") } else { title };
         let (risk_level, critical) = (approval.risk_level, approval.critical);
-        let is_titled = title::titled_part(&approval).is_some();
-        let is_usual = approval.is_uncovered && (risk_level == Risk::Low || is_titled);
-        let is_told = approval.effects.is_some() || !approval.opens.is_empty();
-        let shows_reason = !is_told && (!is_usual || approval.description.is_some());
         let hunks = Hunks::of(&approval).map(Box::new);
         let panel = Self::new(Question::Approval(Box::new(approval)), title, text::reveal_line(&reason), choices, body);
-        let mut panel = Self { facts, shows_reason, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
+        let mut panel = Self { facts, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
         panel.show_hunks();
         panel
     }
@@ -223,7 +217,6 @@ impl Dialog {
             risk_words: String::new(),
             risk: None,
             critical: false,
-            shows_reason: !reason.is_empty(),
             reason,
             choices,
             body,
@@ -364,6 +357,14 @@ impl Dialog {
     /// Choices that are shown with the question; they come first.
     pub fn shown_choices(&self) -> usize {
         self.choices.iter().take_while(|choice| choice.is_shown).count()
+    }
+
+    /// Whether its reason says more than that nothing allows it, and than what is shown anyway.
+    fn shows_reason(&self) -> bool {
+        let Question::Approval(approval) = &self.question else { return true };
+        let is_told = approval.effects.is_some() || !approval.opens.is_empty();
+        let is_named = approval.risk_level == Risk::Low || title::titled_part(approval).is_some();
+        !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
     }
 
     /// Whether it is about a call, which it shows as its card.

@@ -217,8 +217,8 @@ pub fn packed_tail(panel: &Dialog, at: usize, width: u16) -> &'static str {
 /// Why it asks, wrapped; the last row says that there was more.
 pub fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
-    let reason = if panel.shows_reason { panel.reason.as_str() } else { "" };
-    let ranges = if reason.is_empty() { Vec::new() } else { text::wrap(reason, room) };
+    let reason = panel.reason.as_str();
+    let ranges = if panel.shows_reason() && !reason.is_empty() { text::wrap(reason, room) } else { Vec::new() };
     let shown = ranges.iter().take(REASON_ROWS).enumerate();
     let row = |(at, range): (usize, &std::ops::Range<usize>)| match at + 1 {
         REASON_ROWS if ranges.len() > REASON_ROWS => text::truncate(&reason[range.start..], room).into_owned(),

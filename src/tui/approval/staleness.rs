@@ -37,7 +37,7 @@ impl Dialog {
         let (title, reason) = (whole.title, whole.reason);
         let panel = Self::new(Question::Approval(Box::new(approval)), title, reason, choices::of_outdated(Confirm::Letter), body);
         let (risk_words, risk, critical) = (whole.risk_words, whole.risk, whole.critical);
-        Self { risk_words, risk, critical, shows_reason: whole.shows_reason, disk: Staleness::MadeAnew, ..panel }
+        Self { risk_words, risk, critical, disk: Staleness::MadeAnew, ..panel }
     }
 
     /// Whether its head says that the file is another one.

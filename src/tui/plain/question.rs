@@ -219,7 +219,7 @@ fn command(approval: &Approval) -> Vec<String> {
         lines.push(format!("command: {line}"));
     }
     lines.extend(approval.proposal.own_notes().iter().map(|note| text::reveal_line(note)));
-    if command.has_own_sandbox || ["NONE", "OFF", "OPEN"].iter().any(|word| command.sandbox.contains(word)) {
+    if command.has_own_sandbox || command.is_unheld() {
         lines.push(format!("sandbox {}", text::reveal(&command.sandbox)));
     }
     if !approval.opens.is_empty() {
@@ -229,7 +229,7 @@ fn command(approval: &Approval) -> Vec<String> {
     }
     let count = approval.parts.len();
     for (at, part) in approval.parts.iter().enumerate() {
-        let risk = if part.critical { "critical" } else { part.risk.as_str() };
+        let risk = part.risk_name();
         let name = text::reveal_line(&part.text);
         let (rule, why) = (text::reveal_line(&part.rule), text::reveal_line(&part.reason));
         lines.push(format!("part {} of {count}: {name}", at + 1));
