@@ -13,6 +13,25 @@ fn script(gate: &Gate) -> Server {
     ])
 }
 
+/// A session with this configuration that asks whether it may write `new.txt`, and takes keys.
+fn asked(config: &str) -> (Server, Project, Terminal) {
+    let gate = Gate::default();
+    gate.open();
+    let server = script(&gate);
+    let project = Project::with(&server).config(config);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    terminal.review("new.txt");
+    (server, project, terminal)
+}
+
+/// Fails if the question of such a session was answered.
+#[track_caller]
+fn assert_undecided(server: &Server, project: &Project) {
+    assert!(!project.exists("new.txt"));
+    assert_eq!(server.requests().len(), 1, "nothing was decided");
+}
+
 #[test]
 fn a_sentence_typed_across_an_opening_approval_lands_in_the_draft() {
     let gate = Gate::default();
@@ -27,8 +46,7 @@ fn a_sentence_typed_across_an_opening_approval_lands_in_the_draft() {
     terminal.type_text(after, 40);
     terminal.wait_for("tab to review");
     terminal.wait_for(SENTENCE);
-    assert!(!project.exists("new.txt"));
-    assert_eq!(server.requests().len(), 1, "nothing was decided");
+    assert_undecided(&server, &project);
     terminal.review("new.txt");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
@@ -51,52 +69,31 @@ fn a_pause_in_the_sentence_changes_nothing() {
     std::thread::sleep(std::time::Duration::from_millis(1800));
     terminal.type_text(" y", 30);
     terminal.wait_for("also fix the y");
-    assert!(!project.exists("new.txt"));
-    assert_eq!(server.requests().len(), 1, "nothing was decided");
+    assert_undecided(&server, &project);
 }
 
 #[test]
 fn a_word_typed_into_an_armed_approval_is_not_an_answer() {
-    let gate = Gate::default();
-    gate.open();
-    let server = script(&gate);
-    let project = Project::with(&server);
-    let mut terminal = project.open(&[]);
-    terminal.prompt("write it");
-    terminal.review("new.txt");
+    let (server, project, mut terminal) = asked("");
     // In one burst: a pause after the `y` would make it an answer.
     terminal.send("yes");
     terminal.wait_for("tab to review");
     terminal.wait_for("❯ yes");
-    assert!(!project.exists("new.txt"));
-    assert_eq!(server.requests().len(), 1, "nothing was decided");
+    assert_undecided(&server, &project);
 }
 
 #[test]
 fn a_paste_into_an_armed_approval_is_not_an_answer() {
-    let gate = Gate::default();
-    gate.open();
-    let server = script(&gate);
-    let project = Project::with(&server);
-    let mut terminal = project.open(&[]);
-    terminal.prompt("write it");
-    terminal.review("new.txt");
+    let (server, project, mut terminal) = asked("");
     terminal.send("\x1b[200~y\x1b[201~");
     terminal.wait_for("tab to review");
-    assert!(!project.exists("new.txt"));
-    assert_eq!(server.requests().len(), 1, "nothing was decided");
+    assert_undecided(&server, &project);
 }
 
 /// A key that is no choice, and what other agents take for a yes.
 #[test]
 fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
-    let gate = Gate::default();
-    gate.open();
-    let server = script(&gate);
-    let project = Project::with(&server);
-    let mut terminal = project.open(&[]);
-    terminal.prompt("write it");
-    terminal.review("new.txt");
+    let (_server, project, mut terminal) = asked("");
     terminal.send("j");
     terminal.wait_for("`j` is no choice here: y");
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -132,13 +129,7 @@ fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again(
 
 #[test]
 fn escape_returns_to_a_prompt_that_was_typed_over_and_one_word_is_not_sent() {
-    let gate = Gate::default();
-    gate.open();
-    let server = script(&gate);
-    let project = Project::with(&server);
-    let mut terminal = project.open(&[]);
-    terminal.prompt("write it");
-    terminal.review("new.txt");
+    let (server, _project, mut terminal) = asked("");
     // In one burst: a pause after the `y` would make it an answer.
     terminal.send("yes");
     let screen = terminal.wait_for("❯ yes");
@@ -209,18 +200,11 @@ fn recorded_streams_across_an_opening_approval_land_in_the_draft() {
 
 #[test]
 fn a_prompt_and_enter_over_an_open_approval_is_a_message_that_waits() {
-    let gate = Gate::default();
-    gate.open();
-    let server = script(&gate);
-    let project = Project::with(&server);
-    let mut terminal = project.open(&[]);
-    terminal.prompt("write it");
-    terminal.review("new.txt");
+    let (server, project, mut terminal) = asked("");
     terminal.type_text("make it shorter", 40);
     terminal.enter();
     terminal.wait_for("1 queued");
-    assert!(!project.exists("new.txt"));
-    assert_eq!(server.requests().len(), 1, "nothing was decided");
+    assert_undecided(&server, &project);
 }
 
 #[test]
@@ -237,8 +221,7 @@ fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_o
         // It is on the screen, and the choices do not work yet.
         terminal.send("yes 1 n");
         terminal.wait_for("yes 1 n");
-        assert!(!project.exists("new.txt"));
-        assert_eq!(server.requests().len(), 1, "nothing was decided");
+        assert_undecided(&server, &project);
         terminal.review("new.txt");
         terminal.decide('y');
         terminal.wait_for("Finished the work.");
@@ -248,18 +231,11 @@ fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_o
 
 #[test]
 fn a_key_that_is_held_approves_nothing() {
-    let gate = Gate::default();
-    gate.open();
-    let server = script(&gate);
-    let project = Project::with(&server);
-    let mut terminal = project.open(&[]);
-    terminal.prompt("write it");
-    terminal.review("new.txt");
+    let (server, project, mut terminal) = asked("");
     // Its repeats come before the first press is confirmed, however slow the machine is.
     terminal.send(&"y".repeat(40));
     std::thread::sleep(std::time::Duration::from_millis(600));
-    assert!(!project.exists("new.txt"));
-    assert_eq!(server.requests().len(), 1, "nothing was decided");
+    assert_undecided(&server, &project);
     // The prompt is as it was.
     terminal.review("new.txt");
     terminal.decide('y');
@@ -268,13 +244,7 @@ fn a_key_that_is_held_approves_nothing() {
 
 #[test]
 fn in_strict_mode_a_letter_waits_for_enter_as_long_as_it_takes() {
-    let gate = Gate::default();
-    gate.open();
-    let server = script(&gate);
-    let project = Project::with(&server).config("[approval]\nguard = \"strict\"\n");
-    let mut terminal = project.open(&[]);
-    terminal.prompt("write it");
-    terminal.review("new.txt");
+    let (_server, project, mut terminal) = asked("[approval]\nguard = \"strict\"\n");
     // What was typed right before the question opened is over.
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.send("y");

@@ -249,10 +249,10 @@ mod tests {
             home: tree.join("home"),
             named: None,
             xdg: None,
-            workspace: tree.join("work/a"),
+            workspace: tree.join("code/a"),
             directory: tree.join("data/git"),
         };
-        for directory in ["home", "work/a/.git"] {
+        for directory in ["home", "code/a/.git"] {
             std::fs::create_dir_all(tree.join(directory)).unwrap();
         }
         sources
@@ -267,20 +267,20 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let tree = tree.path().canonicalize().unwrap();
         let sources = sources(&tree);
-        std::fs::create_dir_all(tree.join("home/work")).unwrap();
+        std::fs::create_dir_all(tree.join("home/code")).unwrap();
         let file = tree.join("home/.gitconfig");
         let is = |condition: &str| matches(condition.as_bytes(), &file, &sources);
         let above = tree.display();
         for condition in [
-            format!("gitdir:{above}/work/"),
-            "gitdir:work/".to_owned(),
-            "gitdir/i:WORK/".to_owned(),
-            "gitdir:../work/".to_owned(),
+            format!("gitdir:{above}/code/"),
+            "gitdir:code/".to_owned(),
+            "gitdir/i:CODE/".to_owned(),
+            "gitdir:../code/".to_owned(),
         ] {
             let wanted = !condition.contains("..");
             assert_eq!(is(&condition), wanted, "{condition}");
         }
-        for condition in ["gitdir:~/work/", "gitdir:other/", "onbranch:main", "hasconfig:remote.*.url:x", ""] {
+        for condition in ["gitdir:~/code/", "gitdir:other/", "onbranch:main", "hasconfig:remote.*.url:x", ""] {
             assert!(!is(condition), "{condition}");
         }
     }
