@@ -19,7 +19,7 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::ports::Model;
-use crate::protocol::{Command, Event, EventKind, SessionId, size};
+use crate::protocol::{Command, Event, EventKind, SessionId};
 use crate::store::{SessionSummary, Store};
 use crate::sys::signals::hang_up_is_ignored;
 use std::io::{IsTerminal, Read};
@@ -80,7 +80,6 @@ impl Words {
                 };
                 Ok(Some(piped::attach(&prompt, &input, &room, &mut super::warn)))
             }
-            (None, Some(Piped { is_cut: true, .. })) => Err(Trouble::usage(too_long())),
             (prompt, input) => Ok(prompt.or(input.map(|input| input.text))),
         }
     }
@@ -293,18 +292,11 @@ fn stdin() -> Result<String, Trouble> {
     let read = std::io::stdin().lock().take(piped::MAX_READ as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| Trouble::usage(format!("cannot read the prompt from standard input: {error}")))?;
     if bytes.len() > piped::MAX_READ {
-        return Err(Trouble::usage(too_long()));
+        return Err(piped::too_large());
     }
-    let text = piped::decode(&bytes, false, &mut super::warn)?;
+    let text = piped::decode(&bytes, &mut super::warn)?;
     if text.trim().is_empty() {
         return Err(Trouble::usage("the prompt on standard input is empty; say what to do"));
     }
     Ok(text)
-}
-
-fn too_long() -> String {
-    let most = size(piped::MAX_READ as u64);
-    format!(
-        "the prompt on standard input is longer than {most}\nhint: save it to a file and name the file in the prompt, as in `@notes.txt`"
-    )
 }

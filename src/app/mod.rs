@@ -112,8 +112,8 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
 fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     match action {
         Action::Interactive { prompt, session } => interactive::run(common, interactive::Request::new(prompt, session)),
-        Action::Exec { prompt, session, format } => {
-            let request = exec::Request { prompt, takes_input: true, session, format, approver: Approver::Nobody };
+        Action::Exec { prompt, takes_input, session, format } => {
+            let request = exec::Request { prompt, takes_input, session, format, approver: Approver::Nobody };
             exec::run(common, request)
         }
         Action::Serve(door) => serve::run(common, &door),

@@ -14,8 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// More of standard input is not read.
-pub const MAX_READ: usize = 16 << 20;
+/// Longest input that is accepted, in bytes.
+pub const MAX_READ: usize = 10 << 20;
 /// The most of it that becomes part of a prompt.
 const MAX_ATTACHED: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 64 << 10;
@@ -33,22 +33,20 @@ struct Patience {
     first_byte: Duration,
 }
 
-const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(2), first_byte: Duration::from_secs(10) };
+const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: Duration::from_secs(3) };
 
 /// What was read of standard input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piped {
     pub text: String,
-    /// More than `MAX_READ` bytes came.
-    pub is_cut: bool,
 }
 
-/// Reads a pipe, file or socket at standard input to its end. `None` for a terminal, `/dev/null`, a closed descriptor and an
+/// Reads a pipe or file at standard input to its end. `None` for a terminal, `/dev/null`, a socket, a closed descriptor and an
 /// empty input. `say` takes what the user should know.
 ///
 /// # Errors
 ///
-/// If standard input cannot be read, or is not text.
+/// If standard input cannot be read, is larger than [`MAX_READ`], or is not text.
 pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, Trouble> {
     if !is_connected() {
         return Ok(None);
@@ -74,22 +72,30 @@ pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, Trouble> {
         }
     });
     let collected = collect(&told, TIMEOUT, say);
-    let (bytes, is_cut) = collected.map_err(|error| Trouble::usage(format!("cannot read standard input: {error}")))?;
-    let text = decode(&bytes, is_cut, say)?;
-    Ok((!text.trim().is_empty()).then_some(Piped { text, is_cut }))
+    let bytes = collected.map_err(|error| Trouble::usage(format!("cannot read standard input: {error}")))?;
+    let text = decode(&bytes.ok_or_else(too_large)?, say)?;
+    Ok((!text.trim().is_empty()).then_some(Piped { text }))
 }
 
-/// Whether something other than a terminal or a device is at standard input.
+/// Returns the error for an input that is larger than [`MAX_READ`].
+pub fn too_large() -> Trouble {
+    let most = size(MAX_READ as u64);
+    Trouble::usage(format!(
+        "standard input is larger than {most}\nhint: save it to a file in the workspace and name the file in the prompt\nhint: pass `--no-stdin` to run without it"
+    ))
+}
+
+/// Returns whether standard input is a pipe or a file. What a terminal, a device or a socket has to say is not for this run.
 fn is_connected() -> bool {
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     file.and_then(|file| file.metadata()).is_ok_and(|metadata| {
         let kind = metadata.file_type();
-        kind.is_file() || kind.is_fifo() || kind.is_socket()
+        kind.is_file() || kind.is_fifo()
     })
 }
 
-/// The bytes until the end, and whether there were more.
-fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut dyn FnMut(&str)) -> io::Result<(Vec<u8>, bool)> {
+/// Returns the bytes until the end, or `None` if there are more than [`MAX_READ`].
+fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut dyn FnMut(&str)) -> io::Result<Option<Vec<u8>>> {
     let start = Instant::now();
     let mut bytes = Vec::new();
     let mut is_said = false;
@@ -103,13 +109,13 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
         };
         match chunk {
             Ok(chunk) => bytes.extend(chunk?),
-            Err(RecvTimeoutError::Disconnected) => return Ok((bytes, false)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Some(bytes)),
             Err(RecvTimeoutError::Timeout) if is_said => {
                 let seconds = patience.first_byte.as_secs();
                 say(&format!(
-                    "nothing came on standard input for {seconds} s; continuing without it\nhint: pass `</dev/null` if there is no input; for a slow program, write its output to a file first"
+                    "nothing came on standard input for {seconds} s; continuing without it\nhint: pass `--no-stdin` if there is no input; for a slow program, write its output to a file first"
                 ));
-                return Ok((Vec::new(), false));
+                return Ok(Some(Vec::new()));
             }
             Err(RecvTimeoutError::Timeout) => {
                 say("reading standard input…");
@@ -117,8 +123,7 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
             }
         }
         if bytes.len() > MAX_READ {
-            bytes.truncate(MAX_READ);
-            return Ok((bytes, true));
+            return Ok(None);
         }
     }
 }
@@ -128,7 +133,7 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
 /// # Errors
 ///
 /// If it is binary data.
-pub fn decode(bytes: &[u8], is_cut: bool, say: &mut dyn FnMut(&str)) -> Result<String, Trouble> {
+pub fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, Trouble> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes)
         && (encoding == UTF_16LE || encoding == UTF_16BE)
     {
@@ -142,13 +147,8 @@ pub fn decode(bytes: &[u8], is_cut: bool, say: &mut dyn FnMut(&str)) -> Result<S
             "{what}\nhint: save it to a file and name the file in the prompt, as in `@data.bin`"
         )));
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => return Ok(text.to_owned()),
-        // A character that was cut at the bound.
-        Err(error) if is_cut && error.error_len().is_none() => {
-            return Ok(String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned());
-        }
-        Err(_) => {}
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(text.to_owned());
     }
     let (wide, invalid) = bytes.utf8_chunks().fold((0, 0), |(wide, invalid), chunk| {
         let more = chunk.valid().chars().filter(|character| !character.is_ascii()).count();
@@ -179,17 +179,17 @@ pub struct Room<'a> {
 /// The prompt with the input after it. Of a long input the prompt gets the beginning and the end; all of it becomes an artifact.
 pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
-    if input.text.len() <= most && !input.is_cut {
+    if input.text.len() <= most {
+        say(&format!("attached standard input ({})", size(input.text.len() as u64)));
         return with_input(prompt, &input.text);
     }
     // A secret is hidden before the text is cut, so that no part of one is left.
     let text = room.redactor.redact(&input.text).text;
     let (head, tail) = ends(&text, most);
     let left_out = text.len() - head.len() - tail.len();
-    let unread = if input.is_cut { format!("; aye read the first {} only", size(MAX_READ as u64)) } else { String::new() };
     let (way, told) = match room.artifacts.map(|artifacts| store(artifacts, &text)) {
         Some(Ok(uri)) => (
-            format!("What aye read is {uri}; read it with ReadFile (`offset`, `limit`) or search it with Grep"),
+            format!("All of it is in {uri}; read it with ReadFile (`offset`, `limit`) or search it with Grep"),
             format!("; the model can read the rest in {uri}"),
         ),
         Some(Err(reason)) => {
@@ -198,12 +198,12 @@ pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(
         None => ("The rest is not available".to_owned(), String::new()),
     };
     say(&format!(
-        "standard input is too long for the prompt ({}{unread}): the prompt has its first {} and last {}{told}",
+        "standard input is too long for the prompt ({}): the prompt has its first {} and last {}{told}",
         size(text.len() as u64),
         size(head.len() as u64),
         size(tail.len() as u64),
     ));
-    let marker = format!("[... {left_out} of {} bytes are left out here{unread}. {way} ...]", text.len());
+    let marker = format!("[... {left_out} of {} bytes are left out here. {way} ...]", text.len());
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
 
@@ -240,8 +240,8 @@ mod tests {
         let (tell, told) = sync_channel(1);
         let mut said = Vec::new();
         let collected = collect(&told, SHORT, &mut |line| said.push(line.to_owned())).unwrap();
-        assert_eq!(collected, (Vec::new(), false));
-        assert!(matches!(&said[..], [wait, end] if wait.starts_with("reading") && end.contains("</dev/null")), "{said:?}");
+        assert_eq!(collected, Some(Vec::new()));
+        assert!(matches!(&said[..], [wait, end] if wait.starts_with("reading") && end.contains("`--no-stdin`")), "{said:?}");
         drop(tell);
     }
 
@@ -256,20 +256,20 @@ mod tests {
         });
         let collected = collect(&told, SHORT, &mut |_| {}).unwrap();
         writer.join().unwrap();
-        assert_eq!(collected, (b"one two".to_vec(), false));
+        assert_eq!(collected, Some(b"one two".to_vec()));
     }
 
     #[test]
-    fn an_endless_input_is_cut() {
+    fn an_endless_input_is_refused_at_the_limit() {
         let (tell, told) = sync_channel(1);
         thread::spawn(move || while tell.send(Ok(vec![b'y'; 1 << 20])).is_ok() {});
-        let (bytes, is_cut) = collect(&told, TIMEOUT, &mut |_| {}).unwrap();
-        assert_eq!((bytes.len(), is_cut), (MAX_READ, true));
+        assert_eq!(collect(&told, TIMEOUT, &mut |_| {}).unwrap(), None);
+        assert!(too_large().message.contains("10.0 MB"), "{}", too_large().message);
     }
 
     #[test]
     fn an_input_is_decoded_or_refused() {
-        let decoded = |bytes: &[u8]| decode(bytes, false, &mut |_| {}).map_err(|trouble| trouble.message);
+        let decoded = |bytes: &[u8]| decode(bytes, &mut |_| {}).map_err(|trouble| trouble.message);
         assert_eq!(decoded("grüße".as_bytes()).unwrap(), "grüße");
         assert_eq!(decoded(b"\xEF\xBB\xBFhi").unwrap(), "hi");
         assert_eq!(decoded(b"\xFF\xFEh\0i\0").unwrap(), "hi");
@@ -277,7 +277,6 @@ mod tests {
         assert_eq!(decoded("ü ü \u{1b}[31mred\u{1b}[0m ".as_bytes()).unwrap(), "ü ü \u{1b}[31mred\u{1b}[0m ");
         assert_eq!(decoded(b"\xC3\xBC and \xFF").unwrap(), "ü and \u{FFFD}");
         assert!(decoded(b"\x7fELF\x02\x01\x01\0\0").unwrap_err().contains("binary data"));
-        assert_eq!(decode(b"ab\xC3", true, &mut |_| {}).map_err(|trouble| trouble.message).unwrap(), "ab");
     }
 
     #[test]
@@ -286,7 +285,7 @@ mod tests {
         let room = Room { redactor: &redactor, artifacts: None, context_window: 1000 };
         let lines = (0..1000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
         let mut said = Vec::new();
-        let piped = Piped { text: lines.clone(), is_cut: false };
+        let piped = Piped { text: lines.clone() };
         let prompt = attach("explain", &piped, &room, &mut |line| said.push(line.to_owned()));
         assert!(prompt.starts_with("explain\n\n<stdin>\nline 0\n") && prompt.ends_with("line 999\n</stdin>"), "{prompt}");
         assert!(prompt.len() < 1300, "{}", prompt.len());
@@ -295,7 +294,7 @@ mod tests {
         // The two line ends at the cut are neither sent nor counted as lines.
         assert!(lines.len().abs_diff(left_out + sent) <= 2, "{left_out} and {sent} of {}", lines.len());
         assert_eq!(said.len(), 1);
-        let short = Piped { text: "a\n".to_owned(), is_cut: false };
+        let short = Piped { text: "a\n".to_owned() };
         assert_eq!(attach("explain", &short, &room, &mut |_| {}), "explain\n\n<stdin>\na\n</stdin>");
     }
 }

@@ -25,7 +25,7 @@ fn input_piped_to_a_prompt_is_attached_to_it() {
         let server = Server::new([hello()]);
         let output = Project::with(&server).aye_with_input(arguments, "line 1\nerror: broken\n").exits(0);
         assert_eq!(prompt(&server), "explain\n\n<stdin>\nline 1\nerror: broken\n</stdin>", "{arguments:?}");
-        assert_eq!(output.stderr.matches("standard input").count(), 0, "{}", output.stderr);
+        assert!(output.stderr.contains("attached standard input (21 bytes)"), "{}", output.stderr);
     }
 }
 
@@ -99,7 +99,7 @@ fn an_idle_pipe_is_reported_and_does_not_stop_the_run() {
     drop(idle);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("reading standard input") && stderr.contains("</dev/null"), "{stderr}");
+    assert!(stderr.contains("reading standard input") && stderr.contains("`--no-stdin`"), "{stderr}");
     assert_eq!(prompt(&server), "explain");
 }
 
@@ -116,10 +116,42 @@ fn a_long_input_is_cut_visibly_and_the_model_can_read_all_of_it() {
     let prompt = prompt(&server);
     assert!(prompt.starts_with("explain\n\n<stdin>\nline 0 of") && prompt.ends_with("line 59999 of the log\n</stdin>"));
     assert!(prompt.len() < 300_000 && !prompt.contains("the middle"), "{}", prompt.len());
-    let uri = prompt.split("What aye read is ").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    let uri = prompt.split("All of it is in ").nth(1).unwrap().split(';').next().unwrap().to_owned();
     let arguments = json!({"path": uri, "pattern": "the middle|^token"}).to_string();
     let found = project.aye(&["tool", "call", "Grep", "--args", &arguments, "--json"]).exits(0).stdout;
     assert!(found.contains("the middle") && found.contains("token") && !found.contains(secret), "{found}");
+}
+
+#[test]
+fn input_that_is_too_large_is_refused_and_no_stdin_runs_without_it() {
+    let input = "x".repeat((10 << 20) + 1);
+    let server = Server::new([hello()]);
+    let project = Project::with(&server);
+    for arguments in [&["exec", "explain"][..], &["exec", "-"]] {
+        project.aye_with_input(arguments, &input).exits(2).says(&["larger than 10.0 MB", "hint: pass `--no-stdin`"]);
+    }
+    assert!(server.requests().is_empty());
+    let output = project.aye_with_input(&["exec", "--no-stdin", "explain"], "not for the model").exits(0);
+    assert_eq!(prompt(&server), "explain", "{}", output.stderr);
+}
+
+#[test]
+fn options_of_other_agents_work_where_they_mean_the_same_and_are_explained_otherwise() {
+    let server = Server::new([hello()]);
+    let project = Project::with(&server);
+    let directory = project.path("").display().to_string();
+    let line = ["-p", "--permission-mode", "plan", "--max-turns=3", "--cd", &directory, "hello"];
+    project.aye(&line).exits(0);
+    assert_eq!(prompt(&server), "hello");
+    for (arguments, hint) in [
+        (&["--yolo", "hi"][..], "no option skips the policy"),
+        (&["-p", "--dangerously-skip-permissions", "hi"], "no option skips the policy"),
+        (&["exec", "--sandbox", "danger-full-access", "hi"], "the policy sets the sandbox"),
+        (&["--permission-mode", "bypassPermissions"], "`--mode plan`"),
+    ] {
+        project.aye(arguments).exits(2).says(&["hint: ", hint]);
+    }
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
@@ -157,7 +189,7 @@ fn a_word_that_is_a_command_is_not_sent_to_a_model() {
     let project = Project::with(&server);
     for (arguments, hint) in [
         (&["login"][..], "aye auth login"),
-        (&["-p", "resume"], "aye --resume"),
+        (&["-p", "review"], "/review"),
         (&["exec", "update"], "does not update itself"),
         (&["exec", "doctor"], "aye doctor"),
         (&["modles"], "aye models"),

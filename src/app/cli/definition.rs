@@ -26,6 +26,9 @@ pub(super) struct Line {
     /// Run one task and exit, as `aye exec` does
     #[arg(short = 'p', long = "print")]
     pub print: bool,
+    /// Do not read standard input
+    #[arg(long = "no-stdin")]
+    pub no_stdin: bool,
     /// Prompt for the model; quote a prompt of several words
     pub prompt: Option<String>,
     #[command(subcommand)]
@@ -100,7 +103,15 @@ pub(super) struct SessionArgs {
     /// Resume a session; without ID, choose from a list
     ///
     /// ID may be the first 6 or more digits. Without a terminal and without ID, the latest session is resumed.
-    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = PICK, value_parser = resume)]
+    #[arg(
+        short = 'r',
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = PICK,
+        value_parser = resume
+    )]
     pub resume: Option<Resume>,
     /// Fork a session and continue in the copy [default: the latest]
     ///
@@ -120,6 +131,20 @@ pub(super) struct SessionArgs {
     /// The other process saves the session and exits first. Needs --continue or --resume.
     #[arg(long = "take-over")]
     pub take_over: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResumeArgs {
+    /// Resume the latest session of this project
+    #[arg(long)]
+    pub last: bool,
+    /// Take over the session if it is open in another process
+    #[arg(long = "take-over")]
+    pub take_over: bool,
+    /// ID of the session, or its first 6 or more digits
+    pub id: Option<String>,
+    /// Prompt for the model
+    pub prompt: Option<String>,
 }
 
 /// What `--resume` without an id reads as; an empty `--resume=` is a mistake.
@@ -171,9 +196,16 @@ pub(super) enum Sub {
         /// Accept `-p`, which changes nothing here
         #[arg(short = 'p', long = "print", hide = true)]
         print: bool,
+        /// Do not read standard input
+        #[arg(long = "no-stdin")]
+        no_stdin: bool,
         /// Prompt for the model, or `-` to read it from stdin
         prompt: Option<String>,
     },
+    /// Resume a session; without ID, choose from a list
+    ///
+    /// The same as `aye --resume`. Without a terminal and without ID, the latest session is resumed.
+    Resume(ResumeArgs),
     /// Serve one session to another program over JSON-RPC 2.0
     ///
     /// Each message is one line, on stdin and stdout or on a Unix socket.
@@ -352,6 +384,11 @@ fn dollars(given: &str) -> Result<String, String> {
 fn model(given: &str) -> Result<String, String> {
     match given.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(given.to_owned()),
+        _ if given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) && !given.is_empty() => {
+            Err(format!(
+                "must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`\nhint: run `aye models {given}` to list the models with that name"
+            ))
+        }
         _ => Err("must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`".to_owned()),
     }
 }

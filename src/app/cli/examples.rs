@@ -27,6 +27,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "resume",
+        &[
+            ("Choose a session from a list", "aye resume"),
+            ("Resume the latest session of this project", "aye resume --last"),
+            ("Resume a session with a prompt", "aye resume 7f3a01 \"now add a test\""),
+        ],
+    ),
+    (
         "serve",
         &[
             ("Serve on stdin and stdout", "aye serve --stdio"),

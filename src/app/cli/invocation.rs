@@ -1,7 +1,9 @@
 //! The checked command line: what to do, and with which options.
 
 use super::auth::AuthAction;
-use super::definition::{CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, SessionArgs, Sub, ToolSub};
+use super::definition::{
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, SessionArgs, Sub, ToolSub, session_id,
+};
 use super::mcp::McpAction;
 use super::policy::PolicyAction;
 use super::sessions::SessionsAction;
@@ -55,29 +57,64 @@ pub enum Color {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    Interactive { prompt: Option<String>, session: SessionChoice },
-    Exec { prompt: ExecPrompt, session: SessionChoice, format: OutputFormat },
-    Demo { answers: Answers },
+    Interactive {
+        prompt: Option<String>,
+        session: SessionChoice,
+    },
+    Exec {
+        prompt: ExecPrompt,
+        /// Whether standard input is attached to the prompt; not after `--no-stdin`.
+        takes_input: bool,
+        session: SessionChoice,
+        format: OutputFormat,
+    },
+    Demo {
+        answers: Answers,
+    },
     Serve(Door),
-    ToolList { json: bool },
-    ToolSchema { name: String },
+    ToolList {
+        json: bool,
+    },
+    ToolSchema {
+        name: String,
+    },
     ToolManifest,
-    ToolPlan { name: String, arguments: String },
-    ToolCall { name: String, arguments: String, json: bool, answers: Answers },
+    ToolPlan {
+        name: String,
+        arguments: String,
+    },
+    ToolCall {
+        name: String,
+        arguments: String,
+        json: bool,
+        answers: Answers,
+    },
     Policy(PolicyAction),
     Rewind(Rewind),
     Sessions(SessionsAction),
     Auth(AuthAction),
     Mcp(McpAction),
-    Models { ask: bool, json: bool, filter: Option<String> },
+    Models {
+        ask: bool,
+        json: bool,
+        filter: Option<String>,
+    },
     ConfigPath,
     ConfigShow,
     ConfigSchema,
-    Doctor { json: bool },
-    Setup { answers: Answers },
+    Doctor {
+        json: bool,
+    },
+    Setup {
+        answers: Answers,
+    },
     Acp,
-    Completions { shell: Shell },
-    Man { dir: Option<PathBuf> },
+    Completions {
+        shell: Shell,
+    },
+    Man {
+        dir: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,16 +171,25 @@ pub(super) enum Written {
 
 impl Line {
     pub(super) fn check(self, written: Written) -> Result<Invocation, String> {
-        let session = match &self.subcommand {
-            Some(Sub::Exec { session, .. }) => session,
-            Some(_) | None => &self.session,
+        let (take_over, is_new) = match &self.subcommand {
+            Some(Sub::Exec { session, .. }) => (session.take_over, session.choice() == SessionChoice::New),
+            Some(Sub::Resume(args)) => (args.take_over, false),
+            Some(_) | None => (self.session.take_over, self.session.choice() == SessionChoice::New),
         };
-        if session.take_over && session.choice() == SessionChoice::New {
+        if take_over && is_new {
             return Err("`--take-over` needs a session to continue\nhint: add `-c` or `--resume`".to_owned());
         }
-        let common = Common { take_over: session.take_over, ..self.common.into() };
+        let common = Common { take_over, ..self.common.into() };
         let action = match self.subcommand {
-            None => main_action(self.prompt, self.session.choice(), &self.output, self.print, written)?,
+            None => {
+                let session = self.session.choice();
+                check_prompt(self.prompt.as_deref(), &session, written, if self.print { "aye -p" } else { "aye" })?;
+                if self.print {
+                    exec(self.prompt, session, self.output.format(), !self.no_stdin)?
+                } else {
+                    interactive(self.prompt, session, &self.output, self.no_stdin)?
+                }
+            }
             Some(subcommand) => {
                 if let Some(prompt) = self.prompt {
                     return Err(format!(
@@ -163,19 +209,10 @@ impl Line {
     }
 }
 
-fn main_action(
-    prompt: Option<String>,
-    session: SessionChoice,
-    output: &OutputArgs,
-    print: bool,
-    written: Written,
-) -> Result<Action, String> {
-    check_prompt(prompt.as_deref(), &session, written, if print { "aye -p" } else { "aye" })?;
-    if print {
-        return exec(prompt, session, output.format());
-    }
-    if output.format().is_some() {
-        return Err("`--json` and `--output-format` need `-p` or `aye exec`\nhint: run `aye exec` with these options".to_owned());
+fn interactive(prompt: Option<String>, session: SessionChoice, output: &OutputArgs, no_stdin: bool) -> Result<Action, String> {
+    let misplaced = if output.format().is_some() { Some("`--json` and `--output-format` need") } else { None };
+    if let Some(options) = misplaced.or(no_stdin.then_some("`--no-stdin` needs")) {
+        return Err(format!("{options} `-p` or `aye exec`\nhint: run `aye exec` with these options"));
     }
     Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }
@@ -186,8 +223,16 @@ fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: Written,
     prompt.filter(|_| is_plain).and_then(|prompt| words::refuse(prompt, start)).map_or(Ok(()), Err)
 }
 
-fn exec(prompt: Option<String>, session: SessionChoice, format: Option<OutputFormat>) -> Result<Action, String> {
+fn exec(
+    prompt: Option<String>,
+    session: SessionChoice,
+    format: Option<OutputFormat>,
+    takes_input: bool,
+) -> Result<Action, String> {
     let prompt = match (prompt, &session) {
+        (Some(dash), _) if dash == "-" && !takes_input => {
+            return Err("`-` reads the prompt from stdin, which `--no-stdin` forbids\nhint: leave one of them out".to_owned());
+        }
         (Some(dash), _) if dash == "-" => ExecPrompt::Stdin,
         (Some(text), _) if text.trim().is_empty() => {
             return Err(
@@ -195,19 +240,23 @@ fn exec(prompt: Option<String>, session: SessionChoice, format: Option<OutputFor
             );
         }
         (Some(text), _) => ExecPrompt::Text(text),
+        (None, SessionChoice::New) if !takes_input => {
+            return Err("missing prompt\nhint: run `aye exec --no-stdin PROMPT`".to_owned());
+        }
         (None, SessionChoice::New) => ExecPrompt::Piped,
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
     };
-    Ok(Action::Exec { prompt, session, format: format.unwrap_or(OutputFormat::Text) })
+    Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text) })
 }
 
 impl Sub {
     fn check(self, written: Written) -> Result<Action, String> {
         Ok(match self {
-            Self::Exec { session, output, print: _, prompt } => {
+            Self::Resume(args) => args.check()?,
+            Self::Exec { session, output, print: _, no_stdin, prompt } => {
                 let session = session.choice();
                 check_prompt(prompt.as_deref(), &session, written, "aye exec")?;
-                return exec(prompt, session, output.format());
+                return exec(prompt, session, output.format(), !no_stdin);
             }
             Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(Door::Stdio, Door::Socket)),
             Self::Demo { yes } => Action::Demo { answers: answers(yes) },
@@ -255,6 +304,27 @@ impl SessionArgs {
             (None, true) => SessionChoice::Latest,
             (None, false) => SessionChoice::New,
         }
+    }
+}
+
+impl ResumeArgs {
+    /// A word that cannot be an ID is a mistyped one, several words are a prompt.
+    fn check(self) -> Result<Action, String> {
+        let (session, prompt) = match (self.id, self.last) {
+            (Some(words), last) if words.contains(char::is_whitespace) => {
+                if let Some(more) = self.prompt {
+                    return Err(format!("unexpected argument `{more}`\nhint: put the whole prompt in quotes"));
+                }
+                (if last { SessionChoice::Latest } else { SessionChoice::Pick }, Some(words))
+            }
+            (Some(id), true) => {
+                return Err(format!("`--last` and the ID `{id}` both name a session\nhint: leave one of them out"));
+            }
+            (Some(id), false) => (SessionChoice::Id(session_id(&id)?), self.prompt),
+            (None, true) => (SessionChoice::Latest, None),
+            (None, false) => (SessionChoice::Pick, None),
+        };
+        Ok(Action::Interactive { prompt, session })
     }
 }
 

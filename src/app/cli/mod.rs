@@ -6,6 +6,7 @@ mod examples;
 mod help;
 mod invocation;
 mod mcp;
+mod other_agents;
 mod pages;
 mod policy;
 mod refusal;
@@ -24,6 +25,7 @@ use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use definition::Line;
 use invocation::Written;
+use other_agents::Translation;
 use std::ffi::OsString;
 
 /// Flags that take one value and may be given many times.
@@ -53,7 +55,7 @@ pub enum Stop {
 
 /// Reads the words, program name first.
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
-    let words = gather_repeatable(mark_session_ids(words));
+    let (words, line) = read_any(words.into_iter().collect());
     let is_literal = words.iter().any(|word| word == "--");
     let asks_for_help =
         words.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "help");
@@ -62,7 +64,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
         words.get(at.checked_sub(1)?)?.to_str()
     };
     let usage = |message: String| Stop::Usage(refusal::own(&message, &words));
-    let line = read(&words).map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
+    let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
         Some(word) if explains(&error) => {
             usage(format!("unexpected argument `{word}`\nhint: put the command after `--`: aye policy explain -- {word} …"))
         }
@@ -71,6 +73,9 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
             _ => usage(format!("unexpected argument `{word}`\nhint: put a prompt of several words in quotes")),
         },
         None if error.use_stderr() => {
+            if let Some(hint) = foreign_option(&error, &words) {
+                return usage(hint);
+            }
             let of_help = refusal::unknown_help(&words).filter(|_| asks_for_help && error.kind() == ErrorKind::InvalidSubcommand);
             of_help.map_or_else(|| Stop::Usage(refusal::of_clap(&error, &words)), usage)
         }
@@ -82,6 +87,37 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
         invocation.refuse_widening().map_err(usage)?;
     }
     Ok(invocation)
+}
+
+/// Reads a line. Options of other agents with the same meaning are replaced by those of aye; returns the line that was read.
+fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Line, clap::Error>) {
+    loop {
+        let words = gather_repeatable(mark_session_ids(typed.iter().cloned()));
+        let line = read(&words);
+        let unknown = line.as_ref().err().and_then(unknown_option);
+        match unknown.and_then(|option| other_agents::translate(&typed, &option)) {
+            // Every replacement removes an unknown option and adds a known one.
+            Some(Translation::Line(translated)) => typed = translated,
+            Some(Translation::Hint(_)) | None => return (words, line),
+        }
+    }
+}
+
+/// Returns the option that clap does not know.
+fn unknown_option(error: &clap::Error) -> Option<String> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if word.starts_with('-') => Some(word.clone()),
+        _ => None,
+    }
+}
+
+/// Returns the error for an option that only other agents have.
+fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let option = unknown_option(error)?;
+    match other_agents::translate(words, &option)? {
+        Translation::Hint(hint) => Some(format!("unexpected argument `{option}`: it is an option of other agents\nhint: {hint}")),
+        Translation::Line(_) => None,
+    }
 }
 
 fn read(words: &[OsString]) -> Result<Line, clap::Error> {
@@ -117,14 +153,16 @@ pub(super) fn looks_like_an_id(word: &str) -> bool {
     (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// `--resume ID` and `--fork ID` become `--resume=ID` and `--fork=ID` where the word looks like an id; any other word after it is the prompt.
+/// Turns `--resume ID`, `-r ID` and `--fork ID` into `--resume=ID` and so on where the word looks like an ID. Any other word is the prompt.
 fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut marked: Vec<OsString> = Vec::new();
     let mut only_operands = false;
     for word in words {
         let id = word.to_str().filter(|word| !only_operands && looks_like_an_id(word));
         match (id, marked.last_mut()) {
-            (Some(id), Some(last)) if last == "--resume" || last == "--fork" => last.push(format!("={id}")),
+            (Some(id), Some(last)) if ["--resume", "-r", "--fork"].iter().any(|option| last == *option) => {
+                last.push(format!("={id}"))
+            }
             _ => {
                 only_operands |= word == "--";
                 marked.push(word);

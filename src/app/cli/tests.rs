@@ -32,7 +32,7 @@ fn interactive(prompt: Option<&str>, session: SessionChoice) -> Action {
 }
 
 fn run(prompt: ExecPrompt, session: SessionChoice, format: OutputFormat) -> Action {
-    Action::Exec { prompt, session, format }
+    Action::Exec { prompt, takes_input: true, session, format }
 }
 
 fn say(text: &str) -> ExecPrompt {
@@ -70,6 +70,16 @@ fn words_become_actions() {
         ("--resume go~on", interactive(Some("go on"), Pick)),
         ("--resume 7f3a", interactive(Some("7f3a"), Pick)),
         ("--resume -- 7f3a01", interactive(Some("7f3a01"), Pick)),
+        ("-r", interactive(None, Pick)),
+        ("-r 7f3a01 go~on", interactive(Some("go on"), id("7f3a01"))),
+        ("resume", interactive(None, Pick)),
+        ("resume --last", interactive(None, Latest)),
+        ("resume --last go~on", interactive(Some("go on"), Latest)),
+        ("resume 7F3A01", interactive(None, id("7f3a01"))),
+        ("resume 7f3a01 next", interactive(Some("next"), id("7f3a01"))),
+        ("resume go~on", interactive(Some("go on"), Pick)),
+        ("--session 7f3a01", interactive(None, id("7f3a01"))),
+        ("--prompt hi", run(say("hi"), New, Text)),
         ("--fork", interactive(None, SessionChoice::Fork(None))),
         ("--fork 7F3A01 go~on", interactive(Some("go on"), SessionChoice::Fork(Some("7f3a01".to_owned())))),
         ("--fork go~on", interactive(Some("go on"), SessionChoice::Fork(None))),
@@ -166,7 +176,13 @@ fn words_become_actions() {
 
 #[test]
 fn a_session_is_taken_over_only_where_one_goes_on() {
-    for line in ["--take-over -c", "--take-over --resume=7f3a9c", "exec -c --take-over", "exec --resume=7f3a9c --take-over hi"] {
+    for line in [
+        "--take-over -c",
+        "--take-over --resume=7f3a9c",
+        "exec -c --take-over",
+        "exec --resume=7f3a9c --take-over hi",
+        "resume --take-over",
+    ] {
         assert!(invocation(line).common.take_over, "{line}");
     }
     assert!(!invocation("exec -c").common.take_over);
@@ -220,10 +236,19 @@ fn what_cannot_be_meant_is_refused() {
         ("fix the parser", "unexpected argument `the`\nhint: put a prompt of several words in quotes"),
         ("fix demo", "quotes"),
         ("login", "`aye auth login`"),
-        ("-p resume", "`aye -p -- resume`"),
+        ("-p resume", "cannot be combined"),
+        ("-p review", "`aye -p -- review`"),
         ("exec review", "`aye exec -- review`"),
         ("exec exec", "an aye command"),
-        ("resume 7f3a01", "`aye --resume`"),
+        ("resume 7f3a", "at least 6 hex digits"),
+        ("resume --last 7f3a01", "leave one of them out"),
+        ("resume go~on more", "the whole prompt in quotes"),
+        ("exec - --no-stdin", "leave one of them out"),
+        ("exec --no-stdin", "missing prompt"),
+        ("--no-stdin hi", "`--no-stdin` needs `-p`"),
+        ("--yolo hi", "`--yolo`: it is an option of other agents\nhint: no option skips the policy"),
+        ("exec -a never hi", "hint: use `--mode plan`"),
+        ("--permission-mode bypassPermissions hi", "hint: use `--mode plan`"),
         ("login openai", "`aye auth login`"),
         ("help frobnicate", "unrecognized subcommand"),
         ("exec ~", "the prompt is empty"),
@@ -241,7 +266,7 @@ fn what_cannot_be_meant_is_refused() {
         ("--resume=", "--resume"),
         ("--resume=nonsense", "at least 6 hex digits"),
         ("--mode yolo", "auto-edit"),
-        ("-m sonnet", "PROVIDER/NAME"),
+        ("-m sonnet", "hint: run `aye models sonnet`"),
         ("--set nonsense", "KEY=VALUE"),
         ("--max-steps 0", "1.."),
         ("--max-steps many", "invalid"),

@@ -10,7 +10,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["logout", "log-out", "signout", "sign-out"], "`aye auth logout` removes an API key"),
     (&["whoami"], "`aye auth status` shows the saved API keys"),
     (&["status", "info", "about", "debug", "diagnostics"], "`aye doctor` checks this system, `aye auth status` the API keys"),
-    (&["resume", "continue"], "`aye --resume` opens a list of sessions, `aye -c` continues the latest one"),
+    (&["continue"], "`aye -c` continues the latest session, `aye resume` opens a list of sessions"),
     (&["fork", "branch"], "`aye --fork` continues in a copy of the latest session"),
     (&["session", "threads", "history", "projects", "ls", "list"], "`aye sessions list` lists the sessions"),
     (&["export"], "`aye sessions export ID` writes a session to a file"),
@@ -125,7 +125,8 @@ mod tests {
         for (word, hint) in [
             ("login", "`aye auth login`"),
             ("Logout", "`aye auth logout`"),
-            ("resume", "`aye --resume`"),
+            ("continue", "`aye -c`"),
+            ("resume", "`aye resume`"),
             ("update", "reinstall"),
             ("upgrade", "reinstall"),
             ("version", "`aye --version`"),
@@ -146,7 +147,7 @@ mod tests {
             ("modles", "`aye models`"),
             ("confg", "`aye config`"),
             ("hepl", "`aye help`"),
-            ("resum", "`aye --resume`"),
+            ("resum", "`aye resume`"),
             ("lgoin", "`aye auth login`"),
             (" login ", "`aye auth login`"),
         ] {
