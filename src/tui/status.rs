@@ -418,7 +418,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             return Some((g.running, fits.map_or(few, |(words, _)| words), keys(right)));
         }
         Activity::Stopping => {
-            let words = "Stopping: nothing new starts, what runs may finish";
+            let words = "Stopping: nothing new starts, running calls may finish";
             return Some((g.running, format!("{words} {} {elapsed}", g.dot), keys(&["esc kills it"])));
         }
     };

@@ -36,20 +36,20 @@ fn in_a_dumb_terminal_an_edit_is_read_out_and_allowed_by_a_word() {
     let screen = terminal.wait_for("Answer (allow");
     for words in [
         "aye: I will change it.",
-        "Needs approval 1 of 1: Edit src/main.rs",
+        "Approval 1 of 1: Edit src/main.rs",
         "removed line 2:     let x = 1;",
         "added line 2:     let total = 2;",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     types(&mut terminal, "");
-    terminal.wait_for("Enter alone answers nothing");
+    terminal.wait_for("An empty line is not an answer");
     types(&mut terminal, "y");
-    terminal.wait_for("That is none of the answers");
+    terminal.wait_for("Not a valid answer");
     assert_eq!(project.read("src/main.rs"), BEFORE);
     types(&mut terminal, "allow");
     let screen = terminal.wait_for("aye: Finished the work.");
-    assert!(screen.contains("Allowed, once: Edit src/main.rs"), "{screen}");
+    assert!(screen.contains("Approved once: Edit src/main.rs"), "{screen}");
     assert_eq!(project.read("src/main.rs"), AFTER);
     assert!(terminal.quit().success());
     terminal.assert_restored();
@@ -67,7 +67,7 @@ fn what_is_typed_before_a_question_never_answers_it() {
     terminal.send("rename it\nallow");
     terminal.wait_for("kept for your next message: allow");
     terminal.send("\n");
-    terminal.wait_for("Enter alone answers nothing");
+    terminal.wait_for("An empty line is not an answer");
     assert_eq!(project.read("src/main.rs"), BEFORE);
     types(&mut terminal, "deny because it is late");
     terminal.wait_for("aye: Finished the work.");
@@ -92,7 +92,7 @@ fn a_question_that_comes_after_the_end_of_a_pipe_waits_and_nothing_fails() {
     let server = script();
     let project = dumb(&server);
     let output = project.aye_with_input(&["--plain", "--trust"], "rename it\n").exits(0);
-    assert!(output.stdout.contains("Needs approval 1 of 1: Edit src/main.rs"), "{}", output.stdout);
+    assert!(output.stdout.contains("Approval 1 of 1: Edit src/main.rs"), "{}", output.stdout);
     assert!(output.stdout.contains("To go on: aye --resume") && output.stderr.is_empty(), "{}{}", output.stdout, output.stderr);
     assert!(output.stdout.contains("Try: ") && !output.stdout.contains("? keys"), "no key is pressed here\n{}", output.stdout);
     assert_eq!(project.read("src/main.rs"), BEFORE);

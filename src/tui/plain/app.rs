@@ -113,7 +113,7 @@ impl<W: Write> LineApp<W> {
             self.tell_activity(now)?;
         }
         if retries {
-            self.paper.say("/retry sends it now; ctrl+c stops the task.")?;
+            self.paper.say("Type /retry to send it now; ctrl+c stops the task.")?;
         }
         self.compacting = compacting;
         self.settle(now)?;
@@ -136,8 +136,9 @@ impl<W: Write> LineApp<W> {
                 self.paper.answered();
                 if matches!(self.asked, Some(PromptState::Open(_))) {
                     self.keep_apart(&text::clean(&text), &mut effects);
-                    self.paper
-                        .say("Several lines at once answer nothing. They were kept: /send sends them, /drop forgets them.")?;
+                    self.paper.say(
+                        "Pasted lines cannot answer a question. They are in the draft now: /send sends it, /drop discards it.",
+                    )?;
                 } else {
                     self.send(&text, now, &mut effects);
                 }
@@ -147,7 +148,7 @@ impl<W: Write> LineApp<W> {
                 if !rest.trim().is_empty() {
                     self.keep(&rest, &mut effects)?;
                     let rest = text::reveal_line(&rest);
-                    self.paper.say(&format!("Typed before the question, and kept for your next message: {rest}"))?;
+                    self.paper.say(&format!("Typed before the question appeared; saved for your next message: {rest}"))?;
                 }
                 if let (Some(PromptState::Written(key)), 0) = (&self.asked, self.fences) {
                     self.asked = Some(PromptState::Open(key.clone()));
@@ -178,9 +179,9 @@ impl<W: Write> LineApp<W> {
         if works {
             effects.push(Effect::Send(Command::Cancel));
             self.model.set_activity(Activity::Stopping, now);
-            self.paper.say("Stopping: nothing new starts, what runs may finish. ctrl+c again quits.")?;
+            self.paper.say("Stopping: nothing new starts, running calls may finish. Press ctrl+c again to quit.")?;
         } else {
-            self.paper.say("ctrl+c again quits.")?;
+            self.paper.say("Press ctrl+c again to quit.")?;
         }
         self.settle(now)?;
         Ok(effects)
@@ -221,7 +222,7 @@ impl<W: Write> LineApp<W> {
 
     fn tell_activity(&mut self, now: u64) -> io::Result<()> {
         match status::activity(&self.model, now) {
-            Some((_, words, _)) => self.paper.say(&format!("Still at it: {words}")),
+            Some((_, words, _)) => self.paper.say(&format!("In progress: {words}")),
             None => Ok(()),
         }
     }
@@ -287,22 +288,21 @@ impl<W: Write> LineApp<W> {
                 }
                 self.model.dialogs.put_off();
                 self.known = self.model.dialogs.len();
-                return self.paper.say("It waits, undecided; /answer comes back to it.");
+                return self.paper.say("Left undecided. Type /answer to return to it.");
             }
             Reply::Back => {
                 self.asked = None;
                 self.model.dialogs.close_always(Some(now));
                 return Ok(());
             }
-            Reply::NoReason => return self.paper.say("Say why behind it: deny because it is the wrong file"),
-            Reply::Off(why) => return self.paper.say(&format!("Not possible: {why}")),
-            Reply::Other if line.trim().is_empty() => return self.paper.say("Enter alone answers nothing."),
+            Reply::NoReason => return self.paper.say("Add a reason, for example: deny because it is the wrong file"),
+            Reply::Off(why) => return self.paper.say(&format!("Not available: {why}")),
+            Reply::Other if line.trim().is_empty() => return self.paper.say("An empty line is not an answer."),
             Reply::Other => {
                 let expected = question::expected(panel);
                 self.keep_apart(line.trim(), effects);
-                self.paper
-                    .say(&format!("That is none of the answers, and nothing was decided. Expected is one of: {expected}."))?;
-                return self.paper.say("Your line was kept: /send sends it as a message, /drop forgets it.");
+                self.paper.say(&format!("Not a valid answer; nothing was decided. Expected one of: {expected}."))?;
+                return self.paper.say("Your line is in the draft now: /send sends it as a message, /drop discards it.");
             }
         };
         let Some(act) = panel.choices.get(choice).map(|choice| choice.act) else { return Ok(()) };
@@ -326,7 +326,7 @@ impl<W: Write> LineApp<W> {
             ("/answer", "") => return self.ask_again(),
             ("/draft", "") => {
                 let draft = self.unsent();
-                let words = if draft.trim().is_empty() { "The draft is empty." } else { "The draft:" };
+                let words = if draft.trim().is_empty() { "The draft is empty." } else { "Draft:" };
                 self.paper.say(words)?;
                 return if draft.trim().is_empty() { Ok(()) } else { self.paper.write(&draft) };
             }
@@ -342,21 +342,21 @@ impl<W: Write> LineApp<W> {
                 self.model.composer.set("");
                 self.kept.clear();
                 effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
-                return self.paper.say("The draft is gone.");
+                return self.paper.say("Draft discarded.");
             }
             ("/retry", "") if matches!(self.model.task.activity, Activity::Retrying(_)) => {
                 effects.push(Effect::Send(Command::RetryNow));
                 return Ok(());
             }
-            ("/retry", "") => return self.paper.say("No request waits to be sent again."),
+            ("/retry", "") => return self.paper.say("No request is waiting to be retried."),
             ("/unsaved", "") if self.model.saving.stopped.is_some() => {
                 effects.push(Effect::Send(Command::GoOnUnsaved));
-                return self.paper.say("Going on unsaved: a crash loses what is not saved.");
+                return self.paper.say("Continuing unsaved: a crash loses everything that is not saved.");
             }
             ("/unsaved", "") if self.model.saving.lost => {
-                return self.paper.say("Nothing goes on here: the session is not held by this process any more.");
+                return self.paper.say("Another process owns this session now; nothing can be sent from here.");
             }
-            ("/unsaved", "") => return self.paper.say("All of the session is saved."),
+            ("/unsaved", "") => return self.paper.say("The whole session is saved."),
             ("/rewind", number) if !number.is_empty() => return self.rewind(number, now, effects),
             ("/tree", number) if !number.is_empty() => return self.branch(number, now, effects),
             ("/model" | "/models", "") => self.teller.models_asked(),
@@ -383,7 +383,7 @@ impl<W: Write> LineApp<W> {
     /// The questions are asked in lines, by whoever opened this; what runs would be lost by that.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
-            return self.paper.say("A task runs or a question waits: /setup comes after that.");
+            return self.paper.say("Finish the running task or the waiting question first, then type /setup.");
         }
         effects.extend([Effect::Send(Command::Quit), Effect::Exit(ExitReason::Setup)]);
         Ok(())
@@ -391,7 +391,7 @@ impl<W: Write> LineApp<W> {
 
     fn ask_again(&mut self) -> io::Result<()> {
         if self.model.dialogs.is_empty() {
-            return self.paper.say("No question waits.");
+            return self.paper.say("No question is waiting.");
         }
         self.asked = None;
         self.model.dialogs.open_current(None);
@@ -401,7 +401,7 @@ impl<W: Write> LineApp<W> {
     fn rewind(&mut self, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
         let task = number.trim_start_matches('#').parse().ok().and_then(|number| self.teller.point(number));
         let Some(task_id) = task.cloned() else {
-            return self.paper.say(&format!("There is no prompt {number} in the list; /rewind lists them."));
+            return self.paper.say(&format!("No prompt {number} in the list; type /rewind to show it."));
         };
         update::plan_rewind(&mut self.model, RewindTarget::Before { task_id, step_id: None }, now, effects);
         Ok(())
@@ -441,7 +441,7 @@ impl<W: Write> LineApp<W> {
         if !self.model.dialogs.is_open() {
             if !self.model.dialogs.waits_for_idle() {
                 self.asked = None;
-                return if new { self.paper.say(&format!("{} for you; /answer reads it.", waiting(count))) } else { Ok(()) };
+                return if new { self.paper.say(&format!("{}; type /answer to read it.", waiting(count))) } else { Ok(()) };
             }
             self.model.dialogs.open_current(Some(now));
         }
@@ -452,7 +452,7 @@ impl<W: Write> LineApp<W> {
         if let Some(PromptState::Written(asked) | PromptState::Open(asked)) = &self.asked
             && *asked == key
         {
-            return if new { self.paper.say(&format!("{} by now.", waiting(count))) } else { Ok(()) };
+            return if new { self.paper.say(&format!("{} now.", waiting(count))) } else { Ok(()) };
         }
         for sentence in question::sentences(panel, place) {
             self.paper.say(&sentence)?;
@@ -489,7 +489,7 @@ impl<W: Write> LineApp<W> {
             _ if self.model.model_access.is_none() || self.model.is_running() || !self.model.task.sent.is_empty() => Ok(()),
             _ if !self.model.composer.is_empty() => {
                 let draft = text::reveal_line(&self.model.composer.text());
-                self.paper.ask(&format!("You, after the draft {}:", text::truncate(&draft, 40)))
+                self.paper.ask(&format!("You (draft: {}):", text::truncate(&draft, 40)))
             }
             _ => self.paper.ask("You:"),
         }
@@ -497,5 +497,5 @@ impl<W: Write> LineApp<W> {
 }
 
 fn waiting(count: usize) -> String {
-    if count == 1 { "1 question waits".to_owned() } else { format!("{count} questions wait") }
+    if count == 1 { "1 question is waiting".to_owned() } else { format!("{count} questions are waiting") }
 }

@@ -8,8 +8,8 @@ pub fn live(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::User(text) => Some((false, format!("You: {text}"))),
         Kind::Note { text, tone: Tone::Plain } => Some((true, format!("Note: {text}"))),
-        Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Attention: {text}"))),
-        Kind::Note { text, tone: Tone::Failure } => Some((true, format!("Problem: {text}"))),
+        Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Warning: {text}"))),
+        Kind::Note { text, tone: Tone::Failure } => Some((true, format!("Error: {text}"))),
         Kind::Greeting(lines) => {
             // A key that is pressed is none here.
             let without_key = |line: &'_ str| match line.strip_suffix("? keys") {
@@ -31,12 +31,12 @@ pub fn past(kind: &Kind) -> Option<(bool, String)> {
         Kind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),
         Kind::Card(card) => {
             let state = match &card.state {
-                CardState::Requested => "asked for".to_owned(),
-                CardState::Waiting => "waited for you".to_owned(),
+                CardState::Requested => "requested".to_owned(),
+                CardState::Waiting => "was waiting for you".to_owned(),
                 CardState::Running { .. } => "ran".to_owned(),
-                CardState::Unknown => "was running when aye ended: outcome unknown".to_owned(),
+                CardState::Unknown => "was running when aye exited; outcome unknown".to_owned(),
                 CardState::Done { .. } => match card.exit().filter(|exit| *exit != "0") {
-                    Some(exit) => format!("ended with exit {exit}"),
+                    Some(exit) => format!("exited with code {exit}"),
                     None => "done".to_owned(),
                 },
                 CardState::Failed { message, .. } => format!("failed: {}", text::reveal_line(message)),

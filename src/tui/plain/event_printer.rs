@@ -72,12 +72,12 @@ impl EventPrinter {
                 }
                 let rule = if rule.is_empty() { String::new() } else { format!(" ({})", allowed_by(rule)) };
                 if let Some(call) = self.calls.get(tool_call_id) {
-                    paper.say(&format!("Tool: {} runs{rule}", call.summary))?;
+                    paper.say(&format!("Tool: {} started{rule}", call.summary))?;
                 }
             }
             EventKind::PreviewStarted { tool_call_id, .. } => {
                 if let Some(call) = self.calls.get(tool_call_id) {
-                    paper.say(&format!("Tool: {} runs in a copy; nothing of it is kept before you say so", call.summary))?;
+                    paper.say(&format!("Tool: {} runs in a preview; no changes are applied until you approve", call.summary))?;
                 }
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {
@@ -86,11 +86,11 @@ impl EventPrinter {
                 }
             }
             EventKind::ApprovalResolved { tool_call_id, decision, .. } => {
-                let what = self.calls.get(tool_call_id).map_or("it", |call| &call.summary);
+                let what = self.calls.get(tool_call_id).map_or("tool call", |call| &call.summary);
                 match decision {
-                    Decision::Approved => paper.say(&format!("Allowed, once: {what}"))?,
-                    Decision::ApprovedAlways { .. } => paper.say(&format!("Allowed, and a rule is kept: {what}"))?,
-                    Decision::Amended { .. } => paper.say(&format!("Allowed as it was changed: {what}"))?,
+                    Decision::Approved => paper.say(&format!("Approved once: {what}"))?,
+                    Decision::ApprovedAlways { .. } => paper.say(&format!("Approved, and a rule was saved: {what}"))?,
+                    Decision::Amended { .. } => paper.say(&format!("Approved with your edits: {what}"))?,
                     Decision::Denied { .. } => paper.say(&format!("Denied: {what}"))?,
                     Decision::Previewed | Decision::Renewed => {}
                 }
@@ -128,7 +128,7 @@ impl EventPrinter {
         self.points = points.iter().map(|point| (point.number, point.task_id.clone())).collect();
         for point in points {
             let files = match point.files {
-                0 => "no file".to_owned(),
+                0 => "no files".to_owned(),
                 count => format!("{count} files, {} added, {} removed", point.added, point.removed),
             };
             let commands: Vec<String> = point.commands.iter().map(|command| text::reveal_line(command)).collect();
@@ -136,8 +136,8 @@ impl EventPrinter {
             paper.say(&format!("Prompt {}: {} ({files}{ran})", point.number, text::reveal_line(&point.prompt)))?;
         }
         if !points.is_empty() {
-            let redo = if can_redo { "; /redo takes the last rewind back" } else { "" };
-            paper.say(&format!("/rewind and a number goes back to before that prompt; it asks first{redo}"))?;
+            let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
+            paper.say(&format!("Type /rewind NUMBER to go back to before that prompt; you are asked first{redo}"))?;
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl EventPrinter {
         for model in new.iter().take(MODELS) {
             let lacks = model.lacks.as_ref().map(|why| format!("; {}", text::reveal_line(why))).unwrap_or_default();
             let window = format::tokens(model.facts.context_window);
-            paper.say(&format!("Model: {}, window {window}{lacks}", text::reveal_line(&model.facts.name)))?;
+            paper.say(&format!("Model: {}, context window {window}{lacks}", text::reveal_line(&model.facts.name)))?;
         }
         if new.len() > MODELS {
             paper.say(&format!("and {} more; `aye models` lists them", new.len() - MODELS))?;
@@ -161,7 +161,7 @@ impl EventPrinter {
             paper.say(&format!("Note: {}", text::reveal_line(notice)))?;
         }
         if self.models_due == 0 {
-            paper.say("/model and a name chooses one; `aye auth login` keeps a key")?;
+            paper.say("Type /model NAME to choose one; `aye auth login` saves an API key")?;
         }
         Ok(())
     }
@@ -267,7 +267,7 @@ fn excerpt<W: Write>(output: &str, paper: &mut LineWriter<W>) -> io::Result<()> 
         } else {
             paper.write(&lines[..HEAD].join("\n"))?;
             let left = lines.len() - HEAD - TAIL;
-            paper.say(&format!("({left} lines left out; /artifacts has what is kept whole)"))?;
+            paper.say(&format!("({left} lines omitted; /artifacts lists the complete outputs)"))?;
             paper.write(&lines[lines.len() - TAIL..].join("\n"))?;
         }
     }

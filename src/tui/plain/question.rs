@@ -49,7 +49,7 @@ pub fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     }
     let (nth, count) = place;
     let head = match &panel.question {
-        Question::Approval(_) => format!("Needs approval {nth} of {count}: "),
+        Question::Approval(_) => format!("Approval {nth} of {count}: "),
         Question::Keep(_) | Question::Reading(_) => String::new(),
         _ if count > 1 => format!("Question {nth} of {count}: "),
         _ => "Question: ".to_owned(),
@@ -89,22 +89,22 @@ fn choices(panel: &Dialog) -> Vec<String> {
     for choice in offered(panel) {
         nth += 1;
         let word = word(choice);
-        let off = if choice.enabled { "" } else { " (not possible)" };
+        let off = if choice.enabled { "" } else { " (not available)" };
         lines.push(match choice.act {
-            ChoiceAction::DenyWithWords => format!("{nth}. {word} and then why: deny and say why"),
+            ChoiceAction::DenyWithWords => format!("{nth}. {word} REASON: deny and tell the model why"),
             _ => format!("{nth}. {word}{off}: {}", choice.words),
         });
     }
     if stands_in_front(panel) {
         nth += 1;
-        lines.push(format!("{nth}. {BACK}: to the question itself"));
+        lines.push(format!("{nth}. {BACK}: return to the question"));
     }
     lines.push(format!(
         "{}. {LATER}: {}",
         nth + 1,
         match panel.question {
-            Question::Rewind(_) => "leave it, nothing is undone",
-            _ => "leave it undecided; /answer comes back to it",
+            Question::Rewind(_) => "cancel; nothing is undone",
+            _ => "leave it undecided; /answer returns to it",
         }
     ));
     lines
@@ -225,7 +225,7 @@ fn command(approval: &Approval) -> Vec<String> {
     if !approval.opens.is_empty() {
         let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
         let opens = opens.join(", ");
-        lines.push(format!("it ran, and the sandbox kept it from {opens}; to allow it runs it again with that open, once"));
+        lines.push(format!("The sandbox blocked {opens}. Answer allow to run the command once more with that access."));
     }
     let count = approval.parts.len();
     for (at, part) in approval.parts.iter().enumerate() {
@@ -233,7 +233,7 @@ fn command(approval: &Approval) -> Vec<String> {
         let name = text::reveal_line(&part.text);
         let (rule, why) = (text::reveal_line(&part.rule), text::reveal_line(&part.reason));
         lines.push(format!("part {} of {count}: {name}", at + 1));
-        lines.extend(part.input_from.map(|from| format!("  reads what part {} prints", from + 1)));
+        lines.extend(part.input_from.map(|from| format!("  reads the output of part {}", from + 1)));
         lines.push(format!("  {} by {rule}: {why}; risk {risk}", part.verdict.as_str()));
     }
     lines

@@ -114,14 +114,14 @@ fn a_diff_says_of_each_line_what_becomes_of_it() {
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
     let said = session.read();
     for words in [
-        "Needs approval 1 of 1: Edit src/main.rs\nlow risk, 1 hunk, +6 −5\nask: built-in, it writes a file\n",
+        "Approval 1 of 1: Edit src/main.rs\nlow risk, 1 hunk, +6 −5\nask: built-in, it writes a file\n",
         "line 8: }\n",
         "removed line 10: fn greet(name: &str) -> String {\n",
         "added line 10: fn greet(name: &str) -> Result<String, GreetError> {\n",
         "added line 15:     Ok(format!(\"Hello, {name}! 你好 👋\"))\n",
         "Type one of these words, then Enter:\n1. allow: apply it, once\n2. deny: deny\n3. always: always allow this …\n",
-        "5. deny because and then why: deny and say why\n",
-        "6. later: leave it undecided; /answer comes back to it\n",
+        "5. deny because REASON: deny and tell the model why\n",
+        "6. later: leave it undecided; /answer returns to it\n",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
     }
@@ -140,7 +140,7 @@ fn what_is_asked_anew_is_read_out_and_takes_one_answer() {
     session.tell(EventKind::ApprovalRequested(renewed));
     let said = session.read();
     let changed = said.find("changed on disk since the model read it").expect("why it is asked again");
-    let asked = said.find("Needs approval 1 of 1: Edit src/main.rs").expect("the question");
+    let asked = said.find("Approval 1 of 1: Edit src/main.rs").expect("the question");
     assert!(changed < asked && said.contains("added line 10:") && !said.contains("new-proposal"), "{said}");
     session.fence("");
     assert!(approved(&session.types("allow")));
@@ -188,7 +188,7 @@ fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
         "command: cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp &&",
         "part 3 of 5: rm -rf target/tmp\n  ask by built-in: deletes `target/tmp`; risk medium\n",
         "part 5 of 5: sh\n  reads what part 4 prints\n  ask by built-in: runs downloaded code from `example.com`; risk critical\n",
-        "always (not possible): always …  nothing here can be remembered",
+        "always (not available): always",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
     }
@@ -221,13 +221,13 @@ fn what_stood_in_the_line_when_the_question_came_is_no_part_of_an_answer() {
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
     session.read();
     session.fence("allo");
-    assert!(session.read().starts_with("Typed before the question, and kept for your next message: allo\n"));
+    assert!(session.read().starts_with("Typed before the question appeared; saved for your next message: allo\n"));
     assert!(!decides(&session.types("w")));
     assert!(approved(&session.types("allow")));
     session.read();
     session.types("/draft");
     let said = session.read();
-    assert!(said.contains("The draft:\nallow\n"), "both pieces are kept as one: {said}");
+    assert!(said.contains("Draft:\nallow\n"), "both pieces are kept as one: {said}");
 }
 
 #[test]
@@ -252,8 +252,8 @@ fn a_wrong_answer_is_told_asked_again_and_no_part_of_the_next_line() {
     assert!(sent.contains(&Command::SaveDraft { text: "aprove".to_owned() }), "it is not lost: {sent:?}");
     assert_eq!(
         session.read(),
-        "That is none of the answers, and nothing was decided. Expected is one of: allow, deny, always, explain, deny because, later.\n\
-         Your line was kept: /send sends it as a message, /drop forgets it.\n\
+        "Not a valid answer; nothing was decided. Expected one of: allow, deny, always, explain, deny because, later.\n\
+         Your line is in the draft now: /send sends it as a message, /drop discards it.\n\
          Answer (allow, deny, always, explain, deny because, later): "
     );
     assert!(approved(&session.types("allow")));
@@ -305,10 +305,10 @@ fn each_question_stands_alone_and_one_that_was_put_off_comes_back() {
     assert!(!decides(&session.types("allow")), "the second was not read out before this was typed");
     session.fence("");
     session.types("later");
-    assert!(session.read().contains("It waits, undecided"));
+    assert!(session.read().contains("Left undecided"));
     assert!(!decides(&session.types("allow")));
     session.types("/answer");
-    assert!(session.read().contains("Needs approval 1 of 1: Run downloaded code"));
+    assert!(session.read().contains("Approval 1 of 1: Run downloaded code"));
     session.fence("");
     assert!(approved(&session.types("allow")));
 }
@@ -339,7 +339,7 @@ fn going_back_is_by_number_and_then_by_word() {
     session.read();
     assert!(session.types("/rewind").contains(&Command::ListRewindPoints));
     session.tell(EventKind::RewindPointsListed { points: rewind_points(), can_redo: false });
-    assert!(session.read().contains("Prompt 3: Run the tests (no file; ran cargo test)"));
+    assert!(session.read().contains("Prompt 3: Run the tests (no files; ran cargo test)"));
     let sent = session.types("/rewind 2");
     assert!(sent.iter().any(|command| matches!(command, Command::PlanRewind { .. })), "{sent:?}");
     session.tell(EventKind::RewindPlanned(rewind_plan()));
@@ -396,11 +396,11 @@ fn sessions_and_branches_are_read_out_and_named() {
     };
     session.tell(EventKind::LookedUp(listed("", listed_sessions())));
     let said = session.read();
-    assert!(said.contains("a1b2c3d4: Validate the name") && said.contains("; waits for you; 2 h; branch main; $0.42"), "{said}");
-    assert!(said.contains("/resume and the name of one") && !said.contains(['\u{1b}', '│', '▲']), "{said}");
+    assert!(said.contains("a1b2c3d4: Validate the name") && said.contains("; waiting for you; 2 h; branch main; $0.42"), "{said}");
+    assert!(said.contains("Type /resume NAME") && !said.contains(['\u{1b}', '│', '▲']), "{said}");
     session.types("/resume nothing like it");
     session.tell(EventKind::LookedUp(listed("nothing like it", Vec::new())));
-    assert!(session.read().contains("No session of this project has the words: nothing like it"));
+    assert!(session.read().contains("No session in this project contains: nothing like it"));
     assert!(matches!(session.asks("/tree").last(), Some(Query::LookUp(LookUp::Branches { .. }))));
     let branch = Branch {
         session_id: SessionId::new("b1b2c3d4"),
@@ -414,9 +414,9 @@ fn sessions_and_branches_are_read_out_and_named() {
     };
     session.tell(EventKind::LookedUp(LookedUp::Branches { branches: vec![branch] }));
     let said = session.read();
-    assert!(said.contains("1: Port the lexer; gone back from after prompt 1; 2 prompts; 3 d"), "{said}");
+    assert!(said.contains("1: Port the lexer; undone after prompt 1; 2 prompts; 3 d"), "{said}");
     session.types("/tree 2");
-    assert!(session.read().contains("There is no branch 2 in the list"));
+    assert!(session.read().contains("No branch 2 in the list"));
     let forked = session.asks("/tree 1");
     assert!(
         matches!(forked.last(), Some(Query::LookUp(LookUp::Fork { until: ForkUntil::Records { count: 7 }, .. }))),
@@ -432,7 +432,7 @@ fn keys_and_commands_are_looked_for_by_a_word() {
     assert_eq!(session.read(), "Typing [composer]:\nctrl+g: the draft in your editor ($VISUAL, $EDITOR)\nYou: ");
     session.types("/help undone");
     let said = session.read();
-    assert!(said.contains("nothing") || said.contains("Nothing has these words: undone"), "{said}");
+    assert!(said.contains("nothing") || said.contains("No matches for: undone"), "{said}");
     session.types("/help /undo");
     let said = session.read();
     assert!(said.contains("/undo: go back by one prompt") && !said.contains("ctrl+g"), "{said}");
@@ -502,13 +502,13 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
     session.fence("");
     let written = session.read();
     assert!(written.contains("Question: tickets (MCP server) asks you"), "{written}");
-    assert!(written.contains("send (not possible)") && !written.contains('\u{1b}'), "{written}");
+    assert!(written.contains("send (not available)") && !written.contains('\u{1b}'), "{written}");
     assert!(session.types("send").is_empty());
     assert!(session.types("fill").is_empty());
     session.fence("");
     assert!(session.read().contains("Field 2 of 7: mail, a mail address, needed"));
     assert!(session.types("/etc").is_empty());
-    assert!(session.read().contains("Not taken: no mail address"));
+    assert!(session.read().contains("Not accepted: "));
     for line in ["ada@example.org", "", "yes", "", "red"] {
         assert!(session.types(line).is_empty(), "{line}");
         session.fence("");

@@ -37,7 +37,7 @@ impl<W: Write> LineApp<W> {
         lines.extend(kinds[..until].iter().filter_map(|kind| entries::live(kind)));
         if let Some(last) = last {
             if first != Some(last) {
-                lines.push((true, "What was said before is left out here; `aye sessions show` has it.".to_owned()));
+                lines.push((true, "Earlier messages are not shown here; `aye sessions show` prints them.".to_owned()));
             }
             lines.extend(kinds[last..].iter().filter_map(|kind| entries::past(kind).or_else(|| entries::live(kind))));
         }
@@ -46,7 +46,7 @@ impl<W: Write> LineApp<W> {
             if is_own { self.paper.say(&words)? } else { self.paper.write(&words)? }
         }
         if self.model.model_access == Some(ModelAccess::Ready) && last.is_none() {
-            self.paper.say("/help lists what there is.")?;
+            self.paper.say("Type /help for a list of commands.")?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ impl<W: Write> LineApp<W> {
         }
         if let Some(tree) = self.model.tree.take_if(|tree| !tree.branches().is_empty()) {
             tree.branches().clone_into(&mut self.branches);
-            lines.push("Branches of this session; /tree and a number goes on there:".to_owned());
+            lines.push("Branches of this session; type /tree NUMBER to continue one:".to_owned());
             lines.extend(self.branches.iter().zip(1..).map(|(branch, number)| line_of_branch(branch, number)));
         }
         lines.iter().try_for_each(|line| self.paper.say(line))
@@ -35,7 +35,7 @@ impl<W: Write> LineApp<W> {
                 update::go_to_branch(&mut self.model, branch, now, effects);
                 Ok(())
             }
-            None => self.paper.say(&format!("There is no branch {number} in the list; /tree reads it out.")),
+            None => self.paper.say(&format!("No branch {number} in the list; type /tree to show it.")),
         }
     }
 }
@@ -44,15 +44,15 @@ fn sessions(list: &Sessions) -> Vec<String> {
     let sessions = list.sessions();
     if sessions.is_empty() {
         let words = list.words();
-        let none = "No session of this project";
-        return vec![if words.is_empty() { format!("{none} yet.") } else { format!("{none} has the words: {words}") }];
+        let none = "No session in this project";
+        return vec![if words.is_empty() { format!("{none} yet.") } else { format!("{none} contains: {words}") }];
     }
-    let mut lines = vec!["Sessions of this project, the last used first:".to_owned()];
+    let mut lines = vec!["Sessions of this project, most recent first:".to_owned()];
     lines.extend(sessions.iter().take(MAX).map(|session| line_of_session(session, list.is_current(&session.session_id))));
     if let Some(more) = sessions.len().checked_sub(MAX).filter(|more| *more > 0) {
-        lines.push(format!("{more} more; /resume WORDS finds them."));
+        lines.push(format!("{more} more; type /resume WORDS to search."));
     }
-    lines.push("/resume and the name of one goes on with it.".to_owned());
+    lines.push("Type /resume NAME to continue one.".to_owned());
     lines
 }
 
@@ -62,7 +62,7 @@ fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     let title = session.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
     let state = match session.state {
         _ if is_current => Some("open here".to_owned()),
-        ListedState::Waits => Some("waits for you".to_owned()),
+        ListedState::Waits => Some("waiting for you".to_owned()),
         ListedState::Interrupted => Some("interrupted".to_owned()),
         ListedState::Paused => Some("paused".to_owned()),
         ListedState::Elsewhere => Some("open elsewhere".to_owned()),
@@ -71,7 +71,7 @@ fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     let branch = session.branch.as_deref().map(|branch| format!("branch {}", text::reveal_line(branch)));
     let cost = session.cost_usd.map(|cost| about(cost, session.estimated));
     let lacks = session.lacks.as_deref().map(text::reveal_line);
-    let hit = session.hit.as_deref().map(|hit| format!("said in it: {}", text::reveal_line(hit)));
+    let hit = session.hit.as_deref().map(|hit| format!("match: {}", text::reveal_line(hit)));
     let facts = [Some(title), state, Some(text::reveal_line(&session.age)), branch, cost, lacks, hit];
     format!("{}: {}", text::reveal_line(&id), facts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
@@ -81,12 +81,12 @@ fn line_of_branch(branch: &Branch, number: usize) -> String {
     let title = branch.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
     let from = match (branch.after, branch.records.is_some()) {
         (None, false) => None,
-        (None, true) => Some("gone back from".to_owned()),
-        (Some(count), false) => Some(format!("copied after prompt {count}")),
-        (Some(count), true) => Some(format!("gone back from after prompt {count}")),
+        (None, true) => Some("undone".to_owned()),
+        (Some(count), false) => Some(format!("forked after prompt {count}")),
+        (Some(count), true) => Some(format!("undone after prompt {count}")),
     };
     let prompts = if branch.prompts == 1 { "1 prompt".to_owned() } else { format!("{} prompts", branch.prompts) };
-    let archived = branch.archived.then(|| "put away".to_owned());
+    let archived = branch.archived.then(|| "archived".to_owned());
     let facts = [Some(title), from, Some(prompts), Some(text::reveal_line(&branch.age)), archived];
     format!("{number}: {}", facts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }

@@ -8,12 +8,12 @@ use std::io::{self, Write};
 
 /// Words that only this front end has, for the help.
 const COMMANDS: &[(&str, &str)] = &[
-    ("/status", "what goes on, with which model and under which policy"),
-    ("/answer", "the question that was put off"),
-    ("/draft", "what stands in the draft; /send sends it, /drop takes it away"),
-    ("/retry", "send the request that waits for its repetition now"),
-    ("/unsaved", "where nothing can be saved: go on all the same"),
-    ("/rewind 3", "go back to before prompt 3; /rewind lists them"),
+    ("/status", "show the running task, the model and the policy"),
+    ("/answer", "return to the question you put off"),
+    ("/draft", "show the draft; /send sends it, /drop discards it"),
+    ("/retry", "retry the pending request now"),
+    ("/unsaved", "continue without saving while saving fails"),
+    ("/rewind 3", "rewind to before prompt 3; /rewind lists the prompts"),
 ];
 
 impl<W: Write> LineApp<W> {
@@ -21,7 +21,9 @@ impl<W: Write> LineApp<W> {
     pub(super) fn tell_saving(&mut self) -> io::Result<()> {
         let since = self.model.saving.stopped.as_ref().map(|(_, since)| *since);
         if since.is_some() && since != self.unsaved {
-            self.paper.say("/continue tries to save again; /unsaved goes on without, and a crash loses it.")?;
+            self.paper.say(
+                "Type /continue to try saving again, or /unsaved to continue without saving (a crash then loses unsaved work).",
+            )?;
         }
         self.unsaved = since;
         Ok(())
@@ -41,7 +43,7 @@ impl<W: Write> LineApp<W> {
                 self.asked = None;
                 Ok(())
             }
-            Err(why) => self.paper.say(&format!("Not taken: {why}.")),
+            Err(why) => self.paper.say(&format!("Not accepted: {why}.")),
         }
     }
 
@@ -55,21 +57,22 @@ impl<W: Write> LineApp<W> {
             lines.push(format!("Context: {used} of {window} tokens, {} percent", used.saturating_mul(100) / window.max(1)));
         }
         if let Some(cost) = self.model.tally.cost_usd {
-            lines.push(format!("Cost of the session: {}", format::dollars(cost)));
+            lines.push(format!("Session cost: {}", format::dollars(cost)));
         }
         lines.push(format!("Mode: {}; policy: {}; {}", header.mode.as_str(), header.policy, header.sandbox));
         let branch = header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         lines.push(format!("Directory: {}{branch}", self.model.options.cwd));
-        for (what, count) in [("questions wait", self.model.dialogs.len()), ("messages wait", self.model.task.waiting.len())] {
+        for (what, count) in [("Questions waiting", self.model.dialogs.len()), ("Messages queued", self.model.task.waiting.len())]
+        {
             if count > 0 {
-                lines.push(format!("{count} {what}"));
+                lines.push(format!("{what}: {count}"));
             }
         }
         let task = match (&self.model.task.paused, status::activity(&self.model, now)) {
             (Some(paused), _) => format!("Task: {}", paused.ways.first().map_or("paused", String::as_str)),
             (None, Some((_, words, _))) => format!("Task: {words}"),
-            (None, None) if self.model.is_running() => "Task: waits for your answer".to_owned(),
-            (None, None) => "Task: none runs".to_owned(),
+            (None, None) if self.model.is_running() => "Task: waiting for your answer".to_owned(),
+            (None, None) => "Task: none running".to_owned(),
         };
         lines.push(task);
         lines.iter().try_for_each(|line| self.paper.say(&text::clean(line)))
@@ -80,13 +83,15 @@ impl<W: Write> LineApp<W> {
         if !words.is_empty() {
             return self.keys(words);
         }
-        self.paper.say("A line is a message; a backslash at its end adds another line. ctrl+c stops the task, ctrl+d quits.")?;
-        self.paper.say("A question is answered by one of its words and Enter, typed after it was read out.")?;
+        self.paper.say(
+            "Each line is sent as a message; end it with a backslash to add another line. ctrl+c stops the task, ctrl+d quits.",
+        )?;
+        self.paper.say("To answer a question, type one of its words and press Enter, after the question is shown.")?;
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
         for (name, words) in COMMANDS.iter().chain(update::COMMANDS.iter().filter(|(name, _)| own(name))) {
             self.paper.say(&format!("{name}: {words}"))?;
         }
-        self.paper.say("/help WORD looks for it, /keys reads the keys of the screen.")
+        self.paper.say("Type /help WORD to search, or /keys to list the keys of the full-screen UI.")
     }
 
     /// The keys of the screen as they are now, and the commands; of both what has the words.
@@ -97,7 +102,7 @@ impl<W: Write> LineApp<W> {
         let place = update::key_place(&self.model.options.keys);
         let sections = help::sections(&self.model.keymap, Focus::Composer, commands, &place, words);
         if sections.is_empty() {
-            return self.paper.say(&format!("Nothing has these words: {}", text::reveal(words)));
+            return self.paper.say(&format!("No matches for: {}", text::reveal(words)));
         }
         for section in sections {
             self.paper.say(&format!("{}:", section.head))?;
