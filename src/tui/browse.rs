@@ -17,7 +17,7 @@ impl Browse {
     /// `3 of 17`, while something is looked for.
     pub fn count(&self) -> String {
         match self.found.count() {
-            0 => "nothing found".to_owned(),
+            0 => "no matches".to_owned(),
             count => format!("{} of {count}", self.found.at + 1),
         }
     }

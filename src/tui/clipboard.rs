@@ -42,7 +42,7 @@ impl Default for Clipboard {
         Self {
             between: Between::Nothing,
             offer: Arc::new(|_| None),
-            keep: Arc::new(|_| Err("there is no place for it".to_owned())),
+            keep: Arc::new(|_| Err("there is no directory to save it in".to_owned())),
         }
     }
 }
@@ -58,7 +58,7 @@ impl Clip {
     pub fn of(text: String) -> Self {
         let lines = text.lines().count();
         let what = match lines {
-            0 | 1 => super::status::counted(text.trim_end_matches('\n').chars().count(), "letter"),
+            0 | 1 => super::status::counted(text.trim_end_matches('\n').chars().count(), "character"),
             lines => super::status::counted(lines, "line"),
         };
         Self { text, what }
@@ -110,15 +110,15 @@ pub fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
         ways.push("OSC 52".to_owned());
     }
     let untold = if text.len() > MAX {
-        format!("over the {} KB that terminals take", MAX / 1000)
+        format!("larger than the {} KB that terminals accept", MAX / 1000)
     } else {
-        "no terminal is told where the session is lines".to_owned()
+        "line mode does not use the terminal's clipboard".to_owned()
     };
     match (ways.is_empty(), told) {
         (false, true) => format!("copied {what} · {}", ways.join(", ")),
         (false, false) => format!("copied {what} · {} ({untold})", ways.join(", ")),
         (true, _) => match (clipboard.keep)(text) {
-            Ok(place) => format!("{what}: {untold}; it stands in {place}"),
+            Ok(place) => format!("{what}: {untold}; saved to {place}"),
             Err(error) => {
                 format!("not copied: {untold}{}; {error}", wrong.map(|wrong| format!(", {wrong}")).unwrap_or_default())
             }

@@ -314,9 +314,7 @@ impl Host {
 
     fn frame(&mut self, now: Instant) -> io::Result<()> {
         if !terminal::is_ours() {
-            return Err(io::Error::other(
-                "something in aye panicked and the screen was given up; the session is saved up to there",
-            ));
+            return Err(io::Error::other("aye panicked and released the terminal; the session is saved up to that point"));
         }
         let at = self.pace.since_start(now);
         let model = &mut self.model;
@@ -366,7 +364,7 @@ impl Host {
         // What was pressed to stop the editor was for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.come_back()?;
-        let left = left.unwrap_or_else(|_| Err("the editor could not be run".to_owned()));
+        let left = left.unwrap_or_else(|_| Err("could not run the editor".to_owned()));
         let told = [Some(Msg::Resumed), heard(left), Some(Msg::TypedBefore(typed))];
         Ok(told.into_iter().flatten().flat_map(|msg| self.hear(msg)).collect())
     }

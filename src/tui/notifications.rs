@@ -50,8 +50,11 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     if waiting > before.0 {
-        let words =
-            if waiting == 1 { "1 question waits for you".to_owned() } else { format!("{waiting} questions wait for you") };
+        let words = if waiting == 1 {
+            "1 question is waiting for you".to_owned()
+        } else {
+            format!("{waiting} questions are waiting for you")
+        };
         notify(model, &words, effects);
         show(model, Progress::Waits, effects);
     } else if before.1 && !running && waiting == 0 {

@@ -7,7 +7,7 @@ use crate::text;
 const COLUMNS: &[Column] = &[
     Column { head: "command", is_number: false, rank: 0 },
     Column { head: "keys", is_number: false, rank: 2 },
-    Column { head: "what it does", is_number: false, rank: 1 },
+    Column { head: "description", is_number: false, rank: 1 },
 ];
 
 /// `last`: the words of those that were used, the last one first.

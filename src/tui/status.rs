@@ -74,7 +74,7 @@ const LEAVING: [DropOrder; 15] = [
 /// Of the line of the person's own command.
 const OWN_CELLS: usize = 40;
 
-const STOPS: &[&str] = &["esc stops the task", "esc stops"];
+const STOPS: &[&str] = &["esc stop task", "esc stop"];
 
 /// Words, and what they are.
 type Item = (String, Token);
@@ -143,7 +143,7 @@ fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         None if model.is_session_chooser || model.options.sets_up => "",
         None => "starting",
     };
-    let broken = if left < DropOrder::Long { "policy file broken" } else { "policy broken" };
+    let broken = if left < DropOrder::Long { "policy file invalid" } else { "policy invalid" };
     vec![
         (mode.to_owned(), if model.header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
         (if model.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
@@ -291,34 +291,34 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         return vec!["type to search", "esc back", "up down pgup pgdn scroll"];
     }
     if model.reading.is_some() && !model.dialogs.is_open() {
-        return vec!["esc closes", "up down pgup pgdn scroll"];
+        return vec!["esc close", "up down pgup pgdn scroll"];
     }
     if let Some(sessions) = model.sessions.as_ref().filter(|_| !model.dialogs.is_open()) {
         if sessions.is_renaming() {
-            return vec!["enter renames it", "esc back"];
+            return vec!["enter rename", "esc back"];
         }
-        let look = (model.size.width < SESSIONS_WIDE).then_some("space shows it");
+        let look = (model.size.width < SESSIONS_WIDE).then_some("space preview");
         // What waits for the person comes first there too.
-        let tab = if model.dialogs.is_empty() { "tab here/all" } else { "tab review" };
-        let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a put away"];
-        return ["enter resume"].into_iter().chain(look).chain(["esc"]).chain(keys).chain(["ctrl+o order"]).collect();
+        let tab = if model.dialogs.is_empty() { "tab project/all" } else { "tab review" };
+        let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a archive"];
+        return ["enter resume"].into_iter().chain(look).chain(["esc close"]).chain(keys).chain(["ctrl+o sort"]).collect();
     }
     if model.servers.list.is_some() && !model.dialogs.is_open() {
-        return vec!["enter tells more", "ctrl+r connects anew", "esc closes", "up down", "type to filter"];
+        return vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"];
     }
     if model.picker.as_ref().is_some_and(ModelPicker::takes_key) && !model.dialogs.is_open() {
-        return vec!["enter keeps the key", "esc goes back"];
+        return vec!["enter save key", "esc back"];
     }
     if model.has_list() && !model.dialogs.is_open() {
-        return vec!["enter takes it", "esc closes", "up down", "type to filter"];
+        return vec!["enter select", "esc close", "up down move", "type to filter"];
     }
     if let Some(changes) = &model.changes
         && !model.dialogs.is_open()
     {
         if changes.is_empty() {
-            return vec!["esc closes", "r look again"];
+            return vec!["esc close", "r refresh"];
         }
-        return vec!["esc closes", "n p other file", "up down pgup pgdn scroll", "r look again"];
+        return vec!["esc close", "n p switch file", "up down pgup pgdn scroll", "r refresh"];
     }
     if let Some(inbox) = model.dialogs.inbox() {
         return inbox.hints(now);
@@ -328,17 +328,17 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
     if let Some(browse) = &model.browse {
         return match (&browse.typing, browse.selects) {
-            (Some(_), _) => vec!["enter done", "esc no search", "type the words"],
-            (None, true) => vec!["y copies", "j k more or less", "esc ends it"],
+            (Some(_), _) => vec!["enter done", "esc cancel", "type to search"],
+            (None, true) => vec!["y copy", "j k extend", "esc cancel"],
             (None, false) if model.transcript.marks.query.is_some() => {
-                vec!["n N next", "enter folds", "y copies", "esc ends the search"]
+                vec!["n N next", "enter fold", "y copy", "esc close search"]
             }
-            (None, false) if !model.dialogs.is_empty() => vec!["tab review", "j k entry", "enter folds", "esc leaves"],
-            (None, false) => vec!["j k entry", "enter folds", "y copies", "/ search", "v select", "esc leaves"],
+            (None, false) if !model.dialogs.is_empty() => vec!["tab review", "j k move", "enter fold", "esc back"],
+            (None, false) => vec!["j k move", "enter fold", "y copy", "/ search", "v select", "esc back"],
         };
     }
     if model.search.is_some() {
-        return vec!["enter takes it", "ctrl+r older", "esc back"];
+        return vec!["enter select", "ctrl+r older", "esc back"];
     }
     let running = model.is_running();
     if !model.dialogs.is_empty() {
@@ -346,13 +346,13 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
     if model.menu.is_open() {
         return match model.menu.typing() {
-            Some(Typing::File { .. }) => vec!["enter tab take it", "up down", "esc closes"],
-            Some(Typing::Command(_)) | None => vec!["enter runs it", "tab completes", "up down", "esc closes"],
+            Some(Typing::File { .. }) => vec!["enter tab insert", "up down move", "esc close"],
+            Some(Typing::Command(_)) | None => vec!["enter run", "tab complete", "up down move", "esc close"],
         };
     }
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     if running && !model.composer.is_empty() && model.task.activity != Activity::Stopping {
-        let steer = if model.keys.kitty { "ctrl+enter steer" } else { "/steer says it now" };
+        let steer = if model.keys.kitty { "ctrl+enter steer" } else { "/steer send now" };
         return vec!["enter queue", steer, "esc stop", new_line];
     }
     if running && !model.task.waiting.is_empty() && model.task.activity != Activity::Stopping {
@@ -372,9 +372,9 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
 fn enter(model: &Model) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
-        "enter replaces the key"
+        "enter replace key"
     } else if model.toast.is_some() && model.keys.no_key_said.is_some() {
-        "enter adds a key"
+        "enter add key"
     } else {
         "enter send"
     }
@@ -393,19 +393,19 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     let mut words = match &model.task.activity {
         Activity::Idle => return None,
         Activity::Thinking => vec!["Waiting for the model".to_owned()],
-        Activity::Answering => vec!["Answering".to_owned()],
+        Activity::Answering => vec!["Responding".to_owned()],
         Activity::Calling { tool, bytes } => vec![calling(tool), counted(*bytes as usize, "byte")],
         Activity::Running { calls } => running(calls),
         Activity::Retrying(waits) => {
             let right: &[_] = if model.composer.is_empty() {
-                &["r now, ctrl+l other model, esc stops", "r now, esc stops", "r now"]
+                &["r retry, ctrl+l other model, esc stop", "r retry, esc stop", "r retry"]
             } else {
                 STOPS
             };
             return Some((g.running, retry::words(waits, model.size.width, now), keys(right)));
         }
         Activity::Compacting { messages } => {
-            let right = &["esc keeps all and stops", "esc stops"];
+            let right = &["esc stop, keep all", "esc stop"];
             let what = compaction::messages(*messages);
             let long = format!("Compacting {what} into a summary {} {elapsed}", g.dot);
             let full = format!("{}. {long}", compaction::filled(model));
@@ -419,13 +419,13 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         }
         Activity::Stopping => {
             let words = "Stopping: nothing new starts, running calls may finish";
-            return Some((g.running, format!("{words} {} {elapsed}", g.dot), keys(&["esc kills it"])));
+            return Some((g.running, format!("{words} {} {elapsed}", g.dot), keys(&["esc kill"])));
         }
     };
     words.push(elapsed);
     // More than one have a row of their own, and so has one that is not open.
     if model.dialogs.is_open() && model.dialogs.len() == 1 && model.dialogs.approvals() > 0 {
-        words.push("1 waits for you".to_owned());
+        words.push("1 waiting for you".to_owned());
     }
     let usage = model.task.usage;
     if usage.input_tokens + usage.output_tokens > 0 {

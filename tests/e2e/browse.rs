@@ -29,13 +29,13 @@ fn an_entry_and_its_code_reach_the_terminals_clipboard_and_it_is_said_how() {
     let project = project(&server);
     let mut terminal = done(&project);
     terminal.send("\x14");
-    terminal.wait_for("j k entry");
+    terminal.wait_for("j k move");
     terminal.send("y");
     let screen = terminal.wait_for("OSC 52");
     assert!(screen.contains("copied 5 lines · OSC 52"), "{screen}");
     assert_eq!(terminal.copied(), ANSWER.trim_end());
     terminal.send("c");
-    terminal.wait_for("copied code, 16 letters");
+    terminal.wait_for("copied code, 16 characters");
     assert_eq!(terminal.copied(), "let answer = 42;\n");
     terminal.send("q");
     terminal.wait_for("enter send");
@@ -52,7 +52,7 @@ fn a_search_finds_what_is_folded_and_opens_it() {
     let mut terminal = done(&project);
     assert!(!terminal.screen().contains("entry number 37"));
     terminal.send("\x14");
-    terminal.wait_for("j k entry");
+    terminal.wait_for("j k move");
     terminal.type_text("/number 37", 5);
     let screen = terminal.wait_that("what was folded is open", |screen| screen.contains("│ entry number 37"));
     assert!(screen.lines().any(|row| row.trim().starts_with("/number 37") && row.trim_end().ends_with("1 of 1")), "{screen}");

@@ -20,7 +20,7 @@ fn project(server: &Server) -> Project {
 #[track_caller]
 fn opened(terminal: &mut Terminal) -> String {
     terminal.prompt("/diff");
-    terminal.wait_that("the list is open", |screen| screen.contains("esc closes") && screen.contains("Changed in this session"))
+    terminal.wait_that("the list is open", |screen| screen.contains("esc close") && screen.contains("Changed in this session"))
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     terminal.wait_for("Reading.");
     put(&project, "schema_version = 1\nbundle_versio = \"two\"\n");
     let screen = terminal.wait_for("the last good policy stays in force");
-    for words in ["line 2", "2 │ bundle_versio", "bundle_version", "policy file broken"] {
+    for words in ["line 2", "2 │ bundle_versio", "bundle_version", "policy file invalid"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     gate.open();
@@ -38,7 +38,7 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     assert!(!server.request(1).tool_results()[0].1.contains("POLICY_DENIED"), "the last good policy lets it read");
     put(&project, &policy("three", "").replace("\"File.Read\"]", "\"File.Read\"]\nblocked_paths = [\"**/notes.txt\"]"));
     terminal.wait_for("policy reloaded: user (bundle three)");
-    terminal.wait_gone("policy file broken");
+    terminal.wait_gone("policy file invalid");
     terminal.prompt("read it again");
     terminal.wait_for("Second done.");
     assert!(server.request(3).tool_results().last().is_some_and(|(_, told)| told.contains("POLICY_DENIED")));

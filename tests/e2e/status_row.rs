@@ -29,7 +29,7 @@ fn it_counts_changed_files_and_shows_the_line_of_a_command_after_steps_that_wrot
         return;
     }
     let mut terminal = project.open_sized(&["--trust"], 140, 30);
-    terminal.wait_for("`weather` is no item of the status row");
+    terminal.wait_for("unknown item `weather`");
     terminal.wait_for("main │ 1 files, aye 1 │");
     terminal.prompt("make it");
     terminal.wait_for("Finished the work.");

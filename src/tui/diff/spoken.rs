@@ -9,8 +9,8 @@ impl Diff {
         let entries = self.entries.iter().map(|entry| match entry {
             Entry::File(name) => format!("file {name}"),
             Entry::Note(words) => words.clone(),
-            Entry::Break(place) if place.is_empty() => "some lines stay as they are".to_owned(),
-            Entry::Break(place) => format!("some lines stay as they are; then, in {place}"),
+            Entry::Break(place) if place.is_empty() => "unchanged lines skipped".to_owned(),
+            Entry::Break(place) => format!("unchanged lines skipped; next, in {place}"),
             Entry::Line(line) => {
                 let what = match line.side {
                     Side::Context => "line",

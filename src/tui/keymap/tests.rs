@@ -289,7 +289,7 @@ fn what_the_screen_says_names_the_keys_of_now() {
         (Focus::Composer, "enter send", Some("enter send")),
         (Focus::Composer, "any other key takes it back", Some("any other key takes it back")),
         (Focus::Question, "tab next", Some("tab next")),
-        (Focus::Browse, "j k entry", Some("down k entry")),
+        (Focus::Browse, "j k move", Some("down k move")),
         (Focus::Browse, "j down entry", Some("down entry")),
         (Focus::Menu, "ctrl+l other model", Some("f4 other model")),
     ] {

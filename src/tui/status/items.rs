@@ -58,10 +58,8 @@ pub fn unknown(names: &[String]) -> Option<String> {
     let unknown: Vec<String> =
         names.iter().filter(|name| of_name(name).is_none()).map(|name| format!("`{}`", crate::text::reveal(name))).collect();
     let all = FIELDS.map(|(name, _)| name).join(", ");
-    let (verb, them) = if unknown.len() == 1 { ("is", "it is") } else { ("are", "they are") };
-    (!unknown.is_empty()).then(|| {
-        format!("[status] items: {} {verb} no item of the status row, so {them} left out; there are {all}", unknown.join(", "))
-    })
+    let items = if unknown.len() == 1 { "item" } else { "items" };
+    (!unknown.is_empty()).then(|| format!("[status] items: unknown {items} {}, ignored; valid items: {all}", unknown.join(", ")))
 }
 
 #[cfg(test)]
@@ -89,6 +87,6 @@ mod tests {
     fn a_name_that_means_nothing_is_named() {
         assert_eq!(unknown(&names(&["model"])), None);
         let words = unknown(&names(&["clock", "cwd", "model"])).unwrap();
-        assert!(words.starts_with("[status] items: `clock`, `cwd` are no item of the status row"), "{words}");
+        assert!(words.starts_with("[status] items: unknown items `clock`, `cwd`, ignored"), "{words}");
     }
 }

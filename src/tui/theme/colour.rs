@@ -67,8 +67,8 @@ impl<'de> Deserialize<'de> for Rgb {
         let hex = text.strip_prefix('#').unwrap_or(&text);
         let valid = hex.len() == 6 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         let value = u32::from_str_radix(hex, 16).ok().filter(|_| valid);
-        let value =
-            value.ok_or_else(|| D::Error::custom(format!("`{text}` is no colour, expected six hex digits like `7AB7FF`")))?;
+        let value = value
+            .ok_or_else(|| D::Error::custom(format!("invalid colour `{text}`; expected six hex digits, for example `7AB7FF`")))?;
         let [_, red, green, blue] = value.to_be_bytes();
         Ok(Self { red, green, blue })
     }

@@ -164,10 +164,10 @@ fn a_theme_file_is_found_by_its_name_and_what_is_wrong_with_it_is_said_with_its_
     assert_eq!(list(Some(place.path())), ["broken", "colour", "mine"]);
     for (name, expected) in [
         ("broken", "broken.toml:3: unknown field `acent`"),
-        ("colour", "colour.toml:1: `grey` is no colour"),
-        ("none", "there is no theme `none`; /theme lists"),
-        ("../mine", "there is no theme"),
-        ("", "there is no theme"),
+        ("colour", "colour.toml:1: invalid colour `grey`"),
+        ("none", "unknown theme `none`; /theme lists"),
+        ("../mine", "unknown theme"),
+        ("", "unknown theme"),
     ] {
         let problem = find(name).expect_err(name);
         assert!(problem.contains(expected), "{problem}");

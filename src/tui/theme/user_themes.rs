@@ -17,11 +17,11 @@ pub fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
     let Some(path) = path else {
         let name = crate::text::reveal(name).into_owned();
         let name = crate::text::truncate(&name, 24);
-        return Err(format!("there is no theme `{name}`; /theme lists what there is"));
+        return Err(format!("unknown theme `{name}`; /theme lists all themes"));
     };
     let shown = path.display();
     if path.metadata().is_ok_and(|file| file.len() > FILE_BYTES) {
-        return Err(format!("{shown}: too long for a theme, at most {} KiB", FILE_BYTES >> 10));
+        return Err(format!("{shown}: too large for a theme file (limit: {} KiB)", FILE_BYTES >> 10));
     }
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
     Theme::of_person(name, &text).map_err(|error| format!("{shown}:{}: {}", error.line, error.message.replace('\n', " ")))

@@ -260,9 +260,9 @@ impl Card {
     /// The result in words.
     fn words(&self, glyphs: &Glyphs) -> (String, Token) {
         match &self.state {
-            CardState::Running { .. } if self.is_preview => ("in a copy: nothing of it is kept yet".to_owned(), Token::Muted),
+            CardState::Running { .. } if self.is_preview => ("preview: no changes applied yet".to_owned(), Token::Muted),
             CardState::Requested | CardState::Running { .. } => (String::new(), Token::Muted),
-            CardState::Waiting => (format!("{} waits for you", glyphs.dash), Token::Warn),
+            CardState::Waiting => (format!("{} waiting for you", glyphs.dash), Token::Warn),
             CardState::Done { .. } if self.diff.is_some() && !self.is_command() => (String::new(), Token::Muted),
             CardState::Done { .. } => {
                 let output = if self.meant.is_some() { behind_changes(&self.output.text) } else { &self.output.text };
@@ -364,7 +364,7 @@ impl Card {
             }
         }
         if self.keeps_whole {
-            let words = format!("kept whole {} /artifacts opens it", look.glyphs.dot);
+            let words = format!("saved in full {} /artifacts opens it", look.glyphs.dot);
             rows.push(Row::of(Line::styled(words, look.theme.style(Token::Faint))));
         }
         if let Some(words) = self.terms(look.glyphs) {
@@ -379,7 +379,7 @@ impl Card {
             return None;
         }
         let exit = self.exit.as_ref().map(|exit| format!("exit {exit}"));
-        let rule = if self.rule == APPROVED_BY_YOU { self.rule.clone() } else { format!("ran by rule: {}", self.rule) };
+        let rule = if self.rule == APPROVED_BY_YOU { self.rule.clone() } else { format!("allowed by rule: {}", self.rule) };
         let held = Some(self.held.clone()).filter(|held| !held.is_empty() && self.is_command());
         let words: Vec<String> = exit.into_iter().chain([rule]).chain(held).collect();
         Some(words.join(&format!(" {} ", glyphs.dot)))

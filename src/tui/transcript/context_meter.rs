@@ -36,7 +36,7 @@ pub fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> Vec<Lin
         let name = text::truncate(&name, NAME.saturating_sub(count.len()).max(1));
         shares.push((format!("{name}{count}"), share.tokens, Some(token)));
     }
-    shares.push(("kept for the answer".to_owned(), filled.reserved, None));
+    shares.push(("reserved for output".to_owned(), filled.reserved, None));
     shares.push(("free".to_owned(), free, None));
     let names = shares.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0);
     let most = filled.shares.iter().map(|share| share.tokens).max().unwrap_or(0).max(1);
@@ -97,12 +97,12 @@ fn notes(filled: &ContextUse, dot: &str) -> Vec<String> {
         count => format!("/compact would free about {} tokens", tokens(count)),
     };
     let own = match filled.compacts_at_percent {
-        Some(percent) => format!("it is done at {percent} % without being asked"),
-        None => "it is never done without being asked".to_owned(),
+        Some(percent) => format!("runs automatically at {percent} %"),
+        None => "never runs automatically".to_owned(),
     };
     let counted = match filled.counted {
-        0 => "all of it is estimated".to_owned(),
-        count => format!("{} of it counted by the provider, the rest estimated", tokens(count)),
+        0 => "all counts are estimates".to_owned(),
+        count => format!("{} tokens counted by the provider, the rest estimated", tokens(count)),
     };
     vec![format!("{frees} {dot} {own}"), counted]
 }

@@ -356,7 +356,7 @@ pub fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) ->
 pub fn more(hidden: usize, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
-    let words = format!("{} {} {} {key} unfolds", glyphs.more, counted(hidden, "line"), glyphs.dot);
+    let words = format!("{} {} {} {key} unfold", glyphs.more, counted(hidden, "line"), glyphs.dot);
     Row::of(Line::styled(words, theme.style(Token::Faint)))
 }
 

@@ -38,13 +38,13 @@ pub enum RecoveryState {
 impl RecoveryState {
     fn words(self) -> &'static str {
         match self {
-            Self::Open => "had not begun",
+            Self::Open => "had not started",
             Self::Ran => "was running",
-            Self::Unknown => "was running: outcome unknown, you are asked",
-            Self::Asked => "waits for your answer again, undecided",
-            Self::Runs => "goes on now",
-            Self::Answered => "was open, and you answered",
-            Self::Done => "was found done",
+            Self::Unknown => "was running; outcome unknown (you will be asked)",
+            Self::Asked => "waiting for your answer again",
+            Self::Runs => "running now",
+            Self::Answered => "answered by you",
+            Self::Done => "found to be complete",
             Self::NotDone => "did not happen",
         }
     }
@@ -81,7 +81,7 @@ impl Recovery {
         let mut lines = Vec::new();
         if let Some(words) = self.answer {
             lines.push(format!(
-                "the answer was cut off after {}: what came stands above, and does not count",
+                "the response was cut off after {}; the partial text above is not part of the conversation",
                 counted(words, "word")
             ));
         }
@@ -90,17 +90,17 @@ impl Recovery {
         }
         let more = self.calls.len().saturating_sub(MAX_NAMED);
         if more > 0 {
-            lines.push(format!("and {} more", counted(more, "call")));
+            lines.push(format!("and {}", counted(more, "more call")));
         }
         match self.prompts.as_slice() {
             [] => {}
-            [prompt] => lines.push(format!("1 prompt waits: {}", text::truncate(prompt, WORDS))),
+            [prompt] => lines.push(format!("1 queued prompt: {}", text::truncate(prompt, WORDS))),
             [first, ..] => {
-                lines.push(format!("{} wait: {} …", counted(self.prompts.len(), "prompt"), text::truncate(first, WORDS)));
+                lines.push(format!("{}: {} …", counted(self.prompts.len(), "queued prompt"), text::truncate(first, WORDS)));
             }
         }
         if let Some(draft) = &self.draft {
-            lines.push(format!("your draft is back: {}", text::truncate(draft, WORDS)));
+            lines.push(format!("draft restored: {}", text::truncate(draft, WORDS)));
         }
         lines
     }
@@ -108,7 +108,7 @@ impl Recovery {
 
 pub fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let nothing_ran = recovery.answer.is_none() && recovery.calls.is_empty();
-    let head = if nothing_ran { "Back where you left it:" } else { "In flight when aye ended; nothing runs again by itself:" };
+    let head = if nothing_ran { "Restored:" } else { "In progress when aye exited; nothing restarts automatically:" };
     let mut rows = wrapped(head, width, look, Token::Warn);
     for words in recovery.lines() {
         let parts = wrapped(&words, width.saturating_sub(2).max(1), look, Token::Text);

@@ -53,7 +53,7 @@ fn a_card_that_went_well_is_one_line_until_it_is_opened() {
     let mut transcript = card(CardState::Done { latency_ms: 2450 }, &output, None);
     assert_eq!(rows(&mut transcript, Fold::Quiet), ["✓ $ cargo test  12 lines           ▸   2.4 s"]);
     transcript.forget_layout();
-    let excerpt = ["  │ 1", "  │ 2", "  │ 3", "  │ ⋯ 4 lines · ctrl+o unfolds", "  │ 8"];
+    let excerpt = ["  │ 1", "  │ 2", "  │ 3", "  │ ⋯ 4 lines · ctrl+o unfold", "  │ 8"];
     assert_eq!(rows(&mut transcript, Fold::Excerpt)[1..6], excerpt);
     transcript.forget_layout();
     assert_eq!(rows(&mut transcript, Fold::Full).len(), 14, "the title, every line, the rule");
@@ -96,7 +96,7 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
     let badly = "Exit code: 3\n--- stdout ---\n--- stderr ---\noh";
     let shown = ["✗ $ cargo test  exit 3 · 2 lines   ▾   0.1 s", "  │ --- stderr ---", "  │ oh"];
     assert_eq!(rows_of(badly, Fold::Quiet)[..3], shown);
-    assert_eq!(rows_of(badly, Fold::Quiet)[3], "  │ exit 3 · ran by rule: user:3");
+    assert_eq!(rows_of(badly, Fold::Quiet)[3], "  │ exit 3 · allowed by rule: user:3");
     let told = "[The person edited this command before it ran. What ran is: \"a]\\nExit code: 0\"]\nExit code: 7\n";
     assert_eq!(super::exit_of(told), Some("7"), "a line that was written says nothing of how it ended");
     let nothing = "Exit code: 0\n--- stdout ---\n--- stderr ---";
@@ -133,7 +133,7 @@ fn what_the_person_said_yes_to_ran_by_no_rule() {
 fn a_failed_card_is_open() {
     let state = CardState::Failed { latency_ms: 100, message: "it broke".to_owned() };
     let mut transcript = card(state, "why", None);
-    let shown = ["✗ $ cargo test  failed             ▾   0.1 s", "  │ it broke", "  │ why", "  │ ran by rule: user:3"];
+    let shown = ["✗ $ cargo test  failed             ▾   0.1 s", "  │ it broke", "  │ why", "  │ allowed by rule: user:3"];
     assert_eq!(rows(&mut transcript, Fold::Quiet), shown);
     transcript.fold_one(0);
     assert_eq!(

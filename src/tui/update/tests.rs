@@ -222,7 +222,7 @@ fn escape_stops_the_task_and_kills_at_the_second_press() {
     assert_eq!(play(&mut model, 1000, "<esc>"), Vec::<String>::new());
     tell(&mut model, started("x"), 2000);
     assert_eq!(play(&mut model, 3000, "<esc>"), ["cancel"]);
-    assert!(draw(&mut model, 3100).contains("esc kills it"));
+    assert!(draw(&mut model, 3100).contains("esc kill"));
     assert_eq!(play(&mut model, 5000, "<esc>"), ["kill"]);
     tell(&mut model, EventKind::TaskCancelled { step_count: 1 }, 6000);
     assert_eq!(model.task.activity, Activity::Idle);
@@ -279,7 +279,10 @@ fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
     let sent: Vec<_> = update(&mut model, Msg::Start(Box::new(start)), 0).iter().filter_map(words).collect();
     assert_eq!(sent, ["showbudget"]);
     let screen = draw(&mut model, 100);
-    assert!(screen.contains("fix it") && screen.contains("outcome unknown") && screen.contains("/continue goes on"), "{screen}");
+    assert!(
+        screen.contains("fix it") && screen.contains("outcome unknown") && screen.contains("/continue to resume"),
+        "{screen}"
+    );
     assert!(model.dialogs.is_empty() && !model.is_running());
 }
 

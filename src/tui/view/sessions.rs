@@ -82,7 +82,7 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
 }
 
 fn waits_words(sessions: &Sessions) -> &'static str {
-    if sessions.at().is_some() { "looking" } else { "" }
+    if sessions.at().is_some() { "loading" } else { "" }
 }
 
 /// An answer without the marks of Markdown that say nothing in one line.

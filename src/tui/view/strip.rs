@@ -59,7 +59,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     let (transcript, look) = model.transcript_look(now);
     if let Some((new, below)) = transcript.unread(look) {
         let words = if new > 0 { status::counted(new, "new line") } else { format!("{} below", status::counted(below, "line")) };
-        let words = format!("{words} {} end", glyphs.dot);
+        let words = format!("{words} {} end jump to bottom", glyphs.dot);
         rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
     }
     if let Some((words, right)) = approval::strip_words(&model.dialogs, width, &glyphs, now) {
@@ -94,8 +94,8 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { typed, ..Row::new("", words, if found { Token::Accent } else { Token::Warn }) });
     }
     if let Some(search) = &model.search {
-        let none = if search.found { String::new() } else { format!(" {} no more", glyphs.dash) };
-        let words = format!("sent before: {}", search.query);
+        let none = if search.found { String::new() } else { format!(" {} no more matches", glyphs.dash) };
+        let words = format!("search history: {}", search.query);
         let typed = Some(text::width(&words));
         rows.push(Row {
             typed,
@@ -150,10 +150,10 @@ fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
 /// Why it does not go on, in the most words that there is room for. What to do is never what is cut.
 fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
-        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue goes on") };
+        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue to resume") };
         return match whole.split_once(" /") {
             Some((words, way)) if text::width(&whole) > room && way.starts_with("continue") => {
-                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue goes on", "/continue"])
+                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue to resume", "/continue"])
             }
             _ => (whole, &[]),
         };
@@ -267,6 +267,6 @@ mod tests {
             assert_eq!(given_way(words, "·", room), expected);
         }
         assert_eq!(given_way("Running cargo test --workspace · 12 s", "·", 27), "Running cargo test … · 12 s");
-        assert_eq!(given_way("Answering", "·", 4), "Answering");
+        assert_eq!(given_way("Responding", "·", 4), "Responding");
     }
 }

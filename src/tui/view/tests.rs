@@ -160,7 +160,7 @@ fn a_window_that_is_too_small_says_all_of_what_it_needs() {
     let mut model = model(12, 4);
     let drawn = picture(&mut model, 100);
     let words = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(words, "aye needs 40x12, this is 12x4");
+    assert_eq!(words, "aye needs 40x12, this terminal is 12x4");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn the_help() {
 #[test]
 fn a_window_that_is_too_small_says_so() {
     let mut model = model(32, 9);
-    assert!(picture(&mut model, 0).starts_with("aye needs 40x12, this is 32x9\n"));
+    assert!(picture(&mut model, 0).starts_with("aye needs 40x12, this terminal\nis 32x9\n"));
 }
 
 #[test]

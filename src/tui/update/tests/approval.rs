@@ -330,7 +330,7 @@ fn what_waits_is_said_beside_what_runs() {
     tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
     tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new(), summary: None }, 1000);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1000);
-    assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waits for you"));
+    assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waiting for you"));
     tell(&mut model, crate::tui::tests::fixtures::completed("1", ToolStatus::Succeeded, "", None), 2000);
     let screen = draw(&mut model, 3000);
     assert!(screen.contains("▲ Edit src/main.rs") && !screen.contains("Running make"), "{screen}");

@@ -18,7 +18,7 @@ fn what_is_kept_whole_is_said_listed_and_opened() {
     tell(&mut model, ended, 100);
     play(&mut model, 200, "<^o>");
     let drawn = draw(&mut model, 300);
-    assert!(drawn.contains("kept whole") && drawn.contains("/artifacts opens it"), "{drawn}");
+    assert!(drawn.contains("saved in full") && drawn.contains("/artifacts opens it"), "{drawn}");
     assert_eq!(play(&mut model, 1000, "/artifacts<enter>"), ["listartifacts"]);
     let kept = vec![artifact("artifact:1", "output of seq\u{1b}[2J", 2_411_725), artifact("artifact:2", "diff of a", 20_000)];
     tell(&mut model, EventKind::ArtifactsListed { artifacts: kept }, 1100);

@@ -137,7 +137,7 @@ fn what_is_copied_is_the_text_and_nothing_that_was_only_drawn() {
     assert_eq!(play(&mut model, 5500, "y"), [format!("copy {:?} (12 lines)", ANSWER.trim_end())]);
     let code = |code: &str, what: &str| format!("copy {code:?} ({what})");
     assert_eq!(play(&mut model, 5600, "c"), [code("let first = 1;\nlet second = 2;\n", "code 1 of 2, 2 lines")]);
-    assert_eq!(play(&mut model, 5700, "c"), [code("cargo test\n", "code 2 of 2, 10 letters")]);
+    assert_eq!(play(&mut model, 5700, "c"), [code("cargo test\n", "code 2 of 2, 10 characters")]);
     assert_eq!(play(&mut model, 5800, "c"), [code("let first = 1;\nlet second = 2;\n", "code 1 of 2, 2 lines")]);
     assert_eq!(play(&mut model, 5900, "jjp"), ["copy \"src/main.rs\" (src/main.rs)"]);
     assert_eq!(play(&mut model, 6200, "e"), ["show File(\"src/main.rs\")"]);
@@ -263,7 +263,7 @@ fn a_search_counts_goes_on_and_opens_what_is_folded() {
     play(&mut model, 6800, "/every token");
     assert!(draw(&mut model, 8200).contains("1 of 1"), "marks of Markdown do not stand in the way");
     play(&mut model, 8300, "<esc>/nowhere");
-    assert!(draw(&mut model, 9200).contains("nothing found"));
+    assert!(draw(&mut model, 9200).contains("no matches"));
 }
 
 #[test]
@@ -288,8 +288,8 @@ fn the_cursor_is_where_the_keys_go() {
     assert_eq!(place_of, Some((2, row as u16)), "in the draft\n{screen}");
     play(&mut model, 7000, "<ctrl+r>se");
     let (place_of, screen) = cursor(&mut model, 7600);
-    let row = screen.lines().position(|line| line.starts_with("  sent before: se")).expect("the search");
-    assert_eq!(place_of, Some((17, row as u16)), "behind what was sent before\n{screen}");
+    let row = screen.lines().position(|line| line.starts_with("  search history: se")).expect("the search");
+    assert_eq!(place_of, Some((20, row as u16)), "behind what was sent before\n{screen}");
 }
 
 #[test]

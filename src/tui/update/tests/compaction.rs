@@ -26,10 +26,10 @@ fn a_summary_is_made_in_sight_and_unfolds() {
     assert!(screen.contains("Context 80 %. Compacting 61 messages into a summary · 2 s"), "{screen}");
     model.size = Size::new(40, 12);
     let screen = draw(&mut model, 3100);
-    assert!(screen.contains("Compacting 61 messages  ") && screen.contains("esc stops") && !screen.contains('…'), "{screen}");
+    assert!(screen.contains("Compacting 61 messages  ") && screen.contains("esc stop") && !screen.contains('…'), "{screen}");
     model.size = Size::new(100, 24);
     let screen = draw(&mut model, 3100);
-    assert!(screen.contains("esc keeps all and stops"), "{screen}");
+    assert!(screen.contains("esc stop, keep all"), "{screen}");
     tell(&mut model, EventKind::ContextCompacted(compaction()), 4000);
     assert!(!model.is_running(), "no task waits for it");
     assert_eq!(model.deadline(4000), None);
@@ -93,7 +93,7 @@ fn what_fills_the_window_is_shown_at_every_width_and_nothing_in_it_is_obeyed() {
         filled.shares[0].name = "system\u{1b}[31m\nprompt".to_owned();
         tell(&mut model, EventKind::ContextShown(filled), 100);
         let screen = draw(&mut model, 200);
-        for words in ["38 %", "tool results", "kept for the answer", "/compact would free about 41.3k"] {
+        for words in ["38 %", "tool results", "reserved for output", "/compact would free about 41.3k"] {
             assert!(screen.contains(words), "{width} {words}\n{screen}");
         }
         assert!(!screen.contains('\u{1b}'), "{screen}");

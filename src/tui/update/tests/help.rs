@@ -36,7 +36,7 @@ fn typing_looks_for_words_and_for_keys() {
     let found = rows(&mut model, 4000).join("\n");
     assert!(found.contains("ctrl+l") && found.contains("/model") && !found.contains("ctrl+g"), "{found}");
     play(&mut model, 5000, "<ctrl+u>xyzzy");
-    assert!(draw(&mut model, 6000).contains("nothing has these words"));
+    assert!(draw(&mut model, 6000).contains("no matches"));
     play(&mut model, 7000, "<backspace><backspace><backspace><backspace><backspace>");
     assert!(rows(&mut model, 8000)[0].contains("Typing"));
     let _ = update(&mut model, Msg::Input(Input::Paste("keymap.toml".to_owned())), 9000);

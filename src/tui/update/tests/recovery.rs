@@ -27,8 +27,8 @@ fn all_that_was_in_flight_is_said_in_one_place_and_kept_true() {
         completed("4", ToolStatus::Succeeded, "x", None),
     ]);
     let screen = draw(&mut model, 1100);
-    assert!(screen.contains("In flight when aye ended; nothing runs again by itself:"), "{screen}");
-    assert!(screen.contains("Edit src/main.rs: had not begun") && screen.contains("$ cargo test: was running"), "{screen}");
+    assert!(screen.contains("In progress when aye exited; nothing restarts automatically:"), "{screen}");
+    assert!(screen.contains("Edit src/main.rs: had not started") && screen.contains("$ cargo test: was running"), "{screen}");
     assert!(!screen.contains("Read a.rs: "), "what was done was not in flight\n{screen}");
     tell(&mut model, completed("3", ToolStatus::Succeeded, "", None), 1200);
     tell(&mut model, EventKind::ApprovalRequested(Approval { tool_call_id: call("1"), ..edit_approval("a") }), 1200);
@@ -40,16 +40,16 @@ fn all_that_was_in_flight_is_said_in_one_place_and_kept_true() {
     model.dialogs.close();
     let screen = draw(&mut model, 1300);
     for words in [
-        "Edit src/main.rs: waits for your answer again, undecided",
-        "$ cargo test: was running: outcome unknown, you are asked",
-        "Edit README.md: was found done",
-        "1 prompt waits: and then",
-        "your draft is back: half a thought",
+        "Edit src/main.rs: waiting for your answer again",
+        "$ cargo test: was running; outcome unknown (you will be asked)",
+        "Edit README.md: found to be complete",
+        "1 queued prompt: and then",
+        "draft restored: half a thought",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     tell(&mut model, completed("2", ToolStatus::Failed, "", None), 1400);
-    assert!(draw(&mut model, 1500).contains("$ cargo test: was open, and you answered"));
+    assert!(draw(&mut model, 1500).contains("$ cargo test: answered by you"));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_cut_answer_is_counted_and_marked() {
     let discarded = EventKind::AnswerDiscarded { reason: "aye ended here".to_owned() };
     let mut model = resumed(vec![started("do it"), text("I will look at"), discarded]);
     let screen = draw(&mut model, 1100);
-    assert!(screen.contains("the answer was cut off after 4 words: what came stands above, and does not count"), "{screen}");
+    assert!(screen.contains("the response was cut off after 4 words;"), "{screen}");
 }
 
 #[test]
@@ -65,10 +65,10 @@ fn a_session_that_ended_well_says_nothing_and_a_draft_alone_is_one_line() {
     let usage = Usage::default();
     let done = || EventKind::TaskCompleted { text: "x".to_owned(), usage, cost_usd: None, step_count: 1 };
     let mut model = resumed(vec![started("do it"), text("done"), done()]);
-    assert!(!draw(&mut model, 1100).contains("In flight"));
+    assert!(!draw(&mut model, 1100).contains("In progress"));
     tell(&mut model, EventKind::DraftRestored { text: "half".to_owned() }, 1200);
     let screen = draw(&mut model, 1300);
-    assert!(screen.contains("Back where you left it:") && screen.contains("your draft is back: half"), "{screen}");
+    assert!(screen.contains("Restored:") && screen.contains("draft restored: half"), "{screen}");
 }
 
 #[test]
@@ -77,5 +77,5 @@ fn what_begins_anew_is_no_recovery() {
     tell(&mut model, started("more"), 1200);
     let waiting = vec![Waiting { id: 1, text: "later".to_owned(), steer: false }];
     tell(&mut model, EventKind::QueueChanged { waiting }, 1300);
-    assert!(!draw(&mut model, 1400).contains("1 prompt waits: later"));
+    assert!(!draw(&mut model, 1400).contains("1 queued prompt: later"));
 }

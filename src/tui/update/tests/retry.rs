@@ -16,7 +16,7 @@ fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
     let mut model = retrying(retry(FailureKind::RateLimited, 17_500, "slow\u{1b}[2J down"));
     let screen = draw(&mut model, 10_000);
     assert!(screen.contains("Rate limited by the provider: continues in 0:18 (asked for 18 s), attempt 1 of 3"), "{screen}");
-    assert!(screen.contains("slow down") && screen.contains("r now, ctrl+l other model, esc stops"), "{screen}");
+    assert!(screen.contains("slow down") && screen.contains("r retry, ctrl+l other model, esc stop"), "{screen}");
     let mut at = 10_000;
     let mut wakes = Vec::new();
     while let Some(next) = model.deadline(at) {
@@ -119,7 +119,7 @@ fn a_long_wait_is_not_cut_on_a_screen_of_the_usual_width() {
         tell(&mut model, retry(FailureKind::RateLimited, 200_000, "slow down"), 10_000);
         let screen = draw(&mut model, 10_000);
         let row = screen.lines().find(|row| row.contains("Rate limited")).unwrap();
-        assert!(row.contains(" in 3:20") && row.contains("1 of 3") && row.contains("r now") && !row.contains('…'), "{row}");
+        assert!(row.contains(" in 3:20") && row.contains("1 of 3") && row.contains("r retry") && !row.contains('…'), "{row}");
     }
 }
 
@@ -137,7 +137,7 @@ fn a_task_that_its_provider_ended_says_how_it_goes_on() {
         draw(&mut model, 11_000)
     };
     let screen = failed(FailureKind::Billing);
-    assert!(screen.contains("failed, nothing is lost · /continue goes on"), "{screen}");
+    assert!(screen.contains("failed, nothing is lost · /continue to resume"), "{screen}");
     let screen = failed(FailureKind::Authentication);
     assert!(screen.contains("the key was refused, nothing is lost · enter replaces it · /continue goes on"), "{screen}");
     assert!(!failed(FailureKind::InvalidRequest).contains("/continue"));
@@ -194,13 +194,13 @@ fn the_providers_sentence_is_whole_where_there_is_room_for_it() {
         let screen = draw(&mut model, 10_000);
         let said: Vec<&str> = screen.lines().map(|row| row.trim_start_matches('·').trim()).collect();
         assert!(said.join(" ").contains(sentence) && !screen.contains("minu…"), "{screen}");
-        assert!(screen.contains("0:20") && screen.contains("1 of 3") && screen.contains("r now"), "{screen}");
+        assert!(screen.contains("0:20") && screen.contains("1 of 3") && screen.contains("r retry"), "{screen}");
     }
     let mut model = model(40, 12);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, retry(FailureKind::RateLimited, 20_000, sentence), 10_000);
     let screen = draw(&mut model, 10_000);
-    assert!(screen.contains("This request would") && screen.contains('…') && screen.contains("r now"), "{screen}");
+    assert!(screen.contains("This request would") && screen.contains('…') && screen.contains("r retry"), "{screen}");
 }
 
 #[test]

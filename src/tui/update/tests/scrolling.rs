@@ -62,7 +62,7 @@ fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
     play(&mut model, 2000, "<ctrl+c>");
     let screen = draw(&mut model, 2500);
     assert!(
-        screen.contains("row 6.") && screen.contains("⋯ 194 lines · ctrl+o unfolds") && !screen.contains("row 7."),
+        screen.contains("row 6.") && screen.contains("⋯ 194 lines · ctrl+o unfold") && !screen.contains("row 7."),
         "{screen}"
     );
     play(&mut model, 3000, "<ctrl+o><ctrl+o>");

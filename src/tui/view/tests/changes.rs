@@ -87,5 +87,5 @@ fn a_list_of_changes_that_is_cut_says_which_file_is_open() {
     asked(&mut model, many);
     key(&mut model, KeyCode::Char('n'));
     let drawn = picture(&mut model, 19_200);
-    assert!(drawn.contains("2 of 8") && drawn.contains("n p other file"), "{drawn}");
+    assert!(drawn.contains("2 of 8") && drawn.contains("n p switch file"), "{drawn}");
 }
