@@ -234,7 +234,7 @@ impl Measure {
             critical: false,
             rule: "built-in".to_owned(),
             is_uncovered: false,
-            reason: "changes of files are asked about".to_owned(),
+            reason: "file changes need approval".to_owned(),
             details: crate::protocol::Details::default(),
             proposal: proposal.clone(),
             command: None,

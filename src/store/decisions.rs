@@ -236,7 +236,7 @@ impl Store {
         match written {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => Err(StoreError::database(&path, &error)),
-            None => Err(StoreError::Database { path, reason: "its writing thread ended".to_owned() }),
+            None => Err(StoreError::Database { path, reason: "the writer thread ended".to_owned() }),
         }
     }
 

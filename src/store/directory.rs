@@ -11,7 +11,7 @@ pub(super) fn prepare(data_dir: &Path) -> Result<(), StoreError> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(data_dir).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            StoreError::Unusable { path: data_dir.to_owned(), reason: "it is not a directory".to_owned() }
+            StoreError::Unusable { path: data_dir.to_owned(), reason: "not a directory".to_owned() }
         }
         _ => StoreError::unusable(data_dir, &error),
     })

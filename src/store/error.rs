@@ -11,31 +11,31 @@ const MIN_FREE_BYTES: u64 = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(
-        "cannot use `{}`: {reason}; expected a place that you can read and write, or set AYE_DATA_DIR to another directory",
+        "cannot use `{}`: {reason}; make it readable and writable, or set AYE_DATA_DIR to another directory",
         path.display()
     )]
     Unusable { path: PathBuf, reason: String },
     #[error(
-        "the session store `{}` was written by a newer aye (its format is {found}, this aye knows {known}); \
+        "the session store `{}` was written by a newer aye (format {found}; this version supports up to {known}); \
          use that version, or set AYE_DATA_DIR to another directory",
         path.display()
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
     #[error(
-        "the session store `{}` is of an older format, and no copy of it could be made before it is brought to this one: {reason}; \
-         make room beside it and start aye again; it is as it was",
+        "cannot upgrade the session store `{}` from its older format, because no backup could be made: {reason}; \
+         free some space in its directory and start aye again; nothing was changed",
         path.display()
     )]
     NoBackup { path: PathBuf, reason: String },
-    #[error("session `{id}` is in use by process {pid}; end it there, or start another session")]
+    #[error("session `{id}` is locked by process {pid}; exit that process, or start another session")]
     Held { id: String, pid: u32 },
-    #[error("`{given}` is no session id: expected at least 6 of its hex digits; `aye sessions list` shows them")]
+    #[error("invalid session ID `{given}`: expected at least 6 hex digits; `aye sessions list` shows all IDs")]
     NotAnId { given: String },
-    #[error("there is no session `{given}`; `aye sessions list` shows those that exist")]
+    #[error("there is no session `{given}`; `aye sessions list` shows all sessions")]
     NoSession { given: String },
-    #[error("`{given}` is the start of {} sessions: {}; give more digits", ids.len(), ids.join(", "))]
+    #[error("`{given}` matches {} sessions: {}; give more digits", ids.len(), ids.join(", "))]
     Ambiguous { given: String, ids: Vec<String> },
-    #[error("the session store `{}` did not answer: {reason}", path.display())]
+    #[error("cannot access the session store `{}`: {reason}", path.display())]
     Database { path: PathBuf, reason: String },
 }
 
@@ -55,7 +55,7 @@ fn said(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::NotADirectory => "it is not a directory".to_owned(),
+        io::ErrorKind::NotADirectory => "not a directory".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -65,15 +65,13 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space and try again".to_owned(),
-        Some(ErrorCode::ReadOnly) => "it can only be read; give yourself the right to write it".to_owned(),
+        Some(ErrorCode::ReadOnly) => "the file is read-only; make it writable".to_owned(),
         Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-            "it cannot be opened; give yourself the right to read and write it and its directory".to_owned()
+            "the file cannot be opened; make it and its directory readable and writable".to_owned()
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another aye is writing to it for too long; try again".to_owned()
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another aye process keeps it locked; try again".to_owned(),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "it is damaged; move it to another place and start aye again, which makes a new one".to_owned()
+            "the database is damaged; move it away and start aye again to create a new one".to_owned()
         }
         _ => error.to_string(),
     }
@@ -93,9 +91,9 @@ pub(super) fn not_saved(path: &Path, error: &rusqlite::Error) -> String {
         return format!("disk full{free} in `{}`", directory.display());
     }
     match code {
-        Some(ErrorCode::ReadOnly) => format!("`{}` can only be read", path.display()),
+        Some(ErrorCode::ReadOnly) => format!("`{}` is read-only", path.display()),
         Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => format!("`{}` cannot be opened", path.display()),
-        Some(ErrorCode::SystemIoFailure) => format!("the disk fails to read or write `{}`: {error}", path.display()),
+        Some(ErrorCode::SystemIoFailure) => format!("disk I/O error on `{}`: {error}", path.display()),
         _ => format!("`{}`: {}", path.display(), explain(error)),
     }
 }

@@ -25,7 +25,7 @@ impl Store {
         let texts = foreign.records.iter().map(|written| serde_json::to_string(&written.record));
         let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
             path: path.clone(),
-            reason: format!("a record cannot be written as JSON: {error}"),
+            reason: format!("cannot encode a record as JSON: {error}"),
         })?;
         let bytes = texts.iter().map(String::len).sum();
         let written = self

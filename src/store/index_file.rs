@@ -78,11 +78,11 @@ fn connect(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if application != shape.application_id && (version, application) != (0, 0) {
-        return Err(Trouble::Said("it is a database of another program; move it away".to_owned()));
+        return Err(Trouble::Said("the database belongs to another program; move it away".to_owned()));
     }
     let known = usize::try_from(version).ok().and_then(|version| shape.versions.get(version..));
     let Some(missing) = known else {
-        return Err(Trouble::Said("it was written by a newer aye; use that version, or move it away".to_owned()));
+        return Err(Trouble::Said("the database was written by a newer aye; use that version, or move it away".to_owned()));
     };
     for step in missing {
         transaction.execute_batch(step)?;

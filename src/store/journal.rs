@@ -103,7 +103,7 @@ impl SessionJournal {
     }
 
     async fn written(&self, answered: oneshot::Receiver<Result<(), JournalError>>) -> Result<(), JournalError> {
-        answered.await.unwrap_or_else(|_| Err(failed("its writing thread ended; start aye again".to_owned())))?;
+        answered.await.unwrap_or_else(|_| Err(failed("the writer thread ended; start aye again".to_owned())))?;
         if self.unwritten.is_some() {
             locked(&self.inner.unwritten).remove(&self.id);
         }
@@ -130,7 +130,7 @@ impl Journal for SessionJournal {
                 .iter()
                 .map(serde_json::to_string)
                 .collect::<Result<_, _>>()
-                .map_err(|error| failed(format!("a record cannot be written as JSON: {error}")))?;
+                .map_err(|error| failed(format!("cannot encode a record as JSON: {error}")))?;
             self.write(entry, durability).await
         })
     }
@@ -185,13 +185,11 @@ impl Entry {
                 }
                 Ok(())
             }
-            Ok(Written::Deleted) => {
-                Err(JournalError { message: format!("session `{}` was deleted meanwhile", self.id), lost: true })
-            }
+            Ok(Written::Deleted) => Err(JournalError { message: format!("session `{}` has been deleted", self.id), lost: true }),
             Ok(Written::NotOurs(owner)) => {
                 let message = match living(owner.as_deref()) {
                     Some(holder) => format!("session `{}` was taken over by process {}", self.id, holder.instance.pid),
-                    None => format!("session `{}` is no longer held by this process; resume it to go on", self.id),
+                    None => format!("session `{}` is no longer locked by this process; resume it to continue", self.id),
                 };
                 Err(JournalError { message, lost: true })
             }

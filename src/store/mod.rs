@@ -74,7 +74,7 @@ impl Store {
         let found = match schema::examine(&path)? {
             // An earlier start was killed while it moved the files of a damaged store: what is left may look sound without its log.
             schema::State::Sound(..) if schema::salvaged(&path).exists() => {
-                schema::State::Damaged("a part of it was moved aside".to_owned())
+                schema::State::Damaged("part of it was moved aside".to_owned())
             }
             found => found,
         };
@@ -138,14 +138,11 @@ impl Beside {
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
     let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
     let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
-    let words = saved.map_or_else(|| "what could be read of it is here".to_owned(), salvage::Salvage::words);
+    let words = saved.map_or_else(|| "all readable sessions were recovered".to_owned(), salvage::Salvage::words);
     let connection = adopt(path)?;
     // What was found is for whoever looks into it: one line, behind what there is to know.
     let reason = reason.rsplit('\n').next().unwrap_or_default().trim();
-    Ok((
-        connection,
-        format!("the session store was damaged: it was moved to `{}`, {words}\nwhat was found: {reason}", moved.display()),
-    ))
+    Ok((connection, format!("the session store was damaged and was moved to `{}`; {words}\ndetails: {reason}", moved.display())))
 }
 
 /// The store that an earlier start made of a damaged one and had no time to name.
@@ -154,7 +151,7 @@ fn adopted(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
         return Ok(None);
     }
     let connection = adopt(path)?;
-    Ok(Some((connection, "the session store was damaged: what could be read of it is here, it was moved aside".to_owned())))
+    Ok(Some((connection, "the session store was damaged and was moved aside; all readable sessions were recovered".to_owned())))
 }
 
 fn adopt(path: &Path) -> Result<Connection, StoreError> {

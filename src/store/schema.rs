@@ -119,13 +119,13 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             if path.is_symlink() {
-                let reason = "it is a link to a file that is not there".to_owned();
+                let reason = "symlink to a file that does not exist".to_owned();
                 return Err(StoreError::Unusable { path: path.to_owned(), reason });
             }
             if companions.is_empty() {
                 return Ok(State::Missing);
             }
-            return Ok(State::Damaged("its main file is missing".to_owned()));
+            return Ok(State::Damaged("the main database file is missing".to_owned()));
         }
         Err(error) => return Err(StoreError::unusable(path, &error)),
     };
@@ -133,10 +133,10 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
         return Ok(State::Damaged(format!("it is {}, not a file", if metadata.is_dir() { "a directory" } else { "a device" })));
     }
     if companions.iter().any(|companion| !companion.is_file()) {
-        return Ok(State::Damaged("a file beside it is not a file".to_owned()));
+        return Ok(State::Damaged("its log or index is not a regular file".to_owned()));
     }
     if metadata.len() == 0 {
-        return Ok(State::Damaged("it is empty".to_owned()));
+        return Ok(State::Damaged("the file is empty".to_owned()));
     }
     directory::private().open(path).map_err(|error| StoreError::unusable(path, &error))?;
     let bytes = metadata.len() + companions.iter().map(std::fs::Metadata::len).sum::<u64>();
@@ -154,11 +154,11 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
 /// What an error says about the file itself; `None` where it says something about the machine.
 fn damage(error: &rusqlite::Error) -> Option<String> {
     if let rusqlite::Error::SqlInputError { msg, .. } = error {
-        return Some(format!("its tables are not as expected: {msg}"));
+        return Some(format!("unexpected tables: {msg}"));
     }
     match error.sqlite_error_code()? {
-        ErrorCode::NotADatabase => Some("it is not a database".to_owned()),
-        ErrorCode::DatabaseCorrupt => Some("its pages do not fit together".to_owned()),
+        ErrorCode::NotADatabase => Some("the file is not a database".to_owned()),
+        ErrorCode::DatabaseCorrupt => Some("database pages are inconsistent".to_owned()),
         // What SQLite calls a mere error is a format it does not know.
         ErrorCode::Unknown => Some(error.to_string()),
         _ => None,
@@ -187,7 +187,7 @@ fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
         return Err(Trouble::Newer(version));
     }
     if application != APPLICATION_ID {
-        return Ok(State::Damaged("it is a database of another program".to_owned()));
+        return Ok(State::Damaged("the database belongs to another program".to_owned()));
     }
     if bytes <= CHECKED_AT_MOST_BYTES {
         let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -196,7 +196,7 @@ fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
         }
     }
     if connection.is_readonly("main")? {
-        return Ok(State::Damaged("its header forbids writing".to_owned()));
+        return Ok(State::Damaged("the header marks the database as read-only".to_owned()));
     }
     let notice = if version < VERSION { Some(renew(&mut connection, path, version)?) } else { None };
     connection.prepare(EXPECTED)?;
@@ -220,7 +220,7 @@ fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<Strin
         return Err(error.into());
     }
     Ok(format!(
-        "the session store was brought from format {version} to {VERSION}; as it was before it is kept in `{}`, which you may remove",
+        "the session store was upgraded from format {version} to {VERSION}; a backup of the old one is in `{}`, which you can delete",
         kept.display()
     ))
 }

@@ -69,7 +69,7 @@ impl Drop for Claim {
             });
             // The end of the process frees it as well.
             if let Err(error) = freed {
-                tracing::warn!(%error, session = %id, "cannot free the session");
+                tracing::warn!(%error, session = %id, "cannot unlock the session");
             }
             desk.closed(&id);
         });
@@ -154,7 +154,7 @@ impl Store {
     }
 
     pub(super) fn writer_is_gone(&self) -> StoreError {
-        let reason = "its writing thread ended; start aye again".to_owned();
+        let reason = "the writer thread ended; start aye again".to_owned();
         StoreError::Database { path: self.inner.path.clone(), reason }
     }
 }

@@ -276,14 +276,11 @@ fn a_prefix_finds_one_session_or_says_why_not() {
         (ID, Ok(ID)),
         ("00112233445566778899AA", Ok(ID)),
         ("0011223344556677889900", Ok(OTHER)),
-        ("00112", Err("`00112` is no session id")),
-        ("notahex", Err("`notahex` is no session id")),
-        ("001122'; DROP", Err("is no session id")),
+        ("00112", Err("invalid session ID `00112`")),
+        ("notahex", Err("invalid session ID `notahex`")),
+        ("001122'; DROP", Err("invalid session ID")),
         ("ffffff", Err("there is no session `ffffff`")),
-        (
-            "001122",
-            Err("`001122` is the start of 2 sessions: 001122334455667788990000000000ff, 00112233445566778899aabbccddeeff"),
-        ),
+        ("001122", Err("`001122` matches 2 sessions: 001122334455667788990000000000ff, 00112233445566778899aabbccddeeff")),
     ] {
         let found = store.find(given).map(|session| session.session_id.to_string()).map_err(|error| error.to_string());
         match (&found, expected) {
@@ -337,7 +334,7 @@ fn nothing_is_written_to_a_session_that_another_process_holds() {
     other.wait().unwrap();
     own(None);
     let error = wait(journal.append(vec![ended()], Durability::Power)).unwrap_err();
-    assert!(error.message.contains("no longer held by this process"), "{error}");
+    assert!(error.message.contains("no longer locked by this process"), "{error}");
     let loaded = store.load(claim.id()).unwrap();
     assert_eq!((loaded.records, loaded.draft.as_str()), (vec![prompt("hi")], ""));
     own(serde_json::to_string(&Instance::current()).ok());

@@ -171,7 +171,7 @@ mod tests {
         assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
         // One that is short enough was not handed over for another reason.
         let words = hand_on(&Clip::of("a".to_owned()), false, &clipboard);
-        assert!(words.contains("~/kept.txt") && words.contains("is lines") && !words.contains("KB"), "{words}");
+        assert!(words.contains("~/kept.txt") && words.contains("line mode") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));
         let words = hand_on(&clip, false, &Clipboard { offer, ..clipboard });
         assert!(words.starts_with("copied 10000 lines · wl-copy ("), "{words}");
@@ -184,6 +184,6 @@ mod tests {
         let offer: Offer = Arc::new(|_| Some(Ok("xclip".to_owned())));
         let clipboard = Clipboard { offer, ..Clipboard::default() };
         assert_eq!(hand_on(&clip, true, &clipboard), "copied 2 lines · xclip, OSC 52");
-        assert_eq!(hand_on(&Clip::of("你好".to_owned()), true, &Clipboard::default()), "copied 2 letters · OSC 52");
+        assert_eq!(hand_on(&Clip::of("你好".to_owned()), true, &Clipboard::default()), "copied 2 characters · OSC 52");
     }
 }

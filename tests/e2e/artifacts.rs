@@ -52,5 +52,5 @@ fn only_what_is_named_is_read_and_nothing_else_of_ayes_own() {
         kept.file_name().unwrap().to_str().unwrap()
     );
     let damaged = call(&project, "ReadFile", &json!({"path": uri}), 1);
-    assert!(damaged["error"]["message"].as_str().unwrap().contains("is damaged and cannot be used; run again"), "{damaged}");
+    assert!(damaged["error"]["message"].as_str().unwrap().contains("is damaged; run the tool call"), "{damaged}");
 }

@@ -359,7 +359,7 @@ fn a_client_is_told_of_a_damaged_store_and_of_what_was_saved() {
     client.create(&project);
     let notice = client.event("notice");
     let message = notice["message"].as_str().unwrap();
-    assert!(message.contains("damaged") && message.contains("1 of 1 sessions saved; "), "{message}");
+    assert!(message.contains("damaged") && message.contains("1 of 1 sessions recovered; "), "{message}");
 }
 
 #[test]
@@ -372,6 +372,6 @@ fn what_can_be_read_of_a_damaged_store_is_there_afterwards() {
     content[..100].fill(b'x');
     fs::write(&path, &content).unwrap();
     let output = project.aye(&["exec", "-c", "and more"]).exits(0);
-    assert!(output.stderr.contains("damaged") && output.stderr.contains("1 of 1 sessions saved"), "{}", output.stderr);
+    assert!(output.stderr.contains("damaged") && output.stderr.contains("1 of 1 sessions recovered"), "{}", output.stderr);
     assert!(server.request(1).messages().contains("a question to keep"), "{}", server.request(1).messages());
 }

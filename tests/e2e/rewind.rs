@@ -139,7 +139,7 @@ fn a_session_that_another_process_holds_is_not_rewound() {
     for form in [&["rewind", "--plan"][..], &["rewind", "--to", "1", "--yes"], &["rewind", "--redo", "--yes"]] {
         let refused = project.aye(form).exits(2);
         assert!(!refused.stderr.contains("--take-over"), "rewind has no such flag: {}", refused.stderr);
-        refused.says(&["is in use by process"]);
+        refused.says(&["by process"]);
     }
     assert_eq!(project.read("written.txt"), "by a tool\n");
     gate.open();

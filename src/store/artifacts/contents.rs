@@ -44,7 +44,7 @@ impl Contents {
                 _ => return Ok(file),
             }
         }
-        Err(io::Error::other("another process removes what is begun"))
+        Err(io::Error::other("another process keeps deleting the temporary file"))
     }
 
     /// Gives a whole content its name. Call it where nobody gives contents up meanwhile.

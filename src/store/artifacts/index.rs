@@ -95,7 +95,7 @@ impl Index {
         let digits = given.strip_prefix(ARTIFACT_SCHEME).unwrap_or(given).to_ascii_lowercase();
         if digits.len() < MIN_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let message =
-                format!("`{given}` names no artifact; give the URI as a result told it, {ARTIFACT_SCHEME} and its digits");
+                format!("`{given}` is not an artifact URI; copy it from a tool result: {ARTIFACT_SCHEME} and hex digits");
             return Err(Trouble::Said(message));
         }
         let range = params![digits, format!("{digits}g")];
@@ -106,7 +106,7 @@ impl Index {
         match self.contents.is_sound(&hash) {
             Ok(true) => {}
             Ok(false) => {
-                let message = format!("the content of {given} is damaged and cannot be used; run again what made it");
+                let message = format!("the content of {given} is damaged; run the tool call that produced it again");
                 return Err(Trouble::Said(message));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone(given)),
@@ -138,13 +138,13 @@ impl Index {
         Ok(if was > 0 {
             gone(given)
         } else {
-            Trouble::Said(format!("there is no {given}; give the URI exactly as a result told it, or run again what made it"))
+            Trouble::Said(format!("no artifact {given}; copy the URI exactly from the tool result, or run that tool call again"))
         })
     }
 }
 
 fn gone(given: &str) -> Trouble {
-    Trouble::Said(format!("{given} was given up for newer ones; run again what made it"))
+    Trouble::Said(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
 }
 
 /// Gives up what was not used for longest until the others fit; never the one just kept.
@@ -175,7 +175,7 @@ fn artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     Ok(Artifact {
         uri: uri(&hash),
         kind: kind.as_deref().map_or(ArtifactKind::ToolOutput, kind_of),
-        name: name.unwrap_or_else(|| "kept before a crash".to_owned()),
+        name: name.unwrap_or_else(|| "saved before a crash".to_owned()),
         content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
         bytes: row.get::<_, i64>(4)?.unsigned_abs(),
     })

@@ -109,7 +109,7 @@ impl Artifacts for ArtifactStore {
         let read = File::open(&kept.path).and_then(|file| file.take(most_bytes + 1).read_to_end(&mut content));
         read.map_err(|error| self.inner.said(&error.into()))?;
         if content.len() as u64 > most_bytes {
-            return Err(ArtifactError { message: format!("`{uri}` is longer than {most_bytes} bytes") });
+            return Err(ArtifactError { message: format!("`{uri}` is larger than {most_bytes} bytes") });
         }
         Ok(content)
     }
@@ -131,7 +131,7 @@ impl ArtifactWriter for Writer {
     fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError> {
         let (most, after) = (self.inner.limits.one_bytes, self.bytes + bytes.len() as u64);
         if after > most {
-            return Err(ArtifactError { message: format!("it is longer than the {most} bytes that are kept of one") });
+            return Err(ArtifactError { message: format!("the artifact exceeds the limit of {most} bytes") });
         }
         self.file.write_all(bytes).map_err(|error| self.inner.said(&error.into()))?;
         self.hasher.update(bytes);

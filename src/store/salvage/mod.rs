@@ -41,29 +41,31 @@ impl Salvage {
     pub fn words(self) -> String {
         let Self { sessions, saved, in_part, empty, entries, lost_entries, may_miss_more } = self;
         if sessions == 0 {
-            return "no session in it could be read".to_owned();
+            return "no session could be recovered".to_owned();
         }
         let counted = |count: usize, words: &str| if count > 0 { format!(", {count} {words}") } else { String::new() };
         let of_sessions = [
-            counted(in_part, "of them in part"),
-            counted(empty, "of them without any entry"),
+            counted(in_part, "of them partially"),
+            counted(empty, "of them without entries"),
             counted(sessions.saturating_sub(saved), "lost"),
         ]
         .concat();
         let of_entries = match (lost_entries, may_miss_more) {
             (lost, false) => {
                 let gone = if lost > 0 { format!(", {lost} lost") } else { String::new() };
-                format!("{entries} of {} entries (messages, results, steps) saved{gone}", entries.saturating_add(lost))
+                format!("{entries} of {} entries (messages, results, steps) recovered{gone}", entries.saturating_add(lost))
             }
             (0, true) if empty == 0 => {
-                format!("{entries} entries (messages, results, steps) saved, an unknown number may be lost")
+                format!("{entries} entries (messages, results, steps) recovered, an unknown number may be lost")
             }
-            (0, true) => format!("{entries} entries (messages, results, steps) saved, an unknown number lost"),
+            (0, true) => format!("{entries} entries (messages, results, steps) recovered, an unknown number lost"),
             (lost, true) => {
-                format!("{entries} entries (messages, results, steps) saved, {lost} lost and perhaps an unknown number more")
+                format!(
+                    "{entries} entries (messages, results, steps) recovered, {lost} lost, and possibly an unknown number more"
+                )
             }
         };
-        format!("{saved} of {sessions} sessions saved{of_sessions}; {of_entries}")
+        format!("{saved} of {sessions} sessions recovered{of_sessions}; {of_entries}")
     }
 }
 

@@ -290,7 +290,7 @@ impl Index {
         let mut tracked = Tracked::open(&transaction, &span.owner)?;
         for Changed { path, before, after } in changed {
             let path = span.since.root.join(path);
-            let why = (before == Stood::Unkept).then(|| "it was not kept".to_owned());
+            let why = (before == Stood::Unkept).then(|| "it was not saved".to_owned());
             let noted = Noted { path, before, why, after: Some(after) };
             note(&mut tracked, ChangedBy::Command, noted, self.limits.session_files)?;
         }

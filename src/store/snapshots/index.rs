@@ -137,7 +137,7 @@ impl Index {
         let there = transaction.query_row("SELECT count(*) FROM snapshots WHERE number = ?1", [since.number], |row| row.get(0));
         let there: i64 = there?;
         if there == 0 {
-            return Err(Trouble::Said(format!("snapshot {} was given up for newer ones", since.number)));
+            return Err(Trouble::Said(format!("snapshot {} was evicted for newer ones", since.number)));
         }
         let loaded;
         let then = match self.roots.get(&since.root) {
@@ -218,7 +218,7 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
             Ok(Look::File(stamp) | Look::Link(stamp, _) | Look::Special(stamp)) if limit.is_some() => {
                 found.leave_out(&path, before, stamp, limit.unwrap_or_default());
             }
-            Ok(Look::Special(stamp)) => found.leave_out(&path, before, stamp, "neither a file nor a link"),
+            Ok(Look::Special(stamp)) => found.leave_out(&path, before, stamp, "neither a file nor a symlink"),
             Ok(Look::Link(stamp, to)) => found.settle(&path, before, Known { stood: Stood::Link { to }, stamp, looked_at }),
             Ok(Look::File(stamp)) if before.is_some_and(|known| known.still(stamp)) => {}
             Ok(Look::File(stamp)) => match keep(&place, stamp, objects, limits, &mut new_bytes) {
@@ -241,12 +241,12 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
 pub(super) fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
     let bytes = stamp.bytes.unsigned_abs();
     if bytes > limits.file_bytes {
-        return Err(format!("{bytes} bytes, more than the {} that are kept", limits.file_bytes));
+        return Err(format!("{bytes} bytes, over the limit of {} per file", limits.file_bytes));
     }
     if *new_bytes + bytes > limits.snapshot_bytes {
-        return Err(format!("more than {} new bytes at once", limits.snapshot_bytes));
+        return Err(format!("over the limit of {} new bytes per snapshot", limits.snapshot_bytes));
     }
-    let kept = objects.keep(place).map_err(|error| error.to_string())?.ok_or("it changes while it is read")?;
+    let kept = objects.keep(place).map_err(|error| error.to_string())?.ok_or("it changed while it was being read")?;
     *new_bytes += if kept.is_new { kept.bytes } else { 0 };
     Ok(kept)
 }

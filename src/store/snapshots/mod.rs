@@ -86,7 +86,7 @@ impl Snapshots {
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(move || inner.work(work)).await;
             done.unwrap_or_else(|error| {
-                Err(CheckpointError { message: format!("the snapshot ended before its work was done: {error}") })
+                Err(CheckpointError { message: format!("the snapshot stopped before it finished: {error}") })
             })
         })
     }

@@ -103,7 +103,7 @@ impl Objects {
         if blake3::hash(&content).as_bytes() == &id.0 {
             return Ok(content);
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "the content that was kept is damaged"))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the stored content is damaged"))
     }
 
     /// The hash of a file's content, kept or not; `None` where it is longer than `limit`.

@@ -41,11 +41,11 @@ impl Standing {
             Ok(Look::Link(_, to)) => Self::of(Stood::Link { to }),
             Ok(Look::File(stamp)) => match Objects::hash(path, limit) {
                 Ok(Some((content, bytes))) => Self::of(Stood::File { content, bytes, mode: mode_of(stamp) }),
-                Ok(None) => Self::unkept(stamp, format!("more than the {limit} bytes that are kept of a file")),
+                Ok(None) => Self::unkept(stamp, format!("over the limit of {limit} bytes per file")),
                 Err(error) => Self::unkept(stamp, error.to_string()),
             },
             Ok(Look::Special(_)) if is_directory(path) => Self::of(Stood::Missing),
-            Ok(Look::Special(stamp)) => Self::unkept(stamp, "neither a file nor a link".to_owned()),
+            Ok(Look::Special(stamp)) => Self::unkept(stamp, "neither a file nor a symlink".to_owned()),
             Err(error) => Self::unkept(Stamp::default(), error.to_string()),
         }
     }

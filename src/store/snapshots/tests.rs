@@ -156,8 +156,8 @@ fn what_is_too_large_or_no_file_is_left_out_and_said() {
     let taken = bench.take();
     assert_eq!(taken.left_out_count, 2);
     let said: BTreeMap<_, _> = taken.left_out.iter().cloned().collect();
-    assert_eq!(said[Path::new("large")], "11 bytes, more than the 10 that are kept");
-    assert_eq!(said[Path::new("pipe")], "neither a file nor a link");
+    assert_eq!(said[Path::new("large")], "11 bytes, over the limit of 10 per file");
+    assert_eq!(said[Path::new("pipe")], "neither a file nor a symlink");
     bench.write("large", "y".repeat(12));
     assert_eq!(bench.changes(&taken), [], "of what was not kept nothing is claimed");
     bench.write("new", "y".repeat(11));
@@ -177,7 +177,7 @@ fn the_oldest_are_given_up_for_the_newest_and_their_contents_are_removed() {
         taken.push(bench.take());
     }
     let error = block_on(bench.snapshots.changes(taken[0].clone(), bench.files())).unwrap_err();
-    assert!(error.message.contains("was given up for newer ones"), "{error}");
+    assert!(error.message.contains("was evicted for newer ones"), "{error}");
     assert_eq!(bench.content(&bench.changes(&taken[2])[0].before), vec![2; 1000]);
     let kept = fs::read_dir(bench.data.path().join("snapshots/contents")).unwrap();
     let files: usize = kept.map(|entry| fs::read_dir(entry.unwrap().path()).unwrap().count()).sum();

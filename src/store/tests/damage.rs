@@ -132,7 +132,7 @@ fn an_unusable_data_directory_is_named_with_what_to_do() {
     for place in [file.clone(), file.join("below")] {
         let message = Store::open(&place).err().unwrap().to_string();
         assert!(message.contains(&format!("`{}`", place.display())), "{message}");
-        assert!(message.contains("it is not a directory") && message.contains("AYE_DATA_DIR"), "{message}");
+        assert!(message.contains("not a directory") && message.contains("AYE_DATA_DIR"), "{message}");
     }
 }
 

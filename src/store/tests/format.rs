@@ -76,7 +76,7 @@ fn a_store_that_cannot_be_copied_first_stays_as_it_is() {
     fs::create_dir(dir.path().join(format!("{}.new", kept()))).unwrap();
     let before = fs::read(&path).unwrap();
     let error = Store::open(dir.path()).err().unwrap().to_string();
-    assert!(error.contains("older format") && error.contains("it is as it was"), "{error}");
+    assert!(error.contains("older format") && error.contains("nothing was changed"), "{error}");
     assert!(fs::read(&path).unwrap() == before);
     fs::remove_dir(dir.path().join(format!("{}.new", kept()))).unwrap();
     assert_eq!(Store::open(dir.path()).unwrap().load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
@@ -104,7 +104,7 @@ fn a_damaged_store_of_an_older_format_is_salvaged() {
     content[..16].fill(b'x');
     fs::write(&path, content).unwrap();
     let store = Store::open(dir.path()).unwrap();
-    assert!(store.notices()[0].contains("1 of 1 sessions saved"), "{:?}", store.notices());
+    assert!(store.notices()[0].contains("1 of 1 sessions recovered"), "{:?}", store.notices());
     assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
     assert_eq!(decided(&store).len(), 2);
 }

@@ -96,7 +96,7 @@ fn a_damaged_index_takes_no_session_along() {
         fs::write(path(&dir), content).unwrap();
         let (notice, whole) = salvaged(&dir);
         assert_eq!(whole, SESSIONS, "{index}: {notice}");
-        assert!(notice.contains("damaged") && notice.contains("8 of 8 sessions saved"), "{notice}");
+        assert!(notice.contains("damaged") && notice.contains("8 of 8 sessions recovered"), "{notice}");
     }
 }
 
@@ -127,7 +127,8 @@ fn sessions_and_entries_are_counted_as_saved_whole_in_part_or_lost() {
     content[(root as usize - 1) * 4096..][..4096].fill(0xa5);
     fs::write(path(&dir), content).unwrap();
     let (notice, whole) = salvaged(&dir);
-    let words = "7 of 8 sessions saved, 1 of them in part, 1 lost; 29 of 34 entries (messages, results, steps) saved, 5 lost";
+    let words =
+        "7 of 8 sessions recovered, 1 of them partially, 1 lost; 29 of 34 entries (messages, results, steps) recovered, 5 lost";
     assert!(notice.contains(words) && !notice.contains("unknown"), "{notice}");
     assert_eq!(whole, 6);
 }
@@ -213,7 +214,7 @@ fn what_a_killed_process_left_in_the_log_is_saved_too() {
     fs::remove_file(path(&dir)).unwrap();
     let (notice, whole) = salvaged(&dir);
     assert_eq!(whole, SESSIONS, "{notice}");
-    assert!(notice.contains("its main file is missing"), "{notice}");
+    assert!(notice.contains("the main database file is missing"), "{notice}");
 }
 
 #[test]

@@ -132,9 +132,9 @@ fn what_is_no_artifact_is_said_with_what_to_do() {
     bench.write("artifact:notes", "a file");
     assert_eq!(bench.output("ReadFile", json!({"path": "./artifact:notes"})), "a file");
     for (path, words) in [
-        ("artifact:0123456789abcdef01234567", "run again what made it"),
+        ("artifact:0123456789abcdef01234567", "run that tool call again"),
         ("artifact:notes", "for a file of that name give `./artifact:notes`"),
-        ("artifact:../../etc/passwd", "names no artifact"),
+        ("artifact:../../etc/passwd", "is not an artifact URI"),
     ] {
         for tool in ["ReadFile", "Grep"] {
             let arguments = if tool == "Grep" { json!({"path": path, "pattern": "x"}) } else { json!({"path": path}) };

@@ -47,14 +47,14 @@ fn beyond_the_bounds_it_is_said_what_is_missing() {
     let found = bench.differences();
     assert_eq!(found.left_out, 1);
     let why: Vec<_> = found.files.iter().map(|one| one.why.as_deref()).collect();
-    assert_eq!(why, [None, Some("11 bytes, more than the 10 that are kept")]);
+    assert_eq!(why, [None, Some("11 bytes, over the limit of 10 per file")]);
     let bench = Bench::within(Limits { session_bytes: 8, ..LIMITS });
     bench.write("a", "12345678");
     bench.write("b", "87654321");
     bench.changes_file("a", "1");
     bench.changes_file("b", "2");
     let found = bench.differences();
-    assert_eq!(found.files[1].why.as_deref(), Some("more than 8 new bytes at once"));
+    assert_eq!(found.files[1].why.as_deref(), Some("over the limit of 8 new bytes per snapshot"));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn lines_are_selected_as_they_were_written_however_they_are_broken() {
     tell(&mut model, text(&format!("{long}\n\n```\n{long}\n  indented\n```\n")), 0);
     draw(&mut model, 10);
     play(&mut model, 5000, "<ctrl+t>v");
-    assert_eq!(play(&mut model, 5200, "y"), [format!("copy {long:?} (82 letters)")]);
+    assert_eq!(play(&mut model, 5200, "y"), [format!("copy {long:?} (82 characters)")]);
     play(&mut model, 5300, "vjjj");
     assert_eq!(play(&mut model, 5800, "y"), [format!("copy {:?} (4 lines)", format!("{long}\n\n{long}\n  indented"))]);
     assert!(model.browse.as_ref().is_some_and(|browse| !browse.selects));
@@ -188,7 +188,7 @@ fn a_cell_that_is_broken_is_one_cell_and_a_part_of_a_row_has_no_bars() {
     update(&mut model, pointer(MouseEventKind::Down(MouseButton::Left), column, row), 5400);
     update(&mut model, pointer(MouseEventKind::Drag(MouseButton::Left), column + 60, row), 5500);
     let effects = update(&mut model, pointer(MouseEventKind::Up(MouseButton::Left), column + 60, row), 5600);
-    assert_eq!(effects.iter().filter_map(words).collect::<Vec<_>>(), ["copy \"a\\tb\" (3 letters)"]);
+    assert_eq!(effects.iter().filter_map(words).collect::<Vec<_>>(), ["copy \"a\\tb\" (3 characters)"]);
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn copy_takes_the_last_answer_its_code_or_an_older_one() {
     let copied = |model: &mut Model, words: &str| {
         play(model, 5000, &format!("{words}<enter>")).into_iter().filter(|said| said.starts_with("copy")).collect::<Vec<_>>()
     };
-    assert_eq!(copied(&mut model, "/copy"), ["copy \"All of it is done.\" (the last answer, 18 letters)"]);
-    assert_eq!(copied(&mut model, "/copy code"), ["copy \"cargo test\\n\" (the last code, 10 letters)"]);
+    assert_eq!(copied(&mut model, "/copy"), ["copy \"All of it is done.\" (the last answer, 18 characters)"]);
+    assert_eq!(copied(&mut model, "/copy code"), ["copy \"cargo test\\n\" (the last code, 10 characters)"]);
     assert!(copied(&mut model, "/copy 2")[0].contains("every"));
     assert!(copied(&mut model, "/copy 9").is_empty());
 }

@@ -24,7 +24,7 @@ fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
     tell(&mut model, EventKind::PreviewStarted { approval_id: Some(ApprovalId::new("a")), tool_call_id: call("call-a") }, 12_600);
     assert!(model.dialogs.is_empty() && model.is_running());
     let drawn = draw(&mut model, 12_700);
-    assert!(drawn.contains("Previewing cargo test") && drawn.contains("nothing of it is kept yet"), "{drawn}");
+    assert!(drawn.contains("Previewing cargo test") && drawn.contains("no changes applied yet"), "{drawn}");
     assert!(!drawn.contains("ctrl+b") && !drawn.contains("Running"), "{drawn}");
     assert_eq!(play(&mut model, 12_800, "<b>"), [""; 0], "a preview does not go on in the background");
     tell(&mut model, EventKind::ApprovalRequested(effects_approval("b")), 15_000);
