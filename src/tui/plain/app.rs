@@ -1,7 +1,7 @@
-//! The plain session without a terminal: messages and typed lines in, lines and effects out.
+//! The line-based session without a terminal: takes messages and typed lines, and produces output lines and effects.
 //!
-//! It has the same model as the screen and changes it by the same means, so that all commands and sentences are the same; it only
-//! shows it otherwise, and a question is answered by a word that was typed after the question stood there.
+//! Uses the same model as the full-screen UI and changes it in the same way, so all commands and messages are identical. Only the
+//! presentation differs: the user answers a question with a word typed after the question was shown.
 
 mod history;
 mod lists;
@@ -20,15 +20,15 @@ use crate::tui::status;
 use crate::tui::update::{self, Msg, update};
 use std::io::{self, Write};
 
-/// A second ctrl+c within this time quits.
+/// Maximum time between two ctrl+c presses that quit, in milliseconds.
 const QUIT_MS: u64 = 3000;
 
-/// Where a question stands.
+/// State of the question that is being asked; the string is its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PromptState {
-    /// It was written; what is typed may still be older than it.
+    /// Printed; incoming input may still be older than the question.
     Written(String),
-    /// What is typed now was typed after it.
+    /// Ready for an answer: input that arrives now was typed after the question.
     Open(String),
 }
 
@@ -37,24 +37,24 @@ pub struct LineApp<W> {
     pub paper: LineWriter<W>,
     teller: EventPrinter,
     asked: Option<PromptState>,
-    /// Lines that were no answer. They are no part of what is written next.
+    /// Lines that were not a valid answer; saved with the draft but not part of the next message.
     kept: Vec<String>,
-    /// A fence is to be asked for, and how many have not come back.
+    /// Set when a fence must be requested; `fences` counts the requested fences that have not come back.
     wants_fence: bool,
     fences: usize,
-    /// Entries of the transcript that were told.
+    /// Number of transcript entries already printed.
     told: usize,
-    /// Questions that are known to wait.
+    /// Number of open questions already announced.
     known: usize,
-    /// What was typed and stands on the paper, until it comes back as a prompt.
+    /// Lines that the terminal echoed, not yet seen again as a prompt.
     typed: Vec<String>,
     interrupted: Option<u64>,
-    /// Nothing will be typed any more.
+    /// Set at the end of input.
     closed: bool,
     compacting: bool,
-    /// Since when nothing can be saved, as it was told.
+    /// Time since which saving fails, as already announced.
     unsaved: Option<u64>,
-    /// What was read out last, to be named by its number.
+    /// Branches listed last, chosen by their number.
     branches: Vec<Branch>,
 }
 
@@ -80,7 +80,7 @@ impl<W: Write> LineApp<W> {
         }
     }
 
-    /// Whether what is typed from now on is to be told from what was typed before.
+    /// Returns and clears the request for a fence, which separates older input from later input.
     pub fn take_fence(&mut self) -> bool {
         let wanted = std::mem::take(&mut self.wants_fence);
         self.fences += usize::from(wanted);
@@ -128,7 +128,7 @@ impl<W: Write> LineApp<W> {
                 self.line(&line, was_asked.is_some(), now, &mut effects)?;
                 let saves = |effect: &Effect| matches!(effect, Effect::Send(Command::SaveDraft { .. }));
                 if !self.kept.is_empty() && effects.iter().any(saves) {
-                    // What was kept is saved with whatever is in the draft now.
+                    // Save the rejected lines together with the current draft.
                     effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
                 }
             }
@@ -165,7 +165,7 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    /// ctrl+c: stops the task, and again soon leaves.
+    /// Handles ctrl+c: stops the task; a second press soon after quits.
     pub fn interrupt(&mut self, now: u64) -> io::Result<Vec<Effect>> {
         self.paper.answered();
         let mut effects = Vec::new();
@@ -187,7 +187,7 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    /// Where nothing more can be typed: whether all that was typed is done.
+    /// Reports whether all input is processed; only relevant after the end of input.
     pub fn is_done(&self) -> bool {
         let task = &self.model.task;
         let idle = !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty();
@@ -195,7 +195,7 @@ impl<W: Write> LineApp<W> {
         self.closed && self.model.model_access.is_some() && self.model.waiting_prompt.is_none() && (idle || asks)
     }
 
-    /// At the end: what is typed and not sent is kept.
+    /// Leaves the session and saves the unsent text as the draft.
     pub fn leave(&mut self, effects: &mut Vec<Effect>) {
         let draft = self.unsent();
         if !draft.trim().is_empty() {
@@ -205,7 +205,7 @@ impl<W: Write> LineApp<W> {
         effects.push(Effect::Exit(ExitReason::Quit));
     }
 
-    /// It goes on for long, and nothing was said of it.
+    /// Prints progress when nothing was printed for a while.
     pub fn still(&mut self, now: u64) -> io::Result<()> {
         self.tell_activity(now)?;
         if let Some(last) = self.teller.last_printed() {
@@ -215,7 +215,7 @@ impl<W: Write> LineApp<W> {
         self.settle(now)
     }
 
-    /// Whether something goes on that is worth a word from time to time.
+    /// Reports whether a task is running that deserves a progress line.
     pub fn works(&self) -> bool {
         self.model.is_running() && !self.model.waits_for_person() && self.asked.is_none()
     }
@@ -230,7 +230,7 @@ impl<W: Write> LineApp<W> {
     fn line(&mut self, line: &str, asked: bool, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
         let line = text::clean(line);
         self.interrupted = None;
-        // Whatever a field is filled with begins as it likes.
+        // A form field accepts any first character, including `/`.
         if matches!(self.asked, Some(PromptState::Open(_))) && update::is_filling(&self.model) {
             return self.fill(&line);
         }
@@ -250,13 +250,13 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// As the composer does with Enter; what stands in the draft comes first.
+    /// Submits a line as Enter does in the composer; existing draft text comes first.
     fn send(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) {
         self.model.composer.insert(line);
         update::submit(&mut self.model, false, now, effects);
     }
 
-    /// With what was begun before the question: it may be the rest of that.
+    /// Saves a rejected line, together with the draft text it may complete.
     fn keep_apart(&mut self, line: &str, effects: &mut Vec<Effect>) {
         let whole = self.model.composer.text() + line;
         self.model.composer.set("");
@@ -264,7 +264,7 @@ impl<W: Write> LineApp<W> {
         effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
     }
 
-    /// The draft, and the lines that were no answer before it.
+    /// Returns the rejected lines followed by the draft.
     fn unsent(&self) -> String {
         let draft = self.model.composer.text();
         let draft = Some(draft).filter(|draft| !draft.is_empty());
@@ -366,7 +366,7 @@ impl<W: Write> LineApp<W> {
             ("/mcp", "") if !self.model.servers.statuses.is_empty() => return self.servers(),
             _ => {}
         }
-        // The command stands alone; what was in the draft is there afterwards.
+        // Runs the command alone and restores the draft afterwards.
         let draft = self.model.composer.text();
         self.model.composer.set(line);
         update::submit(&mut self.model, false, now, effects);
@@ -380,7 +380,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// The questions are asked in lines, by whoever opened this; what runs would be lost by that.
+    /// Leaves for the first-run setup, which asks its questions in lines; a running task would be lost.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
             return self.paper.say("Finish the running task or the waiting question first, then type /setup.");
@@ -407,7 +407,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Says what is new, asks what is to be asked, and shows where to type.
+    /// Prints new entries, asks the current question and shows the input prompt.
     fn settle(&mut self, now: u64) -> io::Result<()> {
         self.tell_entries()?;
         if let Some((words, _)) = self.model.toast.take() {
@@ -421,7 +421,7 @@ impl<W: Write> LineApp<W> {
             let rows: Vec<String> = reading.view(u16::MAX, usize::MAX).map(str::to_owned).collect();
             rows.iter().try_for_each(|row| self.paper.write(row))?;
         }
-        // Lists are read out as they come, and chosen from by name.
+        // Lists are printed when they arrive; the user chooses by name.
         self.model.picker = None;
         self.tell_lists()?;
         self.tell_saving()?;
@@ -430,7 +430,7 @@ impl<W: Write> LineApp<W> {
         self.paper.flush()
     }
 
-    /// Writes a question that was not written yet, the one in front.
+    /// Prints the current question if it has not been printed yet.
     fn question(&mut self, now: u64) -> io::Result<()> {
         let count = self.model.dialogs.len();
         let new = count > std::mem::replace(&mut self.known, count);
@@ -463,7 +463,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// What is asked anew is read out whole: nobody needs to ask for it as on a screen, where it would change under the eyes.
+    /// Prints a renewed proposal in full. A screen waits for a key before it swaps the text; lines do not need to.
     fn tell_renewed(&mut self, now: u64) -> io::Result<()> {
         let renewed =
             self.model.dialogs.open().filter(|panel| panel.choices.iter().any(|choice| choice.act == ChoiceAction::ShowNew));

@@ -1,9 +1,9 @@
-//! An entry of the transcript in words.
+//! Transcript entries as text.
 
 use crate::text;
 use crate::tui::transcript::{CardState, Kind, Tone};
 
-/// Whether it is aye's own sentence, and the words.
+/// Returns the text of an entry, and whether aye is its author; `None` for entries that events print.
 pub fn live(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::User(text) => Some((false, format!("You: {text}"))),
@@ -11,7 +11,7 @@ pub fn live(kind: &Kind) -> Option<(bool, String)> {
         Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Warning: {text}"))),
         Kind::Note { text, tone: Tone::Failure } => Some((true, format!("Error: {text}"))),
         Kind::Greeting(lines) => {
-            // A key that is pressed is none here.
+            // There are no keys to press in line mode.
             let without_key = |line: &'_ str| match line.strip_suffix("? keys") {
                 Some(line) => line.trim_end_matches(|letter: char| !letter.is_alphanumeric()).to_owned(),
                 None => line.to_owned(),
@@ -25,7 +25,7 @@ pub fn live(kind: &Kind) -> Option<(bool, String)> {
     }
 }
 
-/// What an event said when it was live.
+/// Returns the text of a past entry that an event printed when it was live.
 pub fn past(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),

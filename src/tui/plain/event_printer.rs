@@ -1,4 +1,4 @@
-//! What an event is in lines: the answer in whole lines, a call when it begins and when it is done.
+//! Events as lines: the response in whole lines, tool calls when they start and finish.
 
 use super::writer::LineWriter;
 use crate::protocol::{
@@ -12,24 +12,24 @@ use crate::tui::transcript::take_exit;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Of a long output the first and the last lines are read out.
+/// Lines printed from the start and the end of a long output.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// Models that are read out; the others are counted.
+/// Maximum number of models printed; the rest are counted.
 const MODELS: usize = 40;
 
 #[derive(Default)]
 pub struct EventPrinter {
     answer: Answer,
     calls: HashMap<CallId, Call>,
-    /// The prompts that can be gone back to, as they were listed last.
+    /// Prompts that can be rewound to, as listed last.
     points: Vec<(u32, TaskId)>,
-    /// Lists of models that were asked for and have not come, and what was said of them.
+    /// Requested model lists that have not arrived, and the models already printed.
     models_due: u8,
     models_said: Vec<String>,
 }
 
-/// The answer that streams.
+/// The response being streamed.
 #[derive(Default)]
 struct Answer {
     filter: text::Filter,
@@ -39,7 +39,7 @@ struct Answer {
 
 struct Call {
     summary: String,
-    /// The line it printed last, for who asks what it does.
+    /// Cleaner for the printed output, and its last line, for progress lines.
     printed: text::Cleaner,
     last: String,
 }
@@ -49,7 +49,7 @@ impl EventPrinter {
         match kind {
             EventKind::TextChunk { text } => return self.answer.push(text, paper),
             EventKind::ReasoningChunk { .. } | EventKind::ToolCallProgress { .. } => return Ok(()),
-            // What is noted meanwhile parts no line of the answer.
+            // Notices that arrive during a response do not break its lines.
             EventKind::Notice { .. }
             | EventKind::QueueChanged { .. }
             | EventKind::StateChanged { .. }
@@ -108,18 +108,18 @@ impl EventPrinter {
         Ok(())
     }
 
-    /// Two lists follow: of what is known, and of what the providers say.
+    /// Expects two lists: the known models, then the models the providers report.
     pub fn models_asked(&mut self) {
         self.models_due = 2;
         self.models_said.clear();
     }
 
-    /// The task whose prompt has this number.
+    /// Returns the task whose prompt has this number.
     pub fn point(&self, number: u32) -> Option<&TaskId> {
         self.points.iter().find(|(nth, _)| *nth == number).map(|(_, task)| task)
     }
 
-    /// What the command that runs longest printed last.
+    /// Returns the last line printed by the longest-running command.
     pub fn last_printed(&self) -> Option<&str> {
         self.calls.values().map(|call| call.last.as_str()).find(|last| !last.is_empty())
     }
@@ -210,12 +210,12 @@ impl Call {
     }
 }
 
-/// Who let it run, or which rule.
+/// Names the user or the rule that allowed a call.
 fn allowed_by(rule: &str) -> String {
     if rule == APPROVED_BY_YOU { rule.to_owned() } else { format!("allowed by {}", text::reveal_line(rule)) }
 }
 
-/// Whether what was said until here is a whole answer, or stands before something else.
+/// Reports whether an event ends the response text printed so far.
 fn ends_answer(kind: &EventKind) -> bool {
     kind.is_over()
         || matches!(
@@ -250,7 +250,7 @@ fn completed<W: Write>(
         let diff = Diff::parse(&proposal.diff, None);
         return paper.say(&format!("Tool: {} lines added, {} removed", diff.added(), diff.removed()));
     }
-    // What is read and searched is for the model; what a command printed is for the person too.
+    // Results of reads and searches are for the model; command output is for the user too.
     if summary.starts_with('$') { excerpt(output, paper) } else { Ok(()) }
 }
 
@@ -289,7 +289,7 @@ fn context<W: Write>(filled: &ContextUse, paper: &mut LineWriter<W>) -> io::Resu
     paper.say(&format!("/compact would free about {} tokens", format::tokens(filled.compactable)))
 }
 
-/// All that changed, file by file, with what becomes of each line.
+/// Prints all changes, file by file and line by line.
 pub fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> io::Result<()> {
     let Some(counts) = changed.counts() else { return paper.say("Nothing has changed.") };
     paper.say(&format!("Changed: {counts}"))?;

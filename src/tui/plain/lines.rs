@@ -1,4 +1,4 @@
-//! The thread that reads lines, as the terminal's own line editing gives them, and says what was typed before a question stood there.
+//! Thread that reads input lines from the terminal's line editing and separates input typed before a question from later input.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -8,22 +8,22 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
-/// More than this without its end is no line that a person typed.
+/// Maximum length of one line, in bytes; longer input is passed on without waiting for its end.
 const LINE_BYTES: usize = 1 << 20;
 
-/// What was typed.
+/// Input from the terminal or pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineInput {
     Line(String),
-    /// Several lines in one go, which nobody types: a message, and no answer to anything.
+    /// Several lines in one read, as from a paste: a message, never an answer.
     Pasted(String),
-    /// All that was typed before the fence was asked for has been told. What had no end yet stands here.
+    /// Marks that all input typed before the fence was requested has been delivered. Carries the unfinished line.
     Fence(String),
-    /// Nothing will be typed any more. What had no end stands here.
+    /// End of input. Carries the unfinished line.
     Closed(String),
 }
 
-/// The running thread; dropping it ends the thread.
+/// Handle of the running thread; dropping it ends the thread.
 #[derive(Debug)]
 pub struct Lines {
     wake: PipeWriter,
@@ -31,7 +31,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// `shown`: where questions are written, where that is a terminal; a question counts as seen once the line has taken it.
+    /// Starts the thread. `shown` is the terminal where questions are printed, if there is one; a question counts as seen once
+    /// the output has drained.
     pub fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -41,16 +42,16 @@ impl Lines {
         Ok((Self { wake, thread: Some(thread) }, receiver))
     }
 
-    /// Asks for `LineInput::Fence`: call it when the question is on the screen. At the end of what is typed none comes.
+    /// Requests `LineInput::Fence`; call it after printing the question. At the end of input no fence arrives.
     pub fn fence(&mut self) {
-        // A byte that cannot be written means that the thread has ended: it has told all there was.
+        // A failed write means that the thread has ended and has delivered everything.
         let _ = self.wake.write_all(b"f");
     }
 }
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        // A byte that cannot be written means that the thread has ended already.
+        // A failed write means that the thread has already ended.
         let _ = self.wake.write_all(b"q");
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -62,12 +63,12 @@ struct Reading {
     input: OwnedFd,
     shown: Option<OwnedFd>,
     is_terminal: bool,
-    /// What was read of a line without an end.
+    /// Bytes read of an unfinished line.
     buffer: Vec<u8>,
     sender: mpsc::UnboundedSender<LineInput>,
 }
 
-/// What a read came to.
+/// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadStatus {
     Something,
@@ -101,7 +102,7 @@ impl Reading {
         let _ = self.sender.send(LineInput::Closed(rest));
     }
 
-    /// Reads what there is, and tells the lines of it.
+    /// Reads the available input and delivers its lines.
     fn take_in(&mut self) -> ReadStatus {
         loop {
             match self.read() {
@@ -115,10 +116,10 @@ impl Reading {
         ReadStatus::Something
     }
 
-    /// All that was typed until now is told, and what stands in the terminal's line without an end is taken out of it.
+    /// Delivers all input typed so far, including the unfinished line in the terminal's line buffer.
     fn fence(&mut self) -> ReadStatus {
         if let Some(shown) = &self.shown {
-            // The question has left for the line, however slow that is.
+            // Wait until the question has been transmitted, however slow the line is.
             let _ = tcdrain(shown);
         }
         if self.is_ready() && self.take_in() == ReadStatus::End {
@@ -134,7 +135,7 @@ impl Reading {
         ReadStatus::Something
     }
 
-    /// For a moment the terminal gives letters and not lines.
+    /// Switches the terminal to character mode for a moment and reads the unfinished line.
     fn take_what_has_no_end(&mut self, modes: &Termios) {
         let mut letters = modes.clone();
         letters.local_flags.remove(LocalFlags::ICANON);
@@ -166,7 +167,7 @@ impl Reading {
         }
     }
 
-    /// Tells the whole lines of the buffer.
+    /// Delivers the complete lines in the buffer.
     fn tell(&mut self) {
         let end = match self.buffer.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => last + 1,
@@ -176,7 +177,7 @@ impl Reading {
         let whole: Vec<u8> = self.buffer.drain(..end).collect();
         let whole = String::from_utf8_lossy(&whole).replace('\r', "");
         let lines: Vec<&str> = whole.strip_suffix('\n').unwrap_or(&whole).split('\n').collect();
-        // A program that writes commands writes one a line; so does who types ahead.
+        // Scripts and users who type ahead enter commands one per line, so these are not a paste.
         let commands = lines.iter().any(|line| line.trim_start().starts_with(['/', '!']));
         if lines.len() > 1 && self.is_terminal && !commands {
             let _ = self.sender.send(LineInput::Pasted(lines.join("\n")));

@@ -1,6 +1,6 @@
-//! The session as lines, for screen readers, dumb terminals and pipes: nothing is drawn, moved or coloured, only added.
+//! Line-based session for screen readers, dumb terminals and pipes: output is only appended, never drawn, moved or coloured.
 //!
-//! The line editing is the terminal's own, which every screen reader and every editor that runs a shell knows already.
+//! Line editing is the terminal's own, which screen readers and editors with a built-in shell already support.
 
 mod app;
 mod entries;
@@ -27,14 +27,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use writer::LineWriter;
 
-/// What goes on for long is said so often, and no oftener.
+/// Interval between progress lines during a long operation.
 const PROGRESS: Duration = Duration::from_secs(10);
-/// Events taken in before something else is looked at.
+/// Maximum number of events processed before other input is polled.
 const EVENTS_A_TURN: usize = 1024;
-/// Nothing is laid out for it; it only has to be large enough for questions.
+/// Nominal screen size; nothing is laid out, but it must be large enough for questions.
 const SIZE: Size = Size::new(120, 40);
 
-/// Tells the session until the person leaves or a signal ends it.
+/// Runs the session until the user quits or a signal ends it.
 pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let mut host = Host::new(front)?;
     let ended = host.run().await;
@@ -43,7 +43,7 @@ pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     desk.paper.finish()?;
     let resume_hint = desk.model.session.as_ref().map(|id| format!("aye --resume {id}"));
     let mode = desk.model.model_access.as_ref().map(|_| desk.model.header.mode);
-    // The answer stands there already.
+    // The response has already been printed.
     let (typed, unsent) = (desk.model.unkept(), desk.model.waiting_prompt);
     let (session, model) = (desk.model.session, desk.model.header.model);
     Ok(TuiOutcome { ended: ended?, last_answer: None, typed, unsent, model, mode, resume_hint, session })
@@ -53,7 +53,7 @@ struct Host {
     desk: LineApp<io::BufWriter<Stdout>>,
     lines: Lines,
     heard: mpsc::UnboundedReceiver<LineInput>,
-    /// Lines come from a person at a terminal, whose end of input means to leave.
+    /// Input comes from a terminal, so its end means that the user quits.
     is_terminal: bool,
     inlet: EventReceiver,
     commands: CommandQueue<Command>,
@@ -63,7 +63,7 @@ struct Host {
     terminate: Signal,
     hang_up: Signal,
     began: Instant,
-    /// Lines that stood there when the last one was counted, and when that was.
+    /// Number of lines printed when last checked, and the time of that check.
     quiet_since: (u64, Instant),
 }
 
@@ -151,7 +151,7 @@ impl Host {
     }
 
     async fn next(&mut self) -> PlainEvent {
-        // What a program writes waits until there is a session; a person hears that it is starting.
+        // Piped input waits until a session exists; a user at a terminal is told that it is starting.
         let listens = self.is_terminal || self.desk.model.model_access.is_some() || !self.desk.model.dialogs.is_empty();
         let quiet = self.desk.works().then(|| self.quiet_since.1 + PROGRESS);
         let quiet = async {
@@ -180,14 +180,14 @@ impl Host {
     async fn perform(&mut self, effects: Vec<Effect>) -> Option<ExitReason> {
         for effect in effects {
             match effect {
-                // There is no row that shows it.
+                // Line mode has no status row to show it.
                 Effect::Ask(Query::LookUp(LookUp::Worktree)) => {}
                 Effect::Send(command) => self.commands.push(command),
                 Effect::Ask(query) => self.queries.push(query),
-                // Nobody waits for these answers any more when the session is ending.
+                // A session that is ending no longer waits for these answers.
                 Effect::Trust(trust, answer) => drop(trust.answer.send(answer)),
                 Effect::Held(held, answer) => drop(held.answer.send(answer)),
-                // A program that has a clipboard is asked; nothing is written to a terminal that may show it.
+                // Use a clipboard program only; write nothing to a terminal that may show it.
                 Effect::Copy(clip) => {
                     let clipboard = self.desk.model.options.clipboard.clone();
                     let handed = tokio::task::spawn_blocking(move || clipboard::hand_on(&clip, false, &clipboard)).await;
@@ -196,7 +196,7 @@ impl Host {
                 Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.say("Line mode cannot open an editor.")),
                 Effect::Push(_) | Effect::Synchronise(_) | Effect::Write(_) | Effect::Mouse(_) | Effect::Suspend => {}
                 Effect::Exit(ended) => {
-                    // What was asked for is known before the session ends.
+                    // Deliver pending commands before the session ends.
                     self.queries.send_all().await;
                     self.commands.send_all().await;
                     return Some(ended);

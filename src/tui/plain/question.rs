@@ -1,4 +1,4 @@
-//! A question in sentences, and the word that answers it.
+//! Questions as lines of text, and parsing of the words that answer them.
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
@@ -6,33 +6,33 @@ use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
-/// What leaves a question undecided; every question has it.
+/// Word that leaves any question undecided.
 pub const LATER: &str = "later";
-/// What leads from a choice of rules, or from something to read, to the question it is about.
+/// Word that returns from a rule choice or an explanation to the question.
 const BACK: &str = "back";
 
-/// What a line means while a question waits for it.
+/// Meaning of a line typed as an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
     /// One of the choices, and why.
     Choice(usize, Option<String>),
-    /// One that cannot be chosen, and what it says of that.
+    /// An unavailable choice, with its description.
     Off(String),
-    /// A denial whose reason is missing.
+    /// A denial without its reason.
     NoReason,
     Later,
-    /// To the question itself.
+    /// Return to the question.
     Back,
-    /// No answer at all.
+    /// Not a valid answer.
     Other,
 }
 
-/// What tells one question from another, and from itself once it shows something else.
+/// Returns a key that identifies a question and changes when its content changes.
 pub fn key(panel: &Dialog) -> String {
     let id = match &panel.question {
         Question::Approval(approval) => approval.approval_id.to_string(),
         Question::Interrupted { id } => id.to_string(),
-        // Each field is a question of its own, and so is all of it once something was filled in.
+        // Each form field is its own question; filling in a field changes the form's key.
         Question::Asking(asking) => format!("{}\n{}\n{}", asking.id, asking.question().join("\n"), asking.filled().join("\n")),
         _ => String::new(),
     };
@@ -40,7 +40,7 @@ pub fn key(panel: &Dialog) -> String {
     format!("{id}\n{}\n{}\n{}", panel.title, panel.reason, words.join("\n"))
 }
 
-/// All of it, from its head to its choices. `place`: which one of how many.
+/// Returns the full text of a question, from its head to its choices. `place` is its number and the total.
 pub fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
@@ -56,7 +56,7 @@ pub fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     };
     let mut lines = vec![format!("{head}{}", panel.title)];
     if panel.says_changed() {
-        // What is not there any more is not read out again.
+        // Do not repeat content that no longer exists.
         lines.push(CHANGED.to_owned());
         lines.extend(choices(panel));
         return lines;
@@ -82,7 +82,7 @@ pub fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     lines
 }
 
-/// The choices, each with the word that takes it.
+/// Lists the choices with the words that select them.
 fn choices(panel: &Dialog) -> Vec<String> {
     let mut lines = vec!["Type one of these words, then Enter:".to_owned()];
     let mut nth = 0;
@@ -110,18 +110,18 @@ fn choices(panel: &Dialog) -> Vec<String> {
     lines
 }
 
-/// What can be taken without a screen: the others change how it is shown, or open something in it.
+/// Returns the choices that work without a screen; the others change the view or open something in it.
 fn offered(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }
 
-/// Whether there is a question behind it, and no choice of its own that leads there.
+/// Reports whether the panel covers a question and has no choice that returns to it.
 fn stands_in_front(panel: &Dialog) -> bool {
     matches!(panel.question, Question::Keep(_) | Question::Reading(_))
         && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
 }
 
-/// What is asked for at the end of a question.
+/// Returns the input prompt shown after a question.
 pub fn prompt(panel: &Dialog) -> String {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
@@ -131,7 +131,7 @@ pub fn prompt(panel: &Dialog) -> String {
     format!("Answer ({}):", expected(panel))
 }
 
-/// The words that answer it.
+/// Returns the accepted answers, separated by commas.
 pub fn expected(panel: &Dialog) -> String {
     let mut words: Vec<String> = offered(panel).filter(|choice| choice.enabled).map(word).collect();
     if stands_in_front(panel) {
@@ -141,7 +141,7 @@ pub fn expected(panel: &Dialog) -> String {
     words.join(", ")
 }
 
-/// The word of a choice.
+/// Returns the word that selects a choice.
 fn word(choice: &Choice) -> String {
     let own = match choice.act {
         ChoiceAction::Approve => "allow",
@@ -177,13 +177,13 @@ fn word(choice: &Choice) -> String {
     own.to_owned()
 }
 
-/// `always …` is `always`.
+/// Converts a label to a word: `always …` becomes `always`.
 fn slug(short: &str) -> String {
     let words = short.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// What a line means for this question. Only a whole word decides: no letter, no digit and no empty line.
+/// Parses a line as an answer. Only a whole word counts: no single letter, digit or empty line.
 pub fn reply(panel: &Dialog, line: &str) -> Reply {
     let line = line.trim();
     let said = line.to_lowercase();
@@ -203,7 +203,7 @@ pub fn reply(panel: &Dialog, line: &str) -> Reply {
             }
             return Reply::Choice(at, Some(reason.to_owned()));
         }
-        // One letter is a slip of the finger, whatever a choice is called.
+        // A single letter is likely a typing slip, even if a choice has that name.
         if !because && said == word && word.chars().count() > 1 {
             return if choice.enabled { Reply::Choice(at, None) } else { Reply::Off(choice.words.clone()) };
         }
@@ -211,7 +211,7 @@ pub fn reply(panel: &Dialog, line: &str) -> Reply {
     Reply::Other
 }
 
-/// What a command would be: its line, where and how it would run, and each part with what decides it.
+/// Describes a command: its line, its sandbox, and the verdict and rule for each part.
 fn command(approval: &Approval) -> Vec<String> {
     let mut lines = Vec::new();
     let Some(command) = &approval.command else { return lines };

@@ -1,8 +1,8 @@
-//! What a plain session is written on: whole lines, one after the other, and nothing that a terminal obeys.
+//! Line writer for plain sessions: whole lines in order, without terminal control sequences.
 
 use std::io::{self, Write};
 
-/// Signs that a reader of lines stumbles over, and words or letters of ASCII for them.
+/// Symbols that line readers may not support, with ASCII replacements.
 const ASCII: &[(&str, &str)] = &[
     ("…", "..."),
     ("−", "-"),
@@ -18,13 +18,13 @@ const ASCII: &[(&str, &str)] = &[
 
 pub struct LineWriter<W> {
     out: W,
-    /// No letters but ASCII can be relied on for what aye says itself.
+    /// Only ASCII can be relied on for aye's own text.
     ascii: bool,
-    /// What is typed is seen right behind what was written last.
+    /// The terminal echoes input directly after the last output.
     echoes: bool,
-    /// Words that wait for an answer on the same line.
+    /// Input prompt that is waiting for a line.
     asked: Option<String>,
-    /// How many lines there are by now.
+    /// Number of lines written so far.
     lines: u64,
 }
 
@@ -33,14 +33,14 @@ impl<W: Write> LineWriter<W> {
         Self { out, ascii, echoes, asked: None, lines: 0 }
     }
 
-    /// What aye says itself, in sentences.
+    /// Writes a line in aye's own words.
     pub fn say(&mut self, words: &str) -> io::Result<()> {
         let words = spoken(words);
         let words = if self.ascii { in_ascii(&words) } else { words };
         self.write(&words)
     }
 
-    /// What others wrote, as they wrote it.
+    /// Writes text by others unchanged, except for control characters.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
@@ -53,7 +53,7 @@ impl<W: Write> LineWriter<W> {
         Ok(())
     }
 
-    /// Asks for a line, once; what is written meanwhile takes the question away.
+    /// Shows an input prompt once; any output in between cancels it.
     pub fn ask(&mut self, words: &str) -> io::Result<()> {
         if self.asked.as_deref() == Some(words) {
             return Ok(());
@@ -68,12 +68,12 @@ impl<W: Write> LineWriter<W> {
         self.out.flush()
     }
 
-    /// The person typed a line: the terminal has ended it already.
+    /// Notes that the user typed a line, which ended the prompt's line.
     pub fn answered(&mut self) -> Option<String> {
         self.asked.take()
     }
 
-    /// Whether a line of the person stands there as they typed it.
+    /// Reports whether typed lines appear in the output.
     pub fn echoes(&self) -> bool {
         self.echoes
     }
@@ -86,7 +86,7 @@ impl<W: Write> LineWriter<W> {
         self.out.flush()
     }
 
-    /// The last line ends where one is begun.
+    /// Ends an unfinished line and flushes.
     pub fn finish(&mut self) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
@@ -102,7 +102,7 @@ impl LineWriter<Vec<u8>> {
     }
 }
 
-/// Dots between facts are read out as dots; commas are pauses.
+/// Replaces separator dots with commas, which screen readers render as pauses.
 fn spoken(words: &str) -> String {
     words.replace(" · ", ", ")
 }
@@ -111,7 +111,7 @@ fn in_ascii(words: &str) -> String {
     ASCII.iter().fold(words.to_owned(), |words, (sign, plain)| words.replace(sign, plain))
 }
 
-/// The last net: whatever was cleaned before, no control character but the tab gets out.
+/// Removes every control character except the tab, as a last safeguard.
 fn harmless(line: &str) -> String {
     line.chars().filter(|letter| *letter == '\t' || !letter.is_control()).collect()
 }

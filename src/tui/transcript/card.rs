@@ -1,4 +1,4 @@
-//! A tool call as the transcript shows it.
+//! Tool call cards in the transcript.
 
 use super::entry::{more, wrapped};
 use super::output::{Output, behind_changes, cut, painted};
@@ -15,15 +15,15 @@ use ratatui::text::{Line, Span};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Of a long output these many lines stand at its head and at its end.
+/// Lines shown from the start and the end of a long output.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CardState {
-    /// Asked for by the model, not started.
+    /// Requested by the model, not started.
     Requested,
-    /// Waits for the person.
+    /// Waiting for the user's approval.
     Waiting,
     Running {
         since: u64,
@@ -38,50 +38,50 @@ pub enum CardState {
     Denied {
         message: String,
     },
-    /// The person stopped it, or it was left out.
+    /// Stopped by the user, or skipped.
     Stopped {
         message: String,
     },
-    /// The process ended before it did.
+    /// The process ended before the call did.
     Unknown,
 }
 
-/// What a running command printed last.
+/// Last output lines of a running command.
 #[derive(Default)]
 struct Live {
     ansi: text::Ansi,
     cleaner: text::Cleaner,
-    /// With the letters that paint them.
+    /// Lines that still contain their colour sequences.
     lines: VecDeque<String>,
 }
 
 pub struct Card {
     pub id: CallId,
     summary: String,
-    /// What was asked for, where the person has another line than that.
+    /// Original command line, if the user edited it.
     meant: Option<String>,
     pub state: CardState,
     rule: String,
-    /// How what ran was held, in words; nothing where that is not known or means nothing.
+    /// Sandbox of the run in words; empty if unknown or irrelevant.
     pub held: String,
-    /// The file that it is about, as the model named it.
+    /// File that the call affects, as named by the model.
     pub path: Option<String>,
-    /// Whether what runs runs in a copy, so that nothing of it has happened.
+    /// The command runs in a preview copy, so it has changed nothing yet.
     pub is_preview: bool,
-    /// The question about it stands below with all that its title says.
+    /// The question about this call is shown below and repeats the card's title.
     pub is_asked_below: bool,
-    /// What a command ended with, in the words of its output's first line: `3`.
+    /// Exit code of a command, from the first line of its output: `3`.
     exit: Option<String>,
     output: Output,
     live: Live,
     diff: Option<Diff>,
-    /// The diff as it came.
+    /// Unparsed diff.
     source: String,
-    /// What the model was not shown, in words.
+    /// Description of content hidden from the model.
     hidden: Option<String>,
-    /// All of it is kept, also what is not told here.
+    /// The full output is stored, including parts not shown here.
     pub keeps_whole: bool,
-    /// Where the person ran it: what is said of that.
+    /// Label for a command that the user ran.
     pub by_person: Option<&'static str>,
 }
 
@@ -108,13 +108,13 @@ impl Card {
         }
     }
 
-    /// Whether the person ran it or wrote what runs, and what is said of that.
+    /// Returns a label if the user ran or edited the command.
     fn whose(&self) -> String {
         let edited = self.meant.as_ref().map(|_| "edited by you");
         self.by_person.or(edited).map(|whose| format!("  {whose}")).unwrap_or_default()
     }
 
-    /// The line that the person has in the place of what was asked for; nothing: as it was asked for.
+    /// Replaces the shown command line with the user's edit; `None` restores the original.
     pub fn edited(&mut self, line: Option<&str>) {
         if let Some(meant) = self.meant.take() {
             self.summary = meant;
@@ -139,7 +139,7 @@ impl Card {
         self.output = output;
         self.exit = exit;
         if let Some(proposal) = proposal {
-            // A command is named by its line already.
+            // A command is already named by its line.
             if !proposal.summary.is_empty() && !self.is_command() {
                 self.summary = text::clean_line(&proposal.summary);
             }
@@ -161,12 +161,12 @@ impl Card {
         &self.summary
     }
 
-    /// What it printed, without what was hidden from the model.
+    /// Returns the output, without content hidden from the model.
     pub fn output(&self) -> &str {
         &self.output.text
     }
 
-    /// Why it failed or did not happen.
+    /// Returns why the call failed, was denied or was stopped.
     pub fn message(&self) -> &str {
         match &self.state {
             CardState::Failed { message, .. } | CardState::Denied { message } | CardState::Stopped { message } => message,
@@ -178,7 +178,7 @@ impl Card {
         }
     }
 
-    /// What it changed, as a diff.
+    /// Returns the changes made by the call, as a diff.
     pub fn changed(&self) -> &str {
         &self.source
     }
@@ -191,12 +191,12 @@ impl Card {
         self.summary.starts_with("$ ")
     }
 
-    /// Whether a command ran to its end and says itself that it failed.
+    /// Reports whether a command finished with a non-zero exit code.
     fn has_failed_exit(&self) -> bool {
         matches!(self.state, CardState::Done { .. }) && self.exit.as_ref().is_some_and(|exit| exit != "0")
     }
 
-    /// Whether it ran for good, and is to run once more with something opened: what it printed helps to decide.
+    /// Reports whether a command ran and waits for approval to rerun with more access; its output helps the user decide.
     fn waits_after_a_run(&self) -> bool {
         self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
     }
@@ -224,7 +224,7 @@ impl Card {
         let faint = look.theme.style(Token::Faint);
         for row in self.body(inner, look) {
             let lead = match row.join {
-                // Where a line was broken the bar says so.
+                // The bar marks continued lines.
                 Join::Nothing => format!("{}↪", look.glyphs.bar),
                 Join::Line | Join::Space => format!("{} ", look.glyphs.bar),
             };
@@ -236,7 +236,7 @@ impl Card {
     fn title(&self, width: u16, look: RenderContext<'_>) -> Line<'static> {
         let (words, token) = self.words(look.glyphs);
         let right = self.right(look);
-        // Where nothing stands there the words have the room.
+        // Without text at the right, the result may use the full width.
         let right_width = if right.is_empty() { 0 } else { text::width(&right) + 1 };
         let room = usize::from(width).saturating_sub(right_width);
         let words_width = if words.is_empty() { 0 } else { text::width(&words) + 2 };
@@ -257,7 +257,7 @@ impl Card {
         Line::from(spans)
     }
 
-    /// The result in words.
+    /// Returns the result as short text and its colour.
     fn words(&self, glyphs: &Glyphs) -> (String, Token) {
         match &self.state {
             CardState::Running { .. } if self.is_preview => ("preview: no changes applied yet".to_owned(), Token::Muted),
@@ -276,7 +276,7 @@ impl Card {
                     Some(_) | None => (amount, Token::Muted),
                 }
             }
-            // `killed after 300 s`: what follows stands below.
+            // Only `killed after 300 s` is shown here; the rest is shown below.
             CardState::Failed { message, .. } if message.starts_with("killed after ") => {
                 (message.split(" with ").next().unwrap_or_default().to_owned(), Token::Danger)
             }
@@ -307,7 +307,7 @@ impl Card {
         if mark.is_empty() && time.is_empty() { String::new() } else { format!("{mark} {time:>7}") }
     }
 
-    /// What went wrong or goes on is open by itself, until the person closes it.
+    /// Reports whether the body is shown. Failed and running calls open automatically until the user closes them.
     fn is_open(&self, fold: Fold, is_own: bool) -> bool {
         match self.state {
             CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. }
@@ -321,7 +321,7 @@ impl Card {
         }
     }
 
-    /// A step further open, or closed again, from what was chosen for it or for all.
+    /// Returns the next fold state of this card, starting from its own state or the global one.
     pub fn next_fold(&self, own: Option<Fold>, all: Fold) -> Option<Fold> {
         let nothing = self.diff.is_none() && self.output.text.is_empty() && self.live.is_empty() && self.message().is_empty();
         if nothing && self.rule.is_empty() {
@@ -373,7 +373,7 @@ impl Card {
         rows
     }
 
-    /// How it ended, which rule let it run, and how it was held.
+    /// Returns the exit code, the rule that allowed the call, and the sandbox.
     fn terms(&self, glyphs: &Glyphs) -> Option<String> {
         if self.rule.is_empty() {
             return None;
@@ -385,7 +385,7 @@ impl Card {
         Some(words.join(&format!(" {} ", glyphs.dot)))
     }
 
-    /// Every line of the output in its colours, wrapped.
+    /// Returns every output line in colour, wrapped.
     fn whole(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
         for line in self.output.lines(0, usize::MAX) {
@@ -397,7 +397,7 @@ impl Card {
         rows
     }
 
-    /// Head and tail, and how much stands between them.
+    /// Returns the start and the end of the output, and the number of lines in between.
     fn excerpt(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let count = self.output.text.lines().count();
         let row = |line: StyledText| cut(&line, width, look);
@@ -423,7 +423,8 @@ impl Card {
         let gutter = diff.gutter();
         let row = |line: Line<'static>| {
             let row = Row::of(line);
-            // Number, mark of a broken line, sign: what stands at their place says what the row is.
+            // The cell at this position holds the line number, the continuation mark or the sign, and so identifies the kind of
+            // row.
             let mark = row.cells().chars().nth(gutter.saturating_sub(2));
             let join = if mark == Some('↪') { Join::Nothing } else { Join::Line };
             let skip = if matches!(mark, Some(' ' | '↪')) { gutter as u16 } else { 0 };

@@ -1,4 +1,4 @@
-//! What fills the window of the model, as a picture: all of it, then each share.
+//! Context window usage as a chart: one bar for the total, then one row per share.
 
 use super::RenderContext;
 use crate::protocol::ContextUse;
@@ -7,12 +7,12 @@ use crate::tui::format::tokens;
 use crate::tui::theme::Token;
 use ratatui::text::{Line, Span};
 
-/// The colours of the shares, in turn; words say the same.
+/// Colours of the shares, in turn; the names carry the same information.
 const COLOURS: [Token; 6] = [Token::Accent, Token::Ok, Token::Warn, Token::Text, Token::Muted, Token::Faint];
-/// Cells of the longest bar.
+/// Width of the longest bar, in cells.
 const BAR: usize = 30;
 const MIN_BAR: usize = 5;
-/// Names are cut to this.
+/// Maximum width of a share's name, in cells.
 const NAME: usize = 22;
 
 pub fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> Vec<Line<'static>> {
@@ -41,7 +41,7 @@ pub fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> Vec<Lin
     let names = shares.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0);
     let most = filled.shares.iter().map(|share| share.tokens).max().unwrap_or(0).max(1);
     let beside = |figures: usize| width.saturating_sub(names + figures + 2).min(BAR);
-    // Where there is room for one of them, the bar says more than the percent.
+    // If only one of them fits, the bar says more than the percentage.
     let (room, has_percent) = match beside(8 + 7) {
         room @ MIN_BAR.. => (room, true),
         _ if beside(8) >= MIN_BAR => (beside(8), false),
@@ -67,7 +67,7 @@ pub fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> Vec<Lin
     rows
 }
 
-/// One bar for all of the window: the shares, what is kept for the answer, what is free.
+/// Draws one bar for the whole window: the shares, the part reserved for output, and the free part.
 fn whole(filled: &ContextUse, width: usize, look: RenderContext<'_>) -> Line<'static> {
     let width = width.min(2 * BAR);
     let window = filled.window.max(1);
@@ -85,7 +85,7 @@ fn whole(filled: &ContextUse, width: usize, look: RenderContext<'_>) -> Line<'st
     Line::from(spans)
 }
 
-/// As many of `room` cells as this is of all; what there is has one at least.
+/// Scales `count` of `all` to `room` cells; a non-zero count takes at least one cell.
 fn cells(count: u64, all: u64, room: usize) -> usize {
     let exact = u128::from(count) * room as u128 / u128::from(all.max(1));
     usize::try_from(exact).unwrap_or(room).max(usize::from(count > 0)).min(room)

@@ -1,4 +1,4 @@
-//! One entry of the transcript and its rows.
+//! Transcript entries and their rows.
 
 use super::card::Card;
 use super::{Fold, Recovery, RenderContext, context_meter, recovery};
@@ -15,17 +15,17 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// A prompt of more rows is folded to so many.
+/// Longest prompt shown in full, and the rows shown of a longer one.
 const PROMPT_ROWS: usize = 10;
 const PROMPT_HEAD: usize = 6;
-/// Rows of thinking shown while it goes on.
+/// Rows of reasoning shown while it streams.
 const THINKING_ROWS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerState {
     Streaming,
     Done,
-    /// It does not count, for this reason.
+    /// Not part of the conversation, for this reason.
     Discarded(String),
 }
 
@@ -53,14 +53,14 @@ pub enum Kind {
         tone: Tone,
     },
     Greeting(Vec<StyledText>),
-    /// What stands for older messages: its head, and what it says.
+    /// Summary that replaces older messages: heading and text.
     Summary {
         head: String,
         text: String,
     },
-    /// What fills the window of the model.
+    /// Context window usage.
     Window(ContextUse),
-    /// What the process before left in flight.
+    /// Work that the previous process left unfinished.
     Recovery(Recovery),
 }
 
@@ -69,35 +69,35 @@ pub struct Entry {
     gap: bool,
     pub task: Option<TaskId>,
     pub step: Option<StepId>,
-    /// By which rewind it was undone, where it was.
+    /// Number of the rewind that undid this entry.
     pub undone: Option<u32>,
-    /// How far it was opened by itself, and in which round of folding all.
+    /// Fold state of this entry alone, and the global fold round it belongs to.
     fold: Option<(Fold, u32)>,
-    /// It changed since its rows were counted for the person who is scrolled up.
+    /// Changed since the user scrolled up and its rows were last counted.
     pub is_touched: bool,
-    /// It keeps rows.
+    /// Holds cached rows.
     pub is_warm: bool,
-    /// Its rows, without the gap and without what a document or a diff lays out itself.
+    /// Cached rows, without the gap and without parts that a document or diff lays out itself.
     laid: Option<LayoutCache>,
-    /// The width and the version its height was found for.
+    /// Width and version for which the height was measured.
     measured: Option<(u16, u32)>,
 }
 
-/// Rows at a width, in the colours and the folding of a version.
+/// Rows laid out for a width and a version.
 struct LayoutCache {
     width: u16,
     version: u32,
     rows: Vec<Row>,
 }
 
-/// What was drawn of an entry.
+/// Rows drawn for an entry.
 pub struct DrawnRows {
-    /// Rows of the area above it.
+    /// Rows of the area above the first drawn row.
     pub skipped: u16,
     pub rows: Vec<Row>,
 }
 
-/// Whether an empty row stands between two neighbours.
+/// Reports whether an empty row separates two neighbouring entries.
 pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
@@ -125,7 +125,7 @@ impl Entry {
         }
     }
 
-    /// It belongs to this task and step.
+    /// Assigns the entry to a task and step.
     pub fn of(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
         Self { task, step, ..self }
     }
@@ -135,7 +135,7 @@ impl Entry {
         self.measured = None;
     }
 
-    /// Gives back what can be made anew; its height stays known.
+    /// Drops cached rows that can be recomputed; the measured height stays.
     pub fn cool(&mut self) {
         self.laid = None;
         if let Kind::Answer { document, .. } = &mut self.kind {
@@ -158,7 +158,7 @@ impl Entry {
         self.measured == Some((width, version))
     }
 
-    /// About how many rows it will have, for as long as nobody looks at it.
+    /// Estimates the number of rows before the entry is laid out.
     pub fn guess(&self, width: u16) -> usize {
         let width = usize::from(width.saturating_sub(GUTTER).max(1));
         let rows = match &self.kind {
@@ -176,7 +176,7 @@ impl Entry {
         usize::from(self.gap)
     }
 
-    /// With what is folded here in place of what is folded everywhere.
+    /// Applies the entry's own fold state in place of the global one.
     fn own<'a>(&self, look: RenderContext<'a>) -> RenderContext<'a> {
         let general = if matches!(self.kind, Kind::Card(_)) { look.fold } else { look.rest };
         let own = self.fold.filter(|(_, round)| *round == look.round).map(|(fold, _)| fold);
@@ -188,7 +188,7 @@ impl Entry {
         self.forget_layout();
     }
 
-    /// A step further open, or closed again; whether it has anything that folds.
+    /// Advances the fold state of this entry; returns whether it can fold.
     pub fn fold_next(&mut self, tools: Fold, rest: Fold, round: u32) -> bool {
         let own = self.fold.filter(|(_, at)| *at == round).map(|(fold, _)| fold);
         let next = match &self.kind {
@@ -224,7 +224,7 @@ impl Entry {
             }
     }
 
-    /// Rows `from..` into the area, which is as high as there are rows to show.
+    /// Draws the rows from `from` on into the area, whose height is the number of rows to show.
     pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: RenderContext<'_>) -> DrawnRows {
         let gap = self.gap_rows();
         let first = from.saturating_sub(gap);
@@ -239,7 +239,7 @@ impl Entry {
             buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.sign(token));
         }
         if self.undone.is_some() {
-            // Not by colour alone: a bar stands beside every row of it.
+            // Marked with a bar beside every row, so that colour is not the only signal.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             let faint = look.theme.style(Token::Faint);
             buffer.set_style(rows, faint.bg(Color::Reset));
@@ -250,14 +250,14 @@ impl Entry {
         DrawnRows { skipped, rows }
     }
 
-    /// Some of its rows, counted from the first that is no gap.
+    /// Returns a range of rows, counted from the first row after the gap.
     pub fn rows(&mut self, range: std::ops::Range<usize>, look: RenderContext<'_>) -> Vec<Row> {
         let width = look.width.saturating_sub(GUTTER).max(1);
         let look = self.own(look);
         self.lay(look);
         let laid = self.laid.as_ref().map_or(&[][..], |laid| laid.rows.as_slice());
         match &mut self.kind {
-            // A discarded answer has its note below it.
+            // A discarded response has its note below it.
             Kind::Answer { document, .. } => {
                 let height = document.height(width);
                 let mut rows = document.rows(width, range.start.min(height)..range.end.min(height), look.theme);
@@ -298,7 +298,7 @@ impl Entry {
 
     fn lay(&mut self, look: RenderContext<'_>) {
         let width = look.width.saturating_sub(GUTTER).max(1);
-        // A running call shows its seconds: laid out as often as it is drawn, which is cheap.
+        // A running call shows its elapsed seconds, so it is laid out for every frame, which is cheap.
         let ticking = matches!(&self.kind, Kind::Card(card) if card.is_running());
         let is_laid = |laid: &LayoutCache| laid.width == width && laid.version == look.version;
         if !ticking && self.laid.as_ref().is_some_and(is_laid) {
@@ -333,7 +333,7 @@ impl Entry {
     }
 }
 
-/// What stands between the dots of a line, each with its dot: a command that one is to type is not torn in two.
+/// Splits a line at its dots; each piece ends with its dot, so that a command to type is not broken.
 fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
     let end = format!(" {dot} ");
     let mut at = 0;
@@ -345,14 +345,14 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
     line.split_inclusive(end.as_str()).map(piece).collect()
 }
 
-/// Every line of a text, wrapped.
+/// Wraps every line of a text.
 pub fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
     let ink = SpanStyle::of(token);
     let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));
     lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
 }
 
-/// How much is hidden, and what opens it.
+/// Returns a row with the number of hidden lines and the key that shows them.
 pub fn more(hidden: usize, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
@@ -360,7 +360,7 @@ pub fn more(hidden: usize, look: RenderContext<'_>) -> Row {
     Row::of(Line::styled(words, theme.style(Token::Faint)))
 }
 
-/// What the person sent: of a long one its head, and how much more there is.
+/// Returns the rows of a prompt; a long one is cut to its head until unfolded.
 fn prompt(text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let mut rows = wrapped(text, width, look, Token::Text);
     if look.fold == Fold::Full || rows.len() <= PROMPT_ROWS {
@@ -372,7 +372,7 @@ fn prompt(text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     rows
 }
 
-/// What was said before in few words: of a long one its first rows, until it is unfolded.
+/// Returns the rows of a summary; a long one is cut to its first rows until unfolded.
 fn summary(head: &str, text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let mut rows = wrapped(&head.replace('→', look.glyphs.to), width, look, Token::Muted);
     let body = wrapped(text, width.saturating_sub(2).max(1), look, Token::Text);

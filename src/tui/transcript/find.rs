@@ -1,28 +1,28 @@
-//! Words looked for in all that was said, what is folded too.
+//! Search in the whole transcript, including folded parts.
 
 use super::{Entry, Kind, Transcript};
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 
-/// What is looked for: as it is typed, or in any case where it has no capital letter.
+/// Search query: case-sensitive only if it contains a capital letter.
 #[derive(Debug, Clone)]
 pub struct Query {
     pub words: String,
     pattern: Regex,
-    /// Marks of Markdown between the letters do not count unless they are looked for.
+    /// Markdown marks in the text are matched only if the query contains some.
     has_marks: bool,
 }
 
 impl Query {
     pub fn new(words: &str) -> Option<Self> {
         let exact = words.chars().any(char::is_uppercase);
-        // A blank may stand where a line was broken.
+        // A space also matches a line break.
         let pattern = words.split(' ').map(regex::escape).collect::<Vec<_>>().join(r"\s");
         let pattern = RegexBuilder::new(&pattern).case_insensitive(!exact).build().ok().filter(|_| !words.is_empty())?;
         Some(Self { words: words.to_owned(), pattern, has_marks: words.contains(['*', '`']) })
     }
 
-    /// Where the words stand in a text.
+    /// Returns the ranges in a text that match.
     pub fn places<'t>(&self, text: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
         self.pattern.find_iter(text).map(|found| found.range())
     }
@@ -31,7 +31,7 @@ impl Query {
         self.pattern.find_iter(text).count()
     }
 
-    /// How often the words stand in an entry.
+    /// Counts the matches in an entry.
     fn count_in(&self, entry: &Entry) -> usize {
         match &entry.kind {
             Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => self.count(text),
@@ -52,11 +52,11 @@ impl Query {
     }
 }
 
-/// The entries in which something was found, with how often, and which of all of it is looked at.
+/// Entries with matches and their counts, and the current match.
 #[derive(Debug, Default, Clone)]
 pub struct SearchMatches {
     pub entries: Vec<(usize, usize)>,
-    /// Counted from 0 over all entries.
+    /// Index of the current match over all entries, from 0.
     pub at: usize,
     words: String,
 }
@@ -66,7 +66,7 @@ impl SearchMatches {
         self.entries.iter().map(|(_, count)| count).sum()
     }
 
-    /// The entry that is looked at, and which of those in it.
+    /// Returns the entry of the current match, and its index within that entry.
     pub fn place(&self) -> Option<(usize, usize)> {
         let mut left = self.at;
         for (entry, count) in &self.entries {
@@ -78,7 +78,7 @@ impl SearchMatches {
         None
     }
 
-    /// The next one, or the one before, around the ends.
+    /// Moves to the next or previous match, wrapping around.
     pub fn step(&mut self, forward: bool) {
         let count = self.count();
         if count > 0 {
@@ -86,7 +86,7 @@ impl SearchMatches {
         }
     }
 
-    /// The first at or after this entry; from the start again where there is none.
+    /// Moves to the first match at or after an entry, or to the first one of all.
     fn go_to(&mut self, from: usize) {
         let before: usize = self.entries.iter().filter(|(entry, _)| *entry < from).map(|(_, count)| count).sum();
         self.at = if before < self.count() { before } else { 0 };
@@ -94,7 +94,7 @@ impl SearchMatches {
 }
 
 impl Transcript {
-    /// Looks in all entries; where the words only got longer, in those they stood in before.
+    /// Searches all entries; if the query only grew, searches only those that matched before.
     pub fn find(&self, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
         let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
         let count = |at: usize| self.entries.get(at).map_or(0, |entry| query.count_in(entry));

@@ -1,6 +1,6 @@
-//! How many rows each entry has, so that a place in all of the text is found without looking at every entry.
+//! Row counts of all entries, to find a position without visiting every entry.
 
-/// Rows of every entry and their sums (a Fenwick tree): a change, a sum and a search each take a step per doubling of their number.
+/// Row counts and their prefix sums in a Fenwick tree: updates, sums and searches take logarithmic time.
 #[derive(Debug, Default, Clone)]
 pub struct Heights {
     rows: Vec<usize>,
@@ -37,7 +37,7 @@ impl Heights {
         }
     }
 
-    /// Puts entries between others; every sum behind them is made anew.
+    /// Inserts entries and rebuilds all sums.
     pub fn insert(&mut self, index: usize, rows: impl IntoIterator<Item = usize>) {
         drop(self.rows.splice(index..index, rows));
         let all = std::mem::take(&mut self.rows);
@@ -49,7 +49,7 @@ impl Heights {
         }
     }
 
-    /// Rows of all entries before this one.
+    /// Returns the number of rows of all entries before this one.
     pub fn before(&self, index: usize) -> usize {
         let (mut at, mut sum) = (index.min(self.sums.len()), 0);
         while at > 0 {

@@ -1,4 +1,4 @@
-//! What is marked in the transcript: the entry that keys are for, what is selected, what was found.
+//! Marks in the transcript: the focused entry, the selection and the search matches.
 
 use super::entry::DrawnRows;
 use super::plain::{cells_between, join, without_bars};
@@ -12,7 +12,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 use std::ops::Range;
 
-/// A cell of an entry: its row, the gap counted, and its column behind the gutter of signs.
+/// Cell of an entry: its row, including the gap, and its column after the gutter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Point {
     pub row: usize,
@@ -21,15 +21,15 @@ pub struct Point {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SelectionShape {
-    /// From one letter to another.
+    /// From one character to another.
     Text,
-    /// Whole lines, however many rows they take.
+    /// Whole lines, including all their rows.
     Lines,
-    /// The same columns of every row.
+    /// The same columns in every row.
     Columns,
 }
 
-/// What is selected, in one entry.
+/// Selection within one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Selection {
     pub entry: usize,
@@ -43,7 +43,7 @@ impl Selection {
         self.from.row.min(self.to.row)..self.from.row.max(self.to.row) + 1
     }
 
-    /// Cells of a row that are in it.
+    /// Returns the selected cells of a row.
     fn cells(&self, row: usize) -> Option<Range<u16>> {
         let (first, last) = (self.from.min(self.to), self.from.max(self.to));
         if !self.rows().contains(&row) {
@@ -66,35 +66,35 @@ pub struct Marks {
     pub chosen: Option<usize>,
     pub selection: Option<Selection>,
     pub query: Option<Query>,
-    /// Where the chosen entry began in the last frame.
+    /// Position where the focused entry began in the last frame.
     cursor: Option<Position>,
 }
 
-/// Rows of an entry that were drawn.
+/// Drawn rows of an entry.
 pub(super) struct VisibleEntry<'a> {
     pub entry: usize,
     pub area: Rect,
-    /// The first of them, the gap counted.
+    /// First drawn row, including the gap.
     pub from: usize,
     pub drawn: &'a DrawnRows,
 }
 
-/// Where a piece of a found text stands: row, cells.
+/// Row and cells of one piece of a match.
 type Piece = (usize, Range<u16>);
 
 impl Marks {
-    /// Entries moved.
+    /// Adjusts all indices after entries have moved.
     pub(super) fn shift(&mut self, mut shift: impl FnMut(&mut usize)) {
         self.chosen.iter_mut().for_each(&mut shift);
         self.selection.iter_mut().for_each(|selection| shift(&mut selection.entry));
     }
 
-    /// Where the chosen entry began in the last frame, if it was in it.
+    /// Returns where the focused entry began in the last frame, if it was visible.
     pub fn cursor(&self) -> Option<Position> {
         self.cursor
     }
 
-    /// A frame begins.
+    /// Starts a frame.
     pub(super) fn begin(&mut self) {
         self.cursor = None;
     }
@@ -125,7 +125,7 @@ impl Marks {
             }
         }
         if let Some(selection) = self.selection.filter(|selection| selection.entry == entry) {
-            // Rows of the area, of which those of the gap were drawn by nobody.
+            // Rows are relative to the area; rows of the gap were not drawn.
             for (nth, row) in drawn.rows.iter().enumerate() {
                 let Some(cells) = selection.cells(from + usize::from(drawn.skipped) + nth) else { continue };
                 let end = (row.line.width() as u16).max(row.skip + 1);
@@ -135,7 +135,7 @@ impl Marks {
     }
 }
 
-/// Every place of the words in these rows, also where a line was broken.
+/// Returns every match in these rows, including matches across broken lines.
 fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -169,7 +169,7 @@ fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
 }
 
 impl Transcript {
-    /// The row of an entry, the gap counted, where the words stand for this time in it.
+    /// Returns the row, including the gap, of the nth match in an entry.
     pub fn row_of_words(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
         let gap = self.entries.get(at)?.gap_rows();
         let rows = self.rows_of(at, look);
@@ -178,12 +178,12 @@ impl Transcript {
         place.first().map(|(row, _)| gap + row)
     }
 
-    /// How often the words stand in what is shown of an entry.
+    /// Counts the matches in the shown part of an entry.
     pub fn count_shown(&mut self, at: usize, query: &Query, look: RenderContext<'_>) -> usize {
         places(&self.rows_of(at, look), query).len()
     }
 
-    /// All rows of an entry, without its gap.
+    /// Returns all rows of an entry, without its gap.
     pub fn rows_of(&mut self, at: usize, look: RenderContext<'_>) -> Vec<Row> {
         let height = self.height_of(at, look);
         self.entries.get_mut(at).map(|entry| entry.rows(0..height - entry.gap_rows().min(height), look)).unwrap_or_default()
@@ -193,7 +193,7 @@ impl Transcript {
         self.entries.get(at).map_or(0, super::Entry::gap_rows)
     }
 
-    /// The rows of the line that this row belongs to.
+    /// Returns the rows of the line that contains this row.
     pub fn line_at(&mut self, at: usize, row: usize, look: RenderContext<'_>) -> Range<usize> {
         let gap = self.gap_of(at);
         let rows = self.rows_of(at, look);
@@ -203,13 +203,13 @@ impl Transcript {
         gap + first..gap + next
     }
 
-    /// What is selected, as text: nothing of what was only drawn, and whole lines however they were broken.
+    /// Returns the selected text without decoration; broken lines are joined.
     pub fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
         let selection = self.marks.selection?;
         let gap = self.gap_of(selection.entry);
         let rows = self.rows_of(selection.entry, look);
         let columns = selection.shape == SelectionShape::Columns;
-        // Whether the row of a table that a row goes on was taken as a whole.
+        // Tracks whether the table row was selected as a whole.
         let mut whole = false;
         let pieces = rows.iter().enumerate().filter_map(|(nth, row)| {
             let cells = selection.cells(gap + nth)?;

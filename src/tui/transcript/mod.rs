@@ -1,4 +1,4 @@
-//! What was said and done, as rows: laid out only where it is looked at.
+//! The transcript as rows, laid out on demand.
 
 mod card;
 mod context_meter;
@@ -30,15 +30,15 @@ use heights::Heights;
 use std::collections::{HashMap, VecDeque};
 use viewport::{Anchor, EntryRow};
 
-/// How much of the cards is shown.
+/// Amount of detail shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// One line where all went well.
+    /// One line if the call succeeded.
     #[default]
     Quiet,
-    /// Head and tail of every output.
+    /// Start and end of every output.
     Excerpt,
-    /// All of every output.
+    /// Every output in full.
     Full,
 }
 
@@ -52,68 +52,68 @@ impl Fold {
     }
 }
 
-/// What rows are made with.
+/// Input for laying out rows.
 #[derive(Debug, Clone, Copy)]
 pub struct RenderContext<'a> {
     pub width: u16,
-    /// Of cards, and of all else that folds.
+    /// Fold state of cards, and of everything else that folds.
     pub fold: Fold,
     pub rest: Fold,
-    /// Whether this entry was folded by itself: then also what opens without being asked is closed.
+    /// The entry has its own fold state, which also closes entries that open automatically.
     pub is_own: bool,
-    /// Browse mode is on: Enter folds the chosen entry.
+    /// Browse mode is on: Enter folds the focused entry.
     pub browses: bool,
-    /// The key that unfolds all.
+    /// Key that unfolds everything.
     pub unfolds: &'a str,
-    /// How often all were folded at once: what was chosen for one entry before counts no longer.
+    /// Number of global fold changes; a fold state from an earlier round no longer applies.
     pub round: u32,
-    /// Rows that were made under another one are made anew.
+    /// Layout version; rows of another version are laid out again.
     pub version: u32,
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
-    /// What streams is shown up to its last whole row.
+    /// Streaming text is shown up to its last complete row.
     pub whole_rows: bool,
     pub now: u64,
 }
 
-/// Entries whose rows are kept for the next frame, besides those that are on the screen.
+/// Number of off-screen entries whose rows stay cached.
 const WARM: usize = 256;
 
 pub struct Transcript {
     entries: Vec<Entry>,
-    /// Rows of each entry: measured, or as it was last, or guessed.
+    /// Row count of each entry: measured, last known or estimated.
     heights: Heights,
     calls: HashMap<CallId, usize>,
-    /// The newest answer.
+    /// Index of the latest response.
     answer: Option<usize>,
     anchor: Anchor,
     fold: Fold,
     rest: Fold,
     round: u32,
     version: u32,
-    /// The first row of the last frame, and how many rows the view has moved down since the start.
+    /// First row of the last frame, and the number of rows the view has moved down since the start.
     top: EntryRow,
     position: u64,
-    /// Rows that came since the person scrolled up.
+    /// Rows added since the user scrolled up.
     new: usize,
-    /// Entries that changed since, and how high they were.
+    /// Entries changed since then, with their earlier heights.
     touched: Vec<(usize, usize)>,
-    /// Where the last frame was drawn.
+    /// Size of the area of the last frame.
     height: u16,
-    /// The next frame, and the one before it, have a row that says what is below.
+    /// Whether the next frame, and the last one, has a row that shows the number of lines below.
     tells_below: bool,
     told_below: bool,
     width: u16,
-    /// Entries that keep rows, the one that was laid out longest ago first.
+    /// Entries with cached rows, least recently laid out first.
     warm: VecDeque<usize>,
-    /// The entry that keys are for, what is selected, what was found.
+    /// Focused entry, selection and search matches.
     pub marks: marks::Marks,
-    /// Whose the entries are that are pushed now.
+    /// Task and step of the entries being added.
     task: Option<TaskId>,
     step: Option<StepId>,
-    /// How often something was undone.
+    /// Number of rewinds.
     rewinds: u32,
-    /// The call whose question stands below.
+    /// Call whose question is shown below.
     asked: Option<CallId>,
 }
 
@@ -130,7 +130,7 @@ impl Default for Transcript {
             round: 0,
             version: 0,
             top: EntryRow::default(),
-            // Far from zero, so that a step back is a smaller number too.
+            // Far from zero, so that scrolling up does not underflow.
             position: 1 << 40,
             new: 0,
             touched: Vec::new(),
@@ -165,18 +165,18 @@ impl Transcript {
         self.touch(at, Some(0));
     }
 
-    /// What was pushed, from this entry on.
+    /// Returns the entries from this index on.
     pub fn kinds_from(&self, first: usize) -> impl Iterator<Item = &Kind> {
         self.entries.iter().skip(first).map(|entry| &entry.kind)
     }
 
-    /// The newest entry, to be added to.
+    /// Returns the last entry for appending.
     pub fn last_mut(&mut self) -> Option<&mut Entry> {
         let last = self.entries.len().checked_sub(1)?;
         self.changing(last)
     }
 
-    /// The answer that streams: what was noted meanwhile stands behind it and does not part it.
+    /// Returns the streaming response; notices that arrive in between come after it and do not split it.
     pub fn streaming_mut(&mut self) -> Option<&mut Document> {
         let aside = |kind: &Kind| matches!(kind, Kind::Note { .. } | Kind::Window(_) | Kind::Summary { .. } | Kind::Recovery(_));
         let at = self.entries.iter().rposition(|entry| !aside(&entry.kind))?;
@@ -189,7 +189,7 @@ impl Transcript {
         }
     }
 
-    /// The newest answer, wherever it stands.
+    /// Returns the latest response, wherever it is.
     pub fn last_answer_mut(&mut self) -> Option<&mut Entry> {
         self.changing(self.answer?)
     }
@@ -202,7 +202,7 @@ impl Transcript {
         }
     }
 
-    /// The question about this call, if any, is shown below: its card says nothing twice.
+    /// Sets the call whose question is shown below, so that its card does not repeat the text.
     pub fn show_asked_below(&mut self, id: Option<&CallId>) {
         if self.asked.as_ref() == id {
             return;
@@ -225,12 +225,12 @@ impl Transcript {
         })
     }
 
-    /// Those that were not undone.
+    /// Returns the cards that were not undone.
     pub fn standing_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
         self.entries.iter_mut().filter(|entry| entry.undone.is_none()).filter_map(Entry::card_mut)
     }
 
-    /// What the process before left in flight, said at the end of what was said.
+    /// Returns the entry about unfinished work of the previous process.
     pub fn recovery_mut(&mut self) -> Option<&mut Recovery> {
         let at = self.entries.iter().rposition(|entry| matches!(entry.kind, Kind::Recovery(_)))?;
         match &mut self.changing(at)?.kind {
@@ -247,7 +247,7 @@ impl Transcript {
         self.entries.get(at)
     }
 
-    /// An entry that is about to be changed: what was made of it is made anew, and what comes of it is counted.
+    /// Returns an entry for modification: drops its layout and counts the rows that change.
     fn changing(&mut self, at: usize) -> Option<&mut Entry> {
         let before = self.entries.get(at)?.is_measured_at(self.width, self.version).then(|| self.heights.get(at));
         self.touch(at, before);
@@ -256,7 +256,7 @@ impl Transcript {
         Some(entry)
     }
 
-    /// While the person is scrolled up it is told how much came.
+    /// Counts an entry as changed while the user is scrolled up.
     fn touch(&mut self, at: usize, before: Option<usize>) {
         if self.anchor == Anchor::End {
             return;
@@ -269,7 +269,7 @@ impl Transcript {
         }
     }
 
-    /// The same look with what is folded here.
+    /// Returns a render context with the transcript's fold state.
     pub fn look<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> RenderContext<'a> {
         let Self { fold, rest, round, version, .. } = *self;
         RenderContext {
@@ -288,19 +288,19 @@ impl Transcript {
         }
     }
 
-    /// All entries a step further open, then closed again; what was chosen for one of them counts no longer.
+    /// Advances the fold state of all entries and resets their own.
     pub fn fold_all(&mut self) {
         let next = self.fold.next();
         self.fold_to(next, next);
     }
 
-    /// The cards alone.
+    /// Advances the fold state of the cards only.
     pub fn fold_tools(&mut self) {
         let rest = self.rest;
         self.fold_to(self.fold.next(), rest);
     }
 
-    /// All there is, or as little as can be.
+    /// Shows everything, or folds everything.
     pub fn fold_everything(&mut self) {
         let next = if self.fold == Fold::Full && self.rest == Fold::Full { Fold::Quiet } else { Fold::Full };
         self.fold_to(next, next);
@@ -312,7 +312,7 @@ impl Transcript {
         self.forget_layout();
     }
 
-    /// One entry a step further open, or closed again; whether it has anything that folds.
+    /// Advances the fold state of one entry; returns whether it can fold.
     pub fn fold_one(&mut self, at: usize) -> bool {
         let (fold, rest, round) = (self.fold, self.rest, self.round);
         let Some(entry) = self.entries.get_mut(at) else { return false };
@@ -321,7 +321,7 @@ impl Transcript {
         done
     }
 
-    /// One entry as open as it can be.
+    /// Unfolds one entry completely.
     pub fn unfold(&mut self, at: usize) {
         let round = self.round;
         if let Some(entry) = self.entries.get_mut(at) {
@@ -329,13 +329,13 @@ impl Transcript {
         }
     }
 
-    /// The colours or the folding changed: rows are made anew where they are looked at, and until then are as many as they were.
+    /// Invalidates all layouts after a change of colours or folding; entries keep their height until they are laid out again.
     pub fn forget_layout(&mut self) {
         self.version += 1;
         self.marks.selection = None;
     }
 
-    /// Puts what was said before under the greeting. What is looked at stays where it is; where the greeting was, the older rows are.
+    /// Inserts older entries below the greeting. The view does not move; older rows replace the greeting on screen.
     pub fn prepend(&mut self, older: Self, look: RenderContext<'_>) {
         let count = older.entries.len();
         let at = usize::from(matches!(self.entries.first(), Some(Entry { kind: Kind::Greeting(_), .. })));
@@ -353,7 +353,7 @@ impl Transcript {
         };
         self.calls.values_mut().for_each(shift);
         for (call, index) in older.calls {
-            // A server may give two calls the same name: the newer one is the one that is told of.
+            // A server may reuse a call ID; the newer call is the one that later events refer to.
             self.calls.entry(call).or_insert(index + at);
         }
         match &mut self.answer {

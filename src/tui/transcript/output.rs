@@ -1,4 +1,4 @@
-//! What a call printed, in colours of the theme.
+//! Output of a call, in theme colours.
 
 use super::RenderContext;
 use crate::text;
@@ -7,7 +7,7 @@ use crate::tui::theme::{Syntax, Token};
 use ratatui::style::Modifier;
 use std::ops::Range;
 
-/// What a call printed, and in which colours.
+/// Output text and its colours.
 #[derive(Default)]
 pub struct Output {
     pub text: String,
@@ -15,7 +15,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// What came, as a terminal would show it; of a command also what it ended with.
+    /// Cleans printed output; for a command also returns its exit code.
     pub fn of(printed: &str, is_command: bool) -> (Self, Option<String>) {
         let mut cleaner = text::Cleaner::new();
         let mut clean = String::new();
@@ -27,7 +27,7 @@ impl Output {
         (Self { text, paints }, exit)
     }
 
-    /// So many lines from this one on, in their colours.
+    /// Returns `count` lines from line `from` on, in colour.
     pub fn lines(&self, from: usize, count: usize) -> Vec<StyledText> {
         let (mut lines, mut start) = (Vec::new(), 0);
         for (at, line) in self.text.split_inclusive('\n').enumerate() {
@@ -46,13 +46,13 @@ impl Output {
     }
 }
 
-/// A line with the letters that paint it.
+/// Parses a line that contains colour sequences.
 pub fn painted(line: &str) -> StyledText {
     let (text, paints) = text::painted(line);
     inked(&text, &text::paints_in(&paints, 0..text.len()))
 }
 
-/// A line of output in colours of the theme; tabs are blanks.
+/// Applies colours to an output line and expands its tabs.
 fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledText {
     if !line.contains('\t') {
         let mut out = StyledText::default();
@@ -65,7 +65,7 @@ fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledText {
     let whole = text::expand_tabs(line);
     let (mut at, mut rest) = (0, whole.as_ref());
     for (range, paint) in paints {
-        // As long as the piece before its end expands to; blanks of a tab belong to the piece the tab is in.
+        // The end of the piece after tab expansion; the spaces of a tab belong to the piece that contains it.
         let end = text::expand_tabs(&line[..range.end]).len();
         let (piece, after) = rest.split_at(end.saturating_sub(at).min(rest.len()));
         out.push(piece, ink(*paint));
@@ -97,7 +97,7 @@ fn ink(paint: text::Paint) -> SpanStyle {
     SpanStyle { stress, ..ink }
 }
 
-/// As much of a line as there is room for.
+/// Truncates a line to the width.
 pub fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
     if line.width() <= width.into() {
         return line.fitted_row(width.into(), look.theme);
@@ -108,36 +108,36 @@ pub fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
     row.fitted_row(width.into(), look.theme)
 }
 
-/// What came of a command, behind what the person changed of it: that has a line for each.
+/// Skips the lines about the user's edits at the start of a command's output.
 pub fn behind_changes(output: &str) -> &str {
     let mut rest = output;
-    // Older sessions have the second one.
+    // Older sessions contain the second form.
     while rest.starts_with("[The user ") || rest.starts_with("[The person ") {
         rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
     }
     rest
 }
 
-/// The line that says how a command ended: where it begins, and what it ended with. What was printed comes after it, and so is never
-/// taken for it.
+/// Finds the exit code line of a command: its offset and the code. It precedes the printed output, so output is never mistaken
+/// for it.
 fn exit_line(output: &str) -> Option<(usize, &str)> {
     let rest = behind_changes(output);
     Some((output.len() - rest.len(), rest.strip_prefix("Exit code: ")?.lines().next().unwrap_or_default()))
 }
 
-/// What a command ended with, as its output says it: `3`.
+/// Returns the exit code of a command, from its output: `3`.
 pub fn exit_of(output: &str) -> Option<&str> {
     exit_line(output).map(|(_, exit)| exit)
 }
 
-/// The line that says how a command ended, out of what it printed, and the names of parts where there is one only.
+/// Removes the exit code line from the output and returns the code; also removes the stream heading if there is only one stream.
 pub fn take_exit(output: &mut String) -> Option<String> {
     let found = exit_line(output).map(|(at, exit)| (at, exit.to_owned()));
     let at = found.as_ref().map_or(0, |(at, _)| *at);
     let changed = output[..at].to_owned();
     let (_, rest) = output[at..].split_once('\n').unwrap_or((&output[at..], ""));
     let exit = found.map(|(_, exit)| exit);
-    // A command that was killed has none, and its output stands alone.
+    // A killed command has no exit code, only output.
     let rest = if exit.is_some() { rest } else { output.as_str() };
     let (alone, rest) = rest.strip_prefix("--- stdout ---\n").map_or((exit.is_some(), rest), |rest| (true, rest));
     if alone {

@@ -1,4 +1,4 @@
-//! Entries as text to take away: Markdown, without signs, numbers and broken lines.
+//! Entries as Markdown for copying: no symbols, numbers or broken lines.
 
 use super::{Card, Kind};
 use crate::tui::markdown::BAR;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 impl super::Entry {
-    /// All of it as Markdown; what is folded too.
+    /// Returns the whole entry as Markdown, including folded parts.
     pub fn markdown(&self) -> String {
         match &self.kind {
             Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => text.trim_end().to_owned(),
@@ -23,7 +23,7 @@ impl super::Entry {
         }
     }
 
-    /// The code in it: of a card what it printed, or what it changed.
+    /// Returns the code blocks of an entry; for a card its changes and its output.
     pub fn code(&self) -> Vec<String> {
         match &self.kind {
             Kind::Card(card) => {
@@ -59,7 +59,7 @@ fn of_card(card: &Card) -> String {
     std::iter::once(head).chain(blocks).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Longer than every run of backticks in it.
+/// Returns a fence longer than every run of backticks in the text.
 fn fence(text: &str, least: usize) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(least.max(longest + 1))
@@ -75,7 +75,7 @@ fn fenced_word(text: &str) -> String {
     if fence.len() > 1 { format!("{fence} {text} {fence}") } else { format!("{fence}{text}{fence}") }
 }
 
-/// The fenced pieces of code in a text, in their order.
+/// Returns the code blocks of a text, in order.
 pub fn code_blocks(source: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<String> = None;
@@ -91,11 +91,11 @@ pub fn code_blocks(source: &str) -> Vec<String> {
             _ => {}
         }
     }
-    // What a model writes as an entity or sends raw is made harmless once more, as on the screen.
+    // Clean again, because entities and raw text may decode to control characters.
     blocks.iter().map(|code| crate::text::clean(code).into_owned()).collect()
 }
 
-/// The text of pieces of rows that follow one another, with line breaks where the text has them.
+/// Joins pieces of consecutive rows, with line breaks where the text has them.
 pub fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     let mut out = String::new();
     for (nth, (piece, join)) in pieces.enumerate() {
@@ -114,10 +114,10 @@ pub fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     out
 }
 
-/// What stands in these cells of a row of a table, with something else in the place of the bars between them.
+/// Returns the text in these cells of a table row, with `between` in place of the bars.
 pub fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str) -> String {
     let starts = || bars.iter().map(|bar| *bar as u16);
-    // A bar that is taken in part is none of it.
+    // A partially selected bar is ignored.
     let cut = starts().find(|bar| (*bar..bar + BAR).contains(&cells.start));
     let begin = cut.map_or(cells.start, |bar| bar + BAR);
     let (mut from, mut pieces) = (begin, Vec::new());
@@ -132,7 +132,7 @@ pub fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str
     pieces.join(between)
 }
 
-/// What stands in these cells of a row, without those that are no text; a wide letter counts where it begins.
+/// Returns the text in these cells of a row, without decoration; a wide character belongs to its first cell.
 pub fn cells_between(row: &Row, from: u16, to: u16) -> String {
     let from = from.max(row.skip);
     let mut at = 0_usize;

@@ -1,4 +1,4 @@
-//! What was in flight when the process before ended, and what becomes of it: one entry at the end of what was said.
+//! Work that was unfinished when the previous process ended, and its outcome: one entry at the end of the transcript.
 
 use super::RenderContext;
 use super::entry::wrapped;
@@ -9,29 +9,29 @@ use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use ratatui::text::Span;
 
-/// Calls that are named; the others are counted.
+/// Maximum number of calls listed; the rest are counted.
 const MAX_NAMED: usize = 6;
-/// Cells of a draft or a prompt that are shown.
+/// Maximum width of a shown draft or prompt, in cells.
 const WORDS: usize = 60;
 
-/// What is known of a call that was open.
+/// State of a call that was unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryState {
-    /// It had not begun.
+    /// Not started.
     Open,
-    /// It ran.
+    /// Was running.
     Ran,
-    /// Nobody knows what came of it; the person is asked.
+    /// Outcome unknown; the user will be asked.
     Unknown,
-    /// The question stands again.
+    /// Waiting for the user's answer again.
     Asked,
-    /// It runs again, or now.
+    /// Running again, or now.
     Runs,
-    /// The person answered, and it did not go on.
+    /// Answered by the user, and not run.
     Answered,
-    /// Recovery found that it was done.
+    /// Recovery found that it was complete.
     Done,
-    /// Recovery found, or the session says, that it was not.
+    /// Recovery or the session found that it did not happen.
     NotDone,
 }
 
@@ -52,7 +52,7 @@ impl RecoveryState {
 
 #[derive(Debug, Default)]
 pub struct Recovery {
-    /// Words of an answer that was cut off.
+    /// Number of words of the response that was cut off.
     pub answer: Option<usize>,
     pub calls: Vec<(CallId, String, RecoveryState)>,
     pub prompts: Vec<String>,
@@ -64,11 +64,11 @@ impl Recovery {
         self.answer.is_none() && self.calls.is_empty() && self.prompts.is_empty() && self.draft.is_none()
     }
 
-    /// What is known of a call by now, where it is one of those.
+    /// Updates the state of a call, if it is one of the listed calls.
     pub fn came_to(&mut self, id: &CallId, fate: RecoveryState) {
         let Some((.., known)) = self.calls.iter_mut().find(|(call, ..)| call == id) else { return };
         *known = match (*known, fate) {
-            // What ends now is no news of what was in flight.
+            // Calls that were restarted or answered are no longer unfinished work.
             (RecoveryState::Runs | RecoveryState::Answered, _) => return,
             (RecoveryState::Unknown | RecoveryState::Asked, RecoveryState::Done | RecoveryState::NotDone) => {
                 RecoveryState::Answered

@@ -1,10 +1,10 @@
-//! What was undone stays on the screen, marked so, until it is brought back.
+//! Undone entries stay visible and marked until they are restored.
 
 use super::{Kind, Transcript};
 use crate::protocol::{StepId, TaskId};
 
 impl Transcript {
-    /// What is pushed from now on belongs to this task and step.
+    /// Sets the task and step of entries added from now on.
     pub fn belongs_to(&mut self, task: Option<&TaskId>, step: Option<&StepId>) {
         if self.task.as_ref() != task {
             self.task = task.cloned();
@@ -14,7 +14,7 @@ impl Transcript {
         }
     }
 
-    /// All from this task, or this step of it, to the end was undone; without a task, from the last that stands.
+    /// Marks everything from this task or step to the end as undone; without a task, from the last one not undone.
     pub fn undo(&mut self, task: Option<&TaskId>, step: Option<&StepId>) {
         let standing = |entry: &&super::Entry| entry.undone.is_none();
         let last = || self.entries.iter().rev().filter(standing).find_map(|entry| entry.task.clone());
@@ -30,7 +30,7 @@ impl Transcript {
         }
     }
 
-    /// What was undone last stands again.
+    /// Restores the entries of the latest rewind.
     pub fn redo(&mut self) {
         let Some(last) = self.entries.iter().filter_map(|entry| entry.undone).max() else { return };
         for entry in self.entries.iter_mut().filter(|entry| entry.undone == Some(last)) {
@@ -38,7 +38,7 @@ impl Transcript {
         }
     }
 
-    /// The newest answer that was not undone.
+    /// Returns the latest response that was not undone.
     pub fn last_standing_answer(&self) -> Option<String> {
         self.entries.iter().rev().filter(|entry| entry.undone.is_none()).find_map(|entry| match &entry.kind {
             Kind::Answer { document, state: super::AnswerState::Done } => Some(document.text().to_owned()),

@@ -1,14 +1,14 @@
-//! What part of the transcript is on the screen, and how it moves.
+//! Visible part of the transcript, and scrolling.
 
 use super::marks::VisibleEntry;
 use super::{Kind, RenderContext, Transcript, WARM};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// So near the first entry what stands before it is wanted.
+/// Number of entries above the view below which older history is loaded.
 const NEAR_START: usize = 4;
 
-/// A row of an entry.
+/// Row of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct EntryRow {
     pub entry: usize,
@@ -17,14 +17,14 @@ pub struct EntryRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// The newest row stays in view.
+    /// The last row stays in view.
     End,
     /// This row stays at the top.
     At(EntryRow),
 }
 
 impl Transcript {
-    /// Rows of an entry, laid out where that was not done yet.
+    /// Returns the number of rows of an entry, and lays it out if necessary.
     pub(super) fn height_of(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let Some(entry) = self.entries.get_mut(at) else { return 0 };
         if entry.is_measured(look) {
@@ -38,7 +38,7 @@ impl Transcript {
         rows
     }
 
-    /// The window got wider or narrower: the same entry stays at the top, and of a long one the same part of it.
+    /// Adapts to a new width: the same entry stays at the top, and the same part of a long entry.
     fn settle_width(&mut self, look: RenderContext<'_>) {
         if self.width == look.width {
             return;
@@ -74,7 +74,7 @@ impl Transcript {
         self.anchor = Anchor::At(EntryRow::default());
     }
 
-    /// Whether little stands above the view.
+    /// Reports whether the view is near the start of the loaded history.
     pub fn is_near_start(&self) -> bool {
         matches!(self.anchor, Anchor::At(spot) if spot.entry < NEAR_START)
     }
@@ -86,7 +86,7 @@ impl Transcript {
     pub fn scroll_up(&mut self, rows: usize, look: RenderContext<'_>) {
         self.settle_width(look);
         let spot = self.up(self.top, rows, look);
-        // With nothing above there is nothing to scroll.
+        // Nothing to scroll above the view.
         if spot == self.top && matches!(self.anchor, Anchor::End) {
             return;
         }
@@ -131,7 +131,7 @@ impl Transcript {
         spot
     }
 
-    /// Moves the view as little as makes these rows of an entry visible; of more than there is room for, the first ones.
+    /// Scrolls as little as needed to show these rows of an entry; if they do not fit, shows the first ones.
     pub fn show(&mut self, at: usize, rows: std::ops::Range<usize>, look: RenderContext<'_>) {
         self.settle_width(look);
         let height = usize::from(self.height.max(1));
@@ -150,13 +150,13 @@ impl Transcript {
         }
     }
 
-    /// All of an entry, or as much of it as there is room for.
+    /// Scrolls to show an entry, or as much of it as fits.
     pub fn show_entry(&mut self, at: usize, look: RenderContext<'_>) {
         let rows = self.height_of(at, look);
         self.show(at, 0..rows, look);
     }
 
-    /// Rows that came since the person scrolled up, and all rows below the view: those that were never looked at are guessed.
+    /// Returns the rows added since the user scrolled up, and all rows below the view; rows never laid out are estimated.
     pub fn unread(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
         self.settle_width(look);
         self.tells_below = matches!(self.anchor, Anchor::At(_));
@@ -171,14 +171,14 @@ impl Transcript {
             }
         }
         let all = self.heights.total().saturating_sub(self.heights.before(top.entry));
-        // The row that says it takes one of the view.
+        // The row with this message takes one row of the view.
         let height = self.height.saturating_sub(u16::from(!self.told_below));
         let below = all.saturating_sub(top.row).saturating_sub(height.into());
         self.new = self.new.min(below);
         Some((self.new, below))
     }
 
-    /// Draws it; the number grows with every row the view moves down.
+    /// Draws the transcript; returns a position that grows with every row the view moves down.
     pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: RenderContext<'_>) -> u64 {
         self.settle_width(look);
         self.marks.begin();
@@ -204,7 +204,7 @@ impl Transcript {
         self.position
     }
 
-    /// Rows of entries that nobody has looked at for long are given back.
+    /// Drops cached rows of entries not shown recently.
     fn cool(&mut self, seen: std::ops::Range<usize>) {
         for _ in 0..self.warm.len().saturating_sub(WARM) {
             let Some(at) = self.warm.pop_front() else { return };
@@ -217,7 +217,7 @@ impl Transcript {
         }
     }
 
-    /// The entry and its row that stand in this row of the view.
+    /// Returns the entry and row at a row of the view.
     pub fn spot_at(&mut self, row: u16, look: RenderContext<'_>) -> Option<EntryRow> {
         let top = self.top;
         Some(self.down(top, row.into(), look)).filter(|spot| spot.entry < self.entries.len())
@@ -248,7 +248,7 @@ impl Transcript {
         EntryRow::default()
     }
 
-    /// Which row of an entry has what the row had when the window was as wide as it was.
+    /// Returns the row that shows the same content as `spot` did at the previous width.
     fn row_at_width(&mut self, spot: EntryRow, look: RenderContext<'_>) -> usize {
         let before = self.heights.get(spot.entry);
         let Some(entry) = self.entries.get_mut(spot.entry) else { return spot.row };
@@ -264,7 +264,7 @@ impl Transcript {
         (spot.row * now).checked_div(before).unwrap_or(spot.row)
     }
 
-    /// How far the view has moved since the last frame, for the rows that need not be sent again.
+    /// Records how far the view moved since the last frame, so that unchanged rows are not sent again.
     fn remember(&mut self, top: EntryRow, look: RenderContext<'_>) {
         if top < self.top {
             self.position -= 1;
@@ -272,7 +272,7 @@ impl Transcript {
             let enough = usize::from(self.height) + self.top.row;
             let mut between = 0;
             for at in self.top.entry..top.entry {
-                // Further than the screen is high nothing can be kept: how far does not matter.
+                // Beyond the screen height nothing can be reused, so the exact distance is irrelevant.
                 if between > enough {
                     break;
                 }
@@ -284,26 +284,26 @@ impl Transcript {
     }
 }
 
-/// What browse mode asks.
+/// Queries of browse mode.
 impl Transcript {
-    /// Rows of the view as it was drawn last.
+    /// Returns the height of the view in the last frame.
     pub fn view_height(&self) -> u16 {
         self.height
     }
 
-    /// The entry at the top of the view.
+    /// Returns the entry at the top of the view.
     pub fn first_shown(&self) -> usize {
         self.top.entry.min(self.entries.len().saturating_sub(1))
     }
 
-    /// The entries that have a row in view.
+    /// Returns the entries with at least one row in view.
     pub fn shown_entries(&mut self, look: RenderContext<'_>) -> std::ops::Range<usize> {
         let top = self.find_top(self.height.max(1).into(), look);
         let last = self.down(top, usize::from(self.height.saturating_sub(1)), look);
         top.entry..(last.entry + 1).min(self.entries.len())
     }
 
-    /// The first row of an entry that is no gap and in view.
+    /// Returns the first visible row of an entry after its gap.
     pub fn first_row_shown(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let top = self.find_top(self.height.max(1).into(), look);
         let gap = self.gap_of(at);

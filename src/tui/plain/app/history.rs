@@ -1,4 +1,4 @@
-//! What stands in the transcript, as lines: what is new in it, and what a session that goes on begins with.
+//! Transcript entries as lines: new entries, and the start of a resumed session.
 
 use super::LineApp;
 use crate::tui::interface::ModelAccess;
@@ -7,7 +7,7 @@ use crate::tui::transcript::Kind;
 use std::io::{self, Write};
 
 impl<W: Write> LineApp<W> {
-    /// What was pushed to the transcript and is told by no event.
+    /// Prints transcript entries that no event printed.
     pub(super) fn tell_entries(&mut self) -> io::Result<()> {
         let told = self.told;
         let mut lines = Vec::new();
@@ -27,7 +27,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// The greeting, and of a session that goes on the last prompt and what came of it.
+    /// Prints the greeting and, for a resumed session, the last prompt with its results.
     pub(super) fn tell_past(&mut self) -> io::Result<()> {
         let kinds: Vec<&Kind> = self.model.transcript.kinds_from(0).collect();
         let last = kinds.iter().rposition(|kind| matches!(kind, Kind::User(_)));

@@ -1,4 +1,4 @@
-//! Lists that are chosen from on a screen, read out: what is named in them is chosen by its name.
+//! Lists printed as lines; the user chooses an item by its name or number.
 
 use super::LineApp;
 use crate::protocol::{Branch, ListedSession, ListedState};
@@ -9,11 +9,11 @@ use crate::tui::sessions::Sessions;
 use crate::tui::update;
 use std::io::{self, Write};
 
-/// As many as anybody listens to.
+/// Maximum number of sessions printed.
 const MAX: usize = 20;
 
 impl<W: Write> LineApp<W> {
-    /// Reads out a list once all of it is there.
+    /// Prints a list once it is complete.
     pub(super) fn tell_lists(&mut self) -> io::Result<()> {
         let mut lines = Vec::new();
         if let Some(list) = self.model.sessions.take_if(|list| list.is_whole()) {
@@ -27,7 +27,7 @@ impl<W: Write> LineApp<W> {
         lines.iter().try_for_each(|line| self.paper.say(line))
     }
 
-    /// `/tree 2`
+    /// Switches to a branch by its number in the last list (`/tree 2`).
     pub(super) fn branch(&mut self, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
         let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         match at.and_then(|at| self.branches.get(at)).cloned() {
@@ -56,7 +56,7 @@ fn sessions(list: &Sessions) -> Vec<String> {
     lines
 }
 
-/// `a1b2c3d4: Validate the name; waits for you; 2 h; branch main; $0.42`
+/// Formats a session, for example `a1b2c3d4: Validate the name; waiting for you; 2 h; branch main; $0.42`.
 fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let title = session.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
@@ -76,7 +76,7 @@ fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     format!("{}: {}", text::reveal_line(&id), facts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// `2: Validate the name; copied after prompt 3; 4 prompts; 2 h`
+/// Formats a branch, for example `2: Validate the name; forked after prompt 3; 4 prompts; 2 h`.
 fn line_of_branch(branch: &Branch, number: usize) -> String {
     let title = branch.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
     let from = match (branch.after, branch.records.is_some()) {

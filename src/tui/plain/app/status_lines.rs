@@ -1,4 +1,4 @@
-//! What is said on demand: how it stands, and what there is.
+//! Output of the commands that print status, help and keys.
 
 use super::{LineApp, question};
 use crate::text;
@@ -6,7 +6,7 @@ use crate::tui::keymap::Focus;
 use crate::tui::{format, help, servers, status, update};
 use std::io::{self, Write};
 
-/// Words that only this front end has, for the help.
+/// Commands of line mode only, with their help.
 const COMMANDS: &[(&str, &str)] = &[
     ("/status", "show the running task, the model and the policy"),
     ("/answer", "return to the question you put off"),
@@ -17,7 +17,7 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 impl<W: Write> LineApp<W> {
-    /// What failed stands there already; this is how it goes on.
+    /// Explains how to continue when saving fails; the failure itself is already printed.
     pub(super) fn tell_saving(&mut self) -> io::Result<()> {
         let since = self.model.saving.stopped.as_ref().map(|(_, since)| *since);
         if since.is_some() && since != self.unsaved {
@@ -35,7 +35,7 @@ impl<W: Write> LineApp<W> {
         rows.iter().try_for_each(|row| self.paper.write(row))
     }
 
-    /// A line for a field of a form.
+    /// Fills the current form field with a line.
     pub(super) fn fill(&mut self, line: &str) -> io::Result<()> {
         let later = line.trim().eq_ignore_ascii_case(question::LATER);
         match update::fill_line(&mut self.model, if later { None } else { Some(line) }) {
@@ -78,7 +78,7 @@ impl<W: Write> LineApp<W> {
         lines.iter().try_for_each(|line| self.paper.say(&text::clean(line)))
     }
 
-    /// The commands; with words those that have them, and the keys of the screen that do.
+    /// Prints the commands; with `words`, prints the matching commands and keys instead.
     pub(super) fn help(&mut self, words: &str) -> io::Result<()> {
         if !words.is_empty() {
             return self.keys(words);
@@ -94,7 +94,7 @@ impl<W: Write> LineApp<W> {
         self.paper.say("Type /help WORD to search, or /keys to list the keys of the full-screen UI.")
     }
 
-    /// The keys of the screen as they are now, and the commands; of both what has the words.
+    /// Prints the current key bindings of the full-screen UI; with `words`, only matching keys and commands.
     pub(super) fn keys(&mut self, words: &str) -> io::Result<()> {
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
         let commands: Vec<_> = COMMANDS.iter().chain(update::COMMANDS.iter().filter(|(name, _)| own(name))).copied().collect();
