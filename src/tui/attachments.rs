@@ -1,22 +1,22 @@
-//! Files in a draft: how large those are that it names, which of them are images, and whether the model takes them.
+//! Files named in a draft: their sizes, and which of them are images.
 
 use super::format::tokens;
 use crate::text;
 use std::collections::{HashSet, VecDeque};
 
-/// What the names of images end with.
+/// File name extensions of images.
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
-/// Of so many files the size is known, those that were named last.
+/// Maximum number of files with a known size, most recent first.
 const SIZES: usize = 64;
 
 #[derive(Debug, Default)]
 pub struct Attachments {
-    /// What is named in a draft, as it stands there with its `@`, and the tokens of it.
+    /// Files as named in a draft, with `@`, and their token counts.
     sizes: VecDeque<(String, u64)>,
-    /// What they are named by, as far as their names do not tell: `artifact:7f3a…`.
+    /// Names of images that the extension does not reveal: `artifact:7f3a…`.
     images: HashSet<String>,
-    /// The draft of which it was said that the model takes no images.
+    /// Draft for which the user was told that the model does not support images.
     pub said: Option<String>,
 }
 
@@ -25,20 +25,21 @@ impl Attachments {
         self.images.insert(path.to_owned());
     }
 
-    /// What stands in the draft for a file, and about how many tokens that has.
+    /// Records the approximate token count of a file named in the draft.
     pub fn weigh(&mut self, named: String, count: u64) {
         self.sizes.retain(|(known, _)| *known != named);
         self.sizes.truncate(SIZES - 1);
         self.sizes.push_front((named, count));
     }
 
-    /// `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`, of what the draft names, in so many cells; nothing where it names nothing known.
+    /// Returns the sizes of the files that the draft names, such as `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`, in at most
+    /// `room` cells; `None` if it names no known file.
     pub fn sizes_in(&self, draft: impl FnOnce() -> String, room: usize) -> Option<String> {
         if self.sizes.is_empty() {
             return None;
         }
         let draft = draft();
-        // `@src/main.rs:10-20` is only some of it.
+        // `@src/main.rs:10-20` names only part of the file.
         let is_all =
             |rest: &str| !rest.strip_prefix(':').is_some_and(|lines| lines.starts_with(|one: char| one.is_ascii_digit()));
         let ends =
@@ -57,7 +58,7 @@ impl Attachments {
         [format!("{} tokens", each.join(", ")), few].into_iter().find(|words| text::width(words) <= room)
     }
 
-    /// The first image that a text names.
+    /// Returns the first image named in a text.
     pub fn in_text<'t>(&self, text: &'t str) -> Option<&'t str> {
         let named = text.split('@').skip(1).map(|rest| match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next().unwrap_or_default(),

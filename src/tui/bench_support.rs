@@ -1,4 +1,4 @@
-//! A screen without a terminal, for `benches/screen.rs`.
+//! UI without a terminal, for `benches/screen.rs`.
 
 use super::display::Display;
 use super::interface::Options;
@@ -36,12 +36,12 @@ impl Screen {
         update(&mut self.model, Msg::Event(Box::new(event)), self.now);
     }
 
-    /// A piece of an answer.
+    /// Adds a piece of a response.
     pub fn text(&mut self, chunk: &str) {
         self.tell(EventKind::TextChunk { text: chunk.to_owned() });
     }
 
-    /// A command that ran.
+    /// Adds a finished command.
     pub fn command(&mut self, number: usize, output: &str) {
         let tool_call_id = CallId::new(number.to_string());
         self.tell(EventKind::ToolRequested {
@@ -92,7 +92,7 @@ impl Screen {
         update(&mut self.model, Msg::Resize(size), self.now);
     }
 
-    /// How often the words stand in all that was said.
+    /// Counts the matches in the whole transcript.
     pub fn find(&self, words: &str) -> usize {
         let query = super::transcript::Query::new(words);
         query.map_or(0, |query| self.model.transcript.find(&query, &super::transcript::SearchMatches::default(), 0).count())

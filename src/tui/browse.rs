@@ -1,20 +1,20 @@
-//! Browse mode: the keyboard is the transcript's.
+//! Browse mode, in which the transcript has the keyboard.
 
 use super::transcript::SearchMatches;
 
 #[derive(Debug, Default)]
 pub struct Browse {
-    /// What is looked for, while it is typed.
+    /// Search text while it is being typed.
     pub typing: Option<String>,
     pub found: SearchMatches,
-    /// Whose code the next `c` copies, and which piece of it.
+    /// Entry and index of the code block that the next `c` copies.
     pub code: (usize, usize),
-    /// Lines or columns are being selected.
+    /// Selection of lines or columns is active.
     pub selects: bool,
 }
 
 impl Browse {
-    /// `3 of 17`, while something is looked for.
+    /// Returns the position in the search results, for example `3 of 17`.
     pub fn count(&self) -> String {
         match self.found.count() {
             0 => "no matches".to_owned(),

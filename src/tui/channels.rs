@@ -1,4 +1,4 @@
-//! What connects a front end to the session behind it: what comes in, and what goes out in its order.
+//! Channels between a front end and its session: incoming events, and outgoing commands in order.
 
 use super::interface::{Start, StartupQuestion};
 use crate::protocol::Event;
@@ -6,17 +6,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// For the last commands and queries to be taken.
+/// Time limit for delivering the last commands and queries.
 const LAST_COMMANDS: Duration = Duration::from_secs(1);
 
-/// What there is before there is a session, and what it begins with.
+/// Inputs that arrive before the session starts, and its start.
 pub struct Startup {
     pub start: Option<oneshot::Receiver<Start>>,
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
 }
 
 pub enum StartupEvent {
-    /// Nothing where loading failed.
+    /// Session start; `None` if loading failed.
     Start(Option<Start>),
     Ahead(StartupQuestion),
 }
@@ -50,11 +50,11 @@ impl Startup {
     }
 }
 
-/// What happens in the session.
+/// Receiver of session events.
 pub struct EventReceiver {
     events: mpsc::UnboundedReceiver<Event>,
     is_open: bool,
-    /// Taken in at once, at most.
+    /// Maximum number of events taken at once.
     most: usize,
     batch: Vec<Event>,
 }
@@ -68,7 +68,7 @@ impl EventReceiver {
         self.is_open
     }
 
-    /// Waits for events; whether there are any, or will never be.
+    /// Waits for events; returns false when the channel is closed.
     pub async fn next(&mut self) -> bool {
         if !self.is_open {
             return std::future::pending().await;
@@ -82,7 +82,7 @@ impl EventReceiver {
     }
 }
 
-/// Commands or queries that have not been taken yet.
+/// Commands or queries that have not been delivered yet.
 pub struct CommandQueue<T> {
     taken: mpsc::Sender<T>,
     waiting: VecDeque<T>,
@@ -101,7 +101,7 @@ impl<T> CommandQueue<T> {
         self.waiting.is_empty()
     }
 
-    /// Until one of them is taken; nothing is lost where this is not waited for.
+    /// Waits until one item is delivered; cancelling loses nothing.
     pub async fn send_one(&mut self) {
         if self.waiting.is_empty() {
             return std::future::pending().await;
@@ -112,12 +112,12 @@ impl<T> CommandQueue<T> {
                     permit.send(one);
                 }
             }
-            // Nobody takes them any more.
+            // The receiver is gone.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// At the end. Whoever takes them may be gone or stuck: leaving does not wait for it.
+    /// Delivers all remaining items. Gives up after a timeout, since the receiver may be gone or stuck.
     pub async fn send_all(&mut self) {
         let all = async {
             while let Some(one) = self.waiting.pop_front() {

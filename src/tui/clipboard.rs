@@ -1,15 +1,15 @@
-//! The terminal's own way to the clipboard, through whatever stands between.
+//! Copying through the terminal (OSC 52) and through clipboard programs.
 
 use base64::Engine as _;
 use std::fmt;
 use std::sync::Arc;
 
-/// Bytes of text that every terminal with this way takes; xterm's limit is the lowest one.
+/// Maximum text size in bytes that all terminals with OSC 52 accept; xterm has the lowest limit.
 pub const MAX: usize = 74_000;
-/// GNU screen hands on so much at once.
+/// Maximum size of a sequence that GNU screen passes through, in bytes.
 const SCREEN_BYTES: usize = 240;
 
-/// What stands between aye and the terminal.
+/// Terminal multiplexer between aye and the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Between {
     #[default]
@@ -18,12 +18,12 @@ pub enum Between {
     Screen,
 }
 
-/// Gives a text to a program that has a clipboard: which one, or why it did not take it; nothing where there is none.
+/// Hands a text to a clipboard program; returns its name or an error, or `None` if there is no such program.
 pub type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
-/// Keeps a text in a file and says which, as people write it.
+/// Saves a text to a file; returns its displayed path.
 pub type Keep = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
-/// All ways to a clipboard there are here.
+/// All available ways to the clipboard.
 #[derive(Clone)]
 pub struct Clipboard {
     pub between: Between,
@@ -47,7 +47,7 @@ impl Default for Clipboard {
     }
 }
 
-/// What is copied, and what it is for people: `12 lines`.
+/// Text to copy, and its description for the user: `12 lines`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clip {
     pub text: String,
@@ -64,14 +64,14 @@ impl Clip {
         Self { text, what }
     }
 
-    /// The same, named.
+    /// Creates a clip with a name in its description.
     pub fn named(text: String, name: &str) -> Self {
         let Self { text, what } = Self::of(text);
         Self { text, what: format!("{name}, {what}") }
     }
 }
 
-/// The bytes that make the terminal take it; nothing where it is too long for it.
+/// Returns the terminal sequence that copies a text; `None` if the text is too long.
 pub fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
     if text.len() > MAX {
         return None;
@@ -79,11 +79,11 @@ pub fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
     let plain = format!("\x1b]52;c;{}\x1b\\", base64::engine::general_purpose::STANDARD.encode(text));
     Some(match between {
         Between::Nothing => plain.into_bytes(),
-        // tmux takes the plain one where `set-clipboard` is on, and hands the other one on where `allow-passthrough` is.
+        // tmux handles the plain sequence with `set-clipboard` on, and passes the wrapped one through with `allow-passthrough`.
         Between::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
         Between::Screen => {
             let mut out = Vec::with_capacity(plain.len() + plain.len() / 32);
-            // The end of the inner string must not end the outer one: BEL does both.
+            // The inner string must not contain the outer terminator, so BEL ends it.
             let inner = plain.replace("\x1b\\", "\x07");
             for piece in inner.as_bytes().chunks(SCREEN_BYTES) {
                 out.extend_from_slice(b"\x1bP");
@@ -95,7 +95,7 @@ pub fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
     })
 }
 
-/// Hands it on, and says in a sentence where it is now. `told`: the terminal was told.
+/// Copies a clip with a program; returns a message about the result. `told` says whether the terminal already received it.
 pub fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
     let Clip { text, what } = clip;
     let offered = (clipboard.offer)(text);

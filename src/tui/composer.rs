@@ -1,4 +1,4 @@
-//! The draft: what the person is typing.
+//! The draft: text that the user is typing.
 
 mod rows;
 
@@ -16,18 +16,18 @@ use std::path::PathBuf;
 use tui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// At most this many rows of the draft are shown.
+/// Maximum number of draft rows shown.
 pub const ROWS: u16 = 10;
 
 #[derive(Debug)]
 pub struct Composer {
     area: TextArea<'static>,
     history: History,
-    /// Where it was drawn last.
+    /// Area of the last frame.
     place: Cell<Rect>,
-    /// The first row that was shown last.
+    /// First visible row of the last frame.
     top: Cell<usize>,
-    /// Vim's keys, where the person wants them.
+    /// Vim key handling, if enabled.
     vim: Option<Vim>,
 }
 
@@ -42,13 +42,13 @@ impl Composer {
         }
     }
 
-    /// With Vim's keys, or without; whether it is with them now.
+    /// Toggles Vim keys; returns whether they are on.
     pub fn turn_vim(&mut self) -> bool {
         self.vim = if self.vim.is_none() { Some(Vim::default()) } else { None };
         self.vim.is_some()
     }
 
-    /// Which of Vim's modes it is in, while that is not the one in which letters are text.
+    /// Returns Vim's mode, except in insert mode.
     pub fn vim_mode(&self) -> Option<&'static str> {
         let vim = self.vim.as_ref().filter(|_| !vim::is_too_large(&self.area))?;
         match vim.mode() {
@@ -60,9 +60,9 @@ impl Composer {
         }
     }
 
-    /// A key as Vim means it: whether the text changed; nothing where it is for the screen, or to be typed.
+    /// Handles a key in Vim mode; returns whether the text changed, or `None` if the key is not for Vim.
     pub fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
-        // Where the cursor cannot be sent to every place, keys are what they are without Vim.
+        // In a draft too large for cursor movement, Vim keys are off.
         let vim = self.vim.as_mut().filter(|_| !vim::is_too_large(&self.area))?;
         let was = vim.mode();
         let is_letter = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
@@ -104,7 +104,7 @@ impl Composer {
         }
     }
 
-    /// The draft, which is empty afterwards and kept in the history.
+    /// Returns the draft, clears it and adds it to the history.
     pub fn take(&mut self) -> (String, io::Result<()>) {
         let text = self.text();
         self.set("");
@@ -120,14 +120,14 @@ impl Composer {
         self.area.insert_str(text);
     }
 
-    /// The line with the cursor, up to it.
+    /// Returns the current line up to the cursor.
     pub fn before_cursor(&self) -> String {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         self.area.lines().get(row).map(|line| line.chars().take(column).collect()).unwrap_or_default()
     }
 
-    /// Puts words in the place of all that stands on this line from a letter to the cursor, and of the letters behind it
-    /// that they end with; the cursor is so many letters before their end.
+    /// Replaces the text between `from` and the cursor with a completion, including a closing quote after the cursor; moves the
+    /// cursor back by `back` characters.
     pub fn complete(&mut self, from: usize, words: &str, back: usize) {
         self.history.leave();
         let column = self.area.cursor().1;
@@ -145,14 +145,13 @@ impl Composer {
         }
     }
 
-    /// Puts words in the place of what was pasted, where that stands unchanged; whether it does. What is typed since stays
-    /// behind them.
+    /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after it stays behind it.
     pub fn put_in_place(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.text();
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let line_start: usize = text.split_inclusive('\n').take(row).map(str::len).sum();
         let cursor = text[line_start..].char_indices().nth(column).map_or(text.len(), |(at, _)| line_start + at);
-        // The one that was pasted last stands before the cursor.
+        // The most recent paste is the last one before the cursor.
         let Some(start) = text[..cursor].rfind(pasted) else { return false };
         let (before, after) = (&text[..start], &text[start + pasted.len()..]);
         let words = words(before);
@@ -167,12 +166,12 @@ impl Composer {
         true
     }
 
-    /// Whether a prompt of before is shown.
+    /// Reports whether an earlier prompt is shown.
     pub fn is_browsing(&self) -> bool {
         self.history.is_browsing()
     }
 
-    /// The prompts sent before that begin with this, the newest first and each once.
+    /// Returns the earlier prompts that start with `start`, newest first, without duplicates.
     pub fn sent_with(&mut self, start: &str) -> Vec<String> {
         self.history.with(start)
     }
@@ -186,7 +185,7 @@ impl Composer {
         self.area.delete_line_by_head();
     }
 
-    /// The `\` before the cursor made a new line of Enter: it goes.
+    /// Removes a `\` before the cursor, which turns Enter into a line break; returns whether there was one.
     pub fn takes_backslash(&mut self) -> bool {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let ends_in_one = column > 0 && self.area.lines()[row].chars().nth(column - 1) == Some('\\');
@@ -196,7 +195,7 @@ impl Composer {
         ends_in_one
     }
 
-    /// An editing key; whether the text changed.
+    /// Handles an editing key; returns whether the text changed.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let changed = self.area.input(key);
         if changed {
@@ -205,7 +204,7 @@ impl Composer {
         changed
     }
 
-    /// A line up, or from the first line to the prompt sent before; whether the text changed.
+    /// Moves up a line, or from the first line to the previous prompt; returns whether the text changed.
     pub fn up(&mut self) -> bool {
         if self.area.cursor().0 > 0 {
             self.area.move_cursor(CursorMove::Up);
@@ -229,7 +228,7 @@ impl Composer {
         })
     }
 
-    /// The nth newest of the prompts with these words in them.
+    /// Returns the nth newest earlier prompt that contains these words.
     pub fn sent_before(&mut self, words: &str, nth: usize) -> Option<String> {
         self.history.leave();
         self.history.find(words, nth)
@@ -239,12 +238,12 @@ impl Composer {
         rows::count(self.area.lines(), width.into(), ROWS.into()) as u16
     }
 
-    /// Rows of the draft above those that were drawn last.
+    /// Returns the number of draft rows above the visible ones.
     pub fn rows_above(&self) -> usize {
         self.top.get()
     }
 
-    /// The cursor goes where the pointer is, as long as every line has a row of its own.
+    /// Moves the cursor to a click; only works while no line is wrapped.
     pub fn click(&mut self, column: u16, row: u16) {
         let place = self.place.get();
         let lines = self.area.lines();
@@ -265,7 +264,7 @@ impl Composer {
         vim::go(&mut self.area, vim::Place { row: line, column: at });
     }
 
-    /// Draws it and says where the cursor is.
+    /// Draws the draft; returns the cursor position.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
         self.place.set(area);
         if self.area.is_empty() {
@@ -282,13 +281,13 @@ impl Composer {
     }
 }
 
-/// The line and the character before which the next one goes. The terminal's own cursor stands there: screen readers and
-/// input methods follow it.
+/// Returns the cursor as line and character index. The terminal's own cursor is placed there for screen readers and input
+/// methods.
 fn cursor(area: &TextArea<'_>) -> (usize, usize) {
     (area.cursor().0, area.cursor().1)
 }
 
-/// One line of words in a panel.
+/// One-line text field in a panel.
 #[derive(Debug)]
 pub struct Field(TextArea<'static>);
 
@@ -315,11 +314,11 @@ impl Field {
     }
 }
 
-/// Lines of a file or a command, written in a panel.
+/// Multi-line text field for a file or command in a panel.
 #[derive(Debug)]
 pub struct Lines {
     area: TextArea<'static>,
-    /// The first row that was shown last.
+    /// First visible row of the last frame.
     top: Cell<usize>,
 }
 

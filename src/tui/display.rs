@@ -1,4 +1,4 @@
-//! What is on the terminal now, and the fewest bytes that make it what it should be.
+//! Terminal contents, updated with as few bytes as possible.
 
 mod diff_writer;
 mod sgr_state;
@@ -9,15 +9,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use std::io::{self, Write};
 
-/// Rows of the screen that move together when text scrolls.
+/// Screen area that moves when text scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scroll {
     pub area: Rect,
-    /// Rows of text above the first shown one, counted from a fixed point.
+    /// Number of text rows above the first visible one, from a fixed origin.
     pub position: u64,
 }
 
-/// What a view leaves behind besides the cells.
+/// Result of drawing a view, besides its cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DrawStats {
     pub cursor: Option<Position>,
@@ -30,11 +30,11 @@ pub struct Display<W: Write> {
     shown: Buffer,
     next: Buffer,
     last: DrawStats,
-    /// Nothing of ours is there yet.
+    /// The terminal contents are unknown.
     fresh: bool,
-    /// Whether a frame is put between the marks of a synchronised update.
+    /// Frames are wrapped in synchronised updates.
     synchronised: bool,
-    /// The bytes of the frame that is being made.
+    /// Bytes of the frame being built.
     frame: Vec<u8>,
 }
 
@@ -63,18 +63,18 @@ impl<W: Write> Display<W> {
         self.fresh = true;
     }
 
-    /// Whether the terminal may know where a frame begins and ends.
+    /// Turns synchronised updates on or off.
     pub fn synchronise(&mut self, synchronised: bool) {
         self.synchronised = synchronised;
     }
 
-    /// Bytes that are no cells: questions to the terminal.
+    /// Writes bytes that are not cells, such as queries to the terminal.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.output.write_all(bytes)?;
         self.output.flush()
     }
 
-    /// Draws what changed, in one write; whether anything did.
+    /// Draws the changes in one write; returns whether there were any.
     pub fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> DrawStats) -> io::Result<bool> {
         self.next.reset();
         let drawn = view(&mut self.next);
@@ -92,7 +92,7 @@ impl<W: Write> Display<W> {
             if self.synchronised {
                 self.output.write_all(BEGIN)?;
             }
-            // Where it is hidden already it need not be hidden again.
+            // A hidden cursor need not be hidden again.
             if drawn.cursor.is_none() || has_cells {
                 self.output.write_all(HIDE_CURSOR)?;
             }
@@ -110,7 +110,7 @@ impl<W: Write> Display<W> {
         Ok(has_changed)
     }
 
-    /// Moves rows that only changed their place, here and on the terminal; a wrong guess costs bytes and nothing else.
+    /// Moves rows that only changed position, here and on the terminal; a wrong guess only costs bytes.
     fn scroll(&mut self, drawn: DrawStats) -> io::Result<()> {
         let (Some(before), Some(now)) = (self.last.scroll, drawn.scroll) else { return Ok(()) };
         let area = before.area;

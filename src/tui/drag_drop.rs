@@ -1,18 +1,18 @@
-//! Files dropped on a terminal arrive as pasted text: their paths, each quoted in one of the ways terminals do it.
+//! Files dropped on a terminal, which arrive as pasted paths quoted in terminal-specific ways.
 
-/// A longer text is no list of paths.
+/// Maximum size of a text that is tried as a list of paths, in bytes.
 const MAX_BYTES: usize = 16 << 10;
-/// As many as a prompt may name.
+/// Maximum number of files in one drop, which is also the limit of a prompt.
 const MAX_FILES: usize = 20;
 
-/// How the text may be read as paths, the likelier way first; none where it can only be words. Whether such files exist is
-/// for others to say.
+/// Returns the possible readings of a text as paths, likeliest first; empty if it can only be prose. The caller checks whether
+/// the files exist.
 pub fn readings(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();
     if text.is_empty() || text.len() > MAX_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
         return Vec::new();
     }
-    // A terminal that quotes nothing gives a path with blanks as it is.
+    // Some terminals paste paths with spaces unquoted.
     let lines: Option<Vec<String>> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| path(bare(line))).collect();
     let words: Option<Vec<String>> = words(text).and_then(|words| words.iter().map(|word| path(word)).collect());
@@ -21,13 +21,13 @@ pub fn readings(pasted: &str) -> Vec<Vec<String>> {
     readings
 }
 
-/// Without the quotes around all of it.
+/// Strips quotes around the whole line.
 fn bare(line: &str) -> &str {
     let within = |quote: char| line.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     within('\'').or_else(|| within('"')).unwrap_or(line)
 }
 
-/// The words as a shell reads them; nothing where a quote is left open.
+/// Splits a text into words like a shell; `None` if a quote is unclosed.
 fn words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut letters = text.chars();
@@ -67,7 +67,7 @@ fn words(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// A path that needs no directory to stand in; nothing where the word is none.
+/// Parses a word as an absolute path; `None` if it is not one.
 fn path(word: &str) -> Option<String> {
     let path = match word.strip_prefix("file:") {
         Some(address) => of_address(address)?,
@@ -78,7 +78,7 @@ fn path(word: &str) -> Option<String> {
     is_path.then(|| of_windows(&path).unwrap_or(path))
 }
 
-/// `///home/me/a%20b`, `//host/home`, `/home`.
+/// Decodes the rest of a `file:` URL: `///home/me/a%20b`, `//host/home`, `/home`.
 fn of_address(address: &str) -> Option<String> {
     let path = match address.strip_prefix("//") {
         Some(rest) => &rest[rest.find('/')?..],
@@ -101,7 +101,7 @@ fn of_address(address: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// `C:\Users\me` as the Linux inside of Windows has it.
+/// Converts `C:\Users\me` to its path inside WSL.
 fn of_windows(path: &str) -> Option<String> {
     let mut letters = path.chars();
     let drive = letters.next().filter(char::is_ascii_alphabetic)?;

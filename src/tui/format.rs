@@ -1,8 +1,8 @@
-//! Numbers as people read them on a screen: tokens, dollars, times of waiting.
+//! Formatting of numbers for the screen: tokens, dollars, durations.
 
 use crate::protocol::{BudgetUnit, Usage};
 
-/// `940`, `12.1k`, `200k`, `1.2M`
+/// Formats a token count: `940`, `12.1k`, `200k`, `1.2M`.
 pub fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
@@ -12,23 +12,23 @@ pub fn tokens(count: u64) -> String {
     }
 }
 
-/// `$0.42`; less than a cent with what there is of it, so that nothing that costs looks free.
+/// Formats an amount: `$0.42`. Amounts below a cent get more digits, so that nothing that costs looks free.
 pub fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
-/// The same; `~$0.42` where not all of it was counted by the provider.
+/// Formats an amount; an estimate is marked: `~$0.42`.
 pub fn about(amount: f64, is_estimated: bool) -> String {
     let about = if is_estimated { "~" } else { "" };
     format!("{about}{}", dollars(amount))
 }
 
-/// `17 s`, `1:05 min`
+/// Formats a duration: `17 s`, `1:05 min`.
 pub fn seconds(count: u64) -> String {
     if count < 60 { format!("{count} s") } else { format!("{}:{:02} min", count / 60, count % 60) }
 }
 
-/// As a budget counts it.
+/// Formats an amount in the unit of a budget.
 pub fn amount(unit: BudgetUnit, amount: f64) -> String {
     match unit {
         BudgetUnit::CostUsd => dollars(amount),
@@ -37,7 +37,7 @@ pub fn amount(unit: BudgetUnit, amount: f64) -> String {
     }
 }
 
-/// `12.1k tokens in, 640 out`
+/// Formats token usage: `12.1k tokens in, 640 out`.
 pub fn used(usage: &Usage) -> String {
     format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }

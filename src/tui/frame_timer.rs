@@ -1,23 +1,23 @@
-//! When the screen is drawn next, and when the model is told the time.
+//! Timing of frames and of the model's deadlines.
 
 use std::time::{Duration, Instant};
 
-/// Between frames that only show new text.
+/// Minimum time between frames that only show new text.
 const STREAM_FRAME: Duration = Duration::from_millis(33);
-/// Between frames that show keys.
+/// Minimum time between frames that show typed keys.
 const KEY_FRAME: Duration = Duration::from_millis(4);
 
-/// The model counts in milliseconds since the start.
+/// Frame timing, in milliseconds since the start like the model's clock.
 pub struct FrameTimer {
     began: Instant,
     last_frame: Option<Instant>,
-    /// When the model was drawn last, or told the time: what time alone changed since is not on the screen.
+    /// Time of the last frame or time update; later changes by time alone are not on the screen yet.
     told: u64,
     has_keys: bool,
 }
 
 impl FrameTimer {
-    /// The first frame shows what was typed before it.
+    /// Creates a timer; the first frame is due at once and shows earlier input.
     pub fn new(began: Instant) -> Self {
         Self { began, last_frame: None, told: 0, has_keys: true }
     }
@@ -26,24 +26,24 @@ impl FrameTimer {
         at.saturating_duration_since(self.began).as_millis() as u64
     }
 
-    /// Something was typed; what shows it is not waited for as long.
+    /// Notes a key press, which makes the next frame due sooner.
     pub fn typed(&mut self) {
         self.has_keys = true;
     }
 
-    /// The model was told the time.
+    /// Notes that the model was given the time.
     pub fn told(&mut self, at: Instant) {
         self.told = self.since_start(at);
     }
 
-    /// A frame shows the model as it was when its drawing began, however long that took.
+    /// Notes a frame; it shows the model as of the start of drawing.
     pub fn drawn(&mut self, begun: Instant) {
         self.last_frame = Some(begun);
         self.told = self.told.max(self.since_start(begun));
         self.has_keys = false;
     }
 
-    /// May what changed be drawn already?
+    /// Reports whether a new frame may be drawn now.
     pub fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_due(now) <= now
     }
@@ -53,9 +53,9 @@ impl FrameTimer {
         self.last_frame.map_or(now, |last| last + gap)
     }
 
-    /// When the next frame or the next deadline of the model is due; `deadline` is the first one after a time.
+    /// Returns when the next frame or model deadline is due; `deadline` returns the first deadline after a time.
     pub fn wake_at(&self, now: Instant, is_dirty: bool, deadline: impl FnOnce(u64) -> Option<u64>) -> Option<Instant> {
-        // Not from now on: one that passed while a frame was drawn, or while something else happened, is told all the same.
+        // Search from the last update, not from now, so that a deadline that passed in between is not missed.
         let deadline = deadline(self.told).map(|at| self.began + Duration::from_millis(at));
         let frame = is_dirty.then(|| self.frame_due(now));
         [deadline, frame].into_iter().flatten().min()

@@ -1,8 +1,8 @@
-//! The signs of the screen, for terminals with and without Unicode.
+//! Symbols of the screen, with and without Unicode.
 
 use ratatui::buffer::Buffer;
 
-/// Signs that come with texts, and what stands for them.
+/// Unicode symbols in texts and their ASCII replacements.
 const PLAIN: [(&str, &str); 20] = [
     ("…", "~"),
     ("−", "-"),
@@ -26,7 +26,7 @@ const PLAIN: [(&str, &str); 20] = [
     ("⚠", "!"),
 ];
 
-/// What the parts of the screen drew with signs of their own, without them.
+/// Replaces Unicode symbols drawn by parts of the screen with ASCII.
 pub fn make_plain(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if let Some((_, plain)) = PLAIN.iter().find(|(sign, _)| *sign == cell.symbol()) {
@@ -56,7 +56,7 @@ pub struct Glyphs {
     pub up_tokens: &'static str,
     pub down_tokens: &'static str,
     pub arming: &'static str,
-    /// The mark of a choice that is being confirmed, from empty to full.
+    /// Progress of a choice being confirmed, from empty to full.
     filling: [&'static str; 5],
     pub cursor: &'static str,
     pub dot: &'static str,
@@ -67,14 +67,14 @@ pub struct Glyphs {
     pub reserved: &'static str,
     pub taken: &'static str,
     pub left: &'static str,
-    /// Before the count of files that changed.
+    /// Prefix of the number of changed files.
     pub changed: &'static str,
-    /// Beside the entry that keys are for.
+    /// Marker beside the focused entry.
     pub chosen: &'static str,
 }
 
 impl Glyphs {
-    /// The mark of a choice after so many steps of its confirmation.
+    /// Returns the progress symbol after this many confirmation steps.
     pub fn filling(&self, step: u64) -> &'static str {
         self.filling[usize::try_from(step).unwrap_or(usize::MAX).min(self.filling.len() - 1)]
     }

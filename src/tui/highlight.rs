@@ -1,4 +1,4 @@
-//! Syntax colours of source code, found by a thread of their own so that no frame waits for them.
+//! Syntax highlighting in a separate thread, so that no frame waits for it.
 
 mod grammars;
 mod scope;
@@ -13,19 +13,19 @@ use super::theme::{Syntax, Token};
 
 pub use worker::{on_let_go, on_progress};
 
-/// Longest piece of code, in lines, and longest line, in bytes, that gets colours.
+/// Limits of highlighted code: lines per block, and bytes per line.
 const LINES: usize = 5000;
 const LINE: usize = 2000;
 
-/// The end of a run of bytes and what it is.
+/// End of a run of bytes, and its kind.
 type Run = (u16, Option<Syntax>);
 
-/// One piece of source code, coloured from its first line on as far as it was asked for.
+/// Block of source code, highlighted from its first line as far as requested.
 ///
-/// Its owner tells it which lines are wanted and sees the colours when they are there; until then lines are plain.
+/// The owner requests lines and sees the colours when they arrive; until then lines are plain.
 pub struct Track {
     shared: Arc<Shared>,
-    /// Lines already handed to the thread.
+    /// Number of lines already requested.
     asked: usize,
 }
 
@@ -36,7 +36,7 @@ struct Shared {
 }
 
 impl Track {
-    /// `language` is what stands after a fence (`rust`, `py`), a file name or its ending.
+    /// Creates a track; `language` is the info string of a code fence (`rust`, `py`), a file name or its extension.
     pub fn new(language: &str) -> Self {
         let shared = Shared { language: language.to_owned(), lines: Mutex::default(), parser: Mutex::default() };
         Self { shared: Arc::new(shared), asked: 0 }
@@ -47,7 +47,7 @@ impl Track {
         Self::new(&name.map(|name| name.to_string_lossy()).unwrap_or_default())
     }
 
-    /// Asks for the colours of the first `count` lines; `text` gives the lines of a range that was never asked for.
+    /// Requests highlighting of the first `count` lines; `text` returns lines that were not requested before.
     pub fn want(&mut self, count: usize, text: impl FnOnce(Range<usize>) -> Vec<String>) {
         let count = count.min(LINES);
         if count <= self.asked || self.shared.language.is_empty() {
@@ -58,12 +58,12 @@ impl Track {
         worker::send(&self.shared, lines);
     }
 
-    /// How many lines have their colours.
+    /// Returns the number of highlighted lines.
     pub fn coloured(&self) -> usize {
         locked(&self.shared.lines).len()
     }
 
-    /// One line in its colours, or plain while they are not known.
+    /// Returns one line with colours, or plain if they are not known yet.
     pub fn ink(&self, index: usize, line: &str, ground: Token) -> StyledText {
         let lines = locked(&self.shared.lines);
         let mut inked = StyledText::default();
@@ -79,7 +79,7 @@ impl Track {
     }
 }
 
-/// A lock that outlives a panic: what it guards is only colours.
+/// Locks a mutex even after a panic; the data is only colours.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The loop that connects terminal, events and commands to the model.
+//! Main loop that connects terminal, events and commands to the model.
 
 use super::channels::{CommandQueue, EventReceiver, Startup, StartupEvent};
 use super::clipboard;
@@ -23,16 +23,16 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
-/// Events taken in before a frame is drawn.
+/// Maximum number of events processed before a frame is drawn.
 const EVENTS_A_FRAME: usize = 8192;
-/// For the answers of the terminal that have not come yet: whoever reads next is not to find them.
+/// Time to wait at exit for pending terminal replies, so that the next program does not read them.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
-/// An answer that has not come by now does not come.
+/// Time after which a terminal reply is no longer expected.
 const ANSWERED_BY: Duration = Duration::from_secs(1);
-/// When a stop was not delivered, the screen comes back after this.
+/// Time after which the screen returns if the stop signal was not delivered.
 const STOP_GRACE: Duration = Duration::from_millis(200);
 
-/// Shows the screen until the person leaves or a signal ends it; the terminal is as before when it returns.
+/// Runs the full-screen UI until the user quits or a signal ends it; restores the terminal before it returns.
 pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let size = terminal_size();
     let modes = RawModeGuard::enter(&mut io::stdout(), &front.options.emulator)?;
@@ -50,7 +50,7 @@ pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     Ok(TuiOutcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
 }
 
-/// The words among what nobody took any more.
+/// Returns the text in unprocessed input.
 fn unread(mut inputs: mpsc::UnboundedReceiver<(Instant, Input)>) -> String {
     let mut words = String::new();
     while let Ok((_, input)) = inputs.try_recv() {
@@ -63,7 +63,7 @@ fn unread(mut inputs: mpsc::UnboundedReceiver<(Instant, Input)>) -> String {
     words
 }
 
-/// The terminal's size, or the usual one where it has none.
+/// Returns the terminal size, or 80×24 if unknown.
 fn terminal_size() -> Size {
     crossterm::terminal::size().map_or(Size::new(80, 24), |(width, height)| Size::new(width.max(1), height.max(1)))
 }
@@ -82,12 +82,12 @@ struct Host {
     signals: Signals,
     pace: FrameTimer,
     title: String,
-    /// What was switched on before the terminal was given back.
+    /// Modes that were on when the terminal was handed over.
     pushed: Vec<TerminalMode>,
     asked: Option<Instant>,
-    /// Rung by the thread that finds syntax colours.
+    /// Signalled by the highlighter thread.
     colours: Arc<Notify>,
-    /// What was done beside the loop comes back here.
+    /// Results of work done outside the loop.
     told: (mpsc::UnboundedSender<Msg>, mpsc::UnboundedReceiver<Msg>),
 }
 
@@ -158,7 +158,7 @@ impl Host {
         self.mouse(self.model.pointer.is_ours)?;
         loop {
             let (at, msgs) = match self.next().await {
-                // Told in the order of the keys. What comes when it is switched on, or after the signal, is no change.
+                // Size reports arrive in order with the keys. A report with the known size is not a change.
                 HostEvent::Input(at, Input::Size(width, height)) => {
                     let size = Size::new(width, height);
                     if size == self.model.size {
@@ -200,7 +200,7 @@ impl Host {
                     (Instant::now(), Vec::new())
                 }
                 HostEvent::Told(msg) => (Instant::now(), vec![msg]),
-                // The next frame says so, also where nobody would have wanted one.
+                // Force a frame, which reports the panic.
                 HostEvent::Panicked => {
                     self.model.dirty = true;
                     (Instant::now(), Vec::new())
@@ -224,7 +224,7 @@ impl Host {
         self.display.write(&questions)
     }
 
-    /// Answers that are still on their way are taken: a shell would read them as what was typed.
+    /// Reads pending terminal replies, which a shell would otherwise take as input.
     async fn hear_answers(&mut self) {
         let is_over = self.asked.is_none_or(|asked| asked.elapsed() > ANSWERED_BY);
         if is_over || self.model.terminal.has_answered || !terminal::is_ours() {
@@ -237,7 +237,7 @@ impl Host {
                 }
             }
         };
-        // A terminal that does not answer is not waited for.
+        // A silent terminal is not waited for.
         let _ = tokio::time::timeout(LAST_ANSWERS, last).await;
     }
 
@@ -252,7 +252,7 @@ impl Host {
         tokio::select! {
             biased;
             some = self.inputs.recv() => {
-                // Nobody reads any more, whatever became of them.
+                // The reader thread has ended.
                 let (at, input) = some.unwrap_or_else(|| (Instant::now(), Input::Closed));
                 HostEvent::Input(at, input)
             }
@@ -282,7 +282,7 @@ impl Host {
                 Effect::Send(command) => self.commands.push(command),
                 Effect::Ask(query) => self.queries.push(query),
                 Effect::Trust(trust, answer) => {
-                    // Nobody waits for the answer any more when the session is ending.
+                    // A session that is ending no longer waits for the answer.
                     let _ = trust.answer.send(answer);
                 }
                 Effect::Held(held, answer) => {
@@ -297,7 +297,7 @@ impl Host {
                 Effect::Suspend => effects.extend(self.suspend().await?),
                 Effect::EditFile(edit) => effects.extend(self.edit(edit).await?),
                 Effect::Exit(ended) => {
-                    // What was asked for is known before the session ends.
+                    // Deliver pending commands before the session ends.
                     self.queries.send_all().await;
                     self.commands.send_all().await;
                     return Ok(Some(ended));
@@ -332,11 +332,11 @@ impl Host {
         Ok(())
     }
 
-    /// Gives the terminal back and stops, as the shell's ctrl+z does.
+    /// Restores the terminal and stops the process, like ctrl+z in a shell.
     async fn suspend(&mut self) -> io::Result<Vec<Effect>> {
         self.give_back();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(0), nix::sys::signal::Signal::SIGTSTP)?;
-        // A process group that nobody could wake is not stopped; then this goes on by time.
+        // An orphaned process group is not stopped; continue after a timeout.
         let _ = tokio::time::timeout(STOP_GRACE, self.signals.resumed.recv()).await;
         self.come_back()?;
         Ok(self.hear(Msg::Resumed))
@@ -347,21 +347,21 @@ impl Host {
         update(&mut self.model, msg, at)
     }
 
-    /// Gives the terminal and its keys to the person's editor, until it is left, and hears what came of it. What was typed before that
-    /// is of the draft, and no answer to what stands there then.
+    /// Hands the terminal and keyboard to the user's editor and processes the result. Text typed before that goes to the draft
+    /// and never answers a question.
     async fn lend<T: Send + 'static>(
         &mut self,
         editor: impl FnOnce() -> Result<T, String> + Send + 'static,
         heard: impl FnOnce(Result<T, String>) -> Option<Msg>,
     ) -> io::Result<Vec<Effect>> {
-        // Nobody else reads what is typed there.
+        // The editor must be the only reader.
         self.reader = None;
         self.give_back();
         let left = tokio::task::spawn_blocking(editor).await;
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
         let typed = unread(std::mem::replace(&mut self.inputs, inputs));
-        // What was pressed to stop the editor was for the editor.
+        // Ignore a ctrl+c that was meant for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.come_back()?;
         let left = left.unwrap_or_else(|_| Err("could not run the editor".to_owned()));
@@ -379,7 +379,7 @@ impl Host {
         self.lend(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
     }
 
-    /// The terminal's own way at once, the programs beside the loop: a slow one holds up nobody.
+    /// Copies through the terminal at once, and through programs in the background, so that a slow one blocks nothing.
     fn copy(&mut self, clip: super::clipboard::Clip) -> io::Result<()> {
         let clipboard = self.model.options.clipboard.clone();
         let sequence = clipboard::sequence(&clip.text, clipboard.between);
@@ -397,7 +397,7 @@ impl Host {
         self.display.write(if on { terminal::MOUSE } else { terminal::NO_MOUSE })
     }
 
-    /// The terminal as it was; what was switched on is remembered.
+    /// Restores the terminal and remembers the active modes.
     fn give_back(&mut self) {
         self.pushed.extend(terminal::pushed().filter(|what| what.is_of_terminal()));
         self.modes = None;
@@ -411,7 +411,7 @@ impl Host {
         for what in pushed {
             self.display.write(terminal::push(what))?;
         }
-        // The shell has set one of its own.
+        // The shell has set its own title.
         self.title.clear();
         let size = terminal_size();
         self.display.resize(size);

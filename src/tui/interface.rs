@@ -1,4 +1,4 @@
-//! What a screen is given, and what it leaves behind.
+//! Inputs and results of the terminal UI.
 
 use super::clipboard::Clipboard;
 use super::terminal::Emulator;
@@ -10,26 +10,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Everything the screen is connected to.
+/// Everything the UI is connected to.
 #[derive(Debug)]
 pub struct TuiHandles {
     pub commands: mpsc::Sender<Command>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
     pub options: Options,
-    /// Sent as soon as everything is ready.
+    /// Prompt to send as soon as everything is ready.
     pub prompt: Option<String>,
-    /// What was typed before there was a screen for it.
+    /// Text typed before the UI was ready.
     pub typed: String,
-    /// What is known only after loading; the screen is there before it.
+    /// Data known only after loading; the UI is shown earlier.
     pub start: oneshot::Receiver<Start>,
-    /// What is asked before there is a start; a channel without a sender asks nothing.
+    /// Questions before the start; a channel without a sender asks none.
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
     pub editor: Editor,
 }
 
-/// The person's editor: given the name of a file and its text it says what that is when the editor ends, or why it is not known.
-/// It has the terminal meanwhile.
+/// The user's editor: takes a file name and text, returns the edited text or an error. It has the terminal in the meantime.
 #[derive(Clone)]
 pub struct Editor(pub Arc<EditFn>);
 
@@ -41,7 +40,7 @@ impl fmt::Debug for Editor {
     }
 }
 
-/// What a prompt becomes before it is kept: the same without its secrets.
+/// Removes secrets from a prompt before it is saved in the history.
 #[derive(Clone)]
 pub struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
 
@@ -51,16 +50,16 @@ impl fmt::Debug for HistoryRedactor {
     }
 }
 
-/// What the person wants to see in their own editor.
+/// Content to show in the user's editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorTarget {
-    /// A file, as the model or a tool named it.
+    /// File, as named by the model or a tool.
     File(String),
-    /// Words that are in no file.
+    /// Text that is not in a file.
     Text(String),
 }
 
-/// Shows it in the person's editor and waits until that is left; what went wrong, in words.
+/// Opens content in the user's editor and waits until it is closed; returns an error message.
 #[derive(Clone)]
 pub struct OpenInEditor(pub Arc<OpenFn>);
 
@@ -72,52 +71,52 @@ impl fmt::Debug for OpenInEditor {
     }
 }
 
-/// How the screen looks.
+/// Options of the UI.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub theme: ThemeChoice,
-    /// What the environment says of the background.
+    /// Background according to the environment.
     pub ground: Background,
     pub colours: Colours,
-    /// How fast a question takes an answer.
+    /// Delay before a question accepts an answer.
     pub pace: GuardTiming,
-    /// What the terminal is, as far as the environment says.
+    /// Terminal emulator according to the environment.
     pub emulator: Emulator,
-    /// Where the person's own themes are.
+    /// Directory of the user's themes.
     pub themes: Option<PathBuf>,
-    /// Text comes in whole rows, and nothing moves that need not.
+    /// Show text in whole rows and avoid unnecessary motion.
     pub reduce_motion: bool,
-    /// What is said while the person looks elsewhere.
+    /// Notifications while the window is unfocused.
     pub notices: Notices,
-    /// Signs for terminals without Unicode.
+    /// Use ASCII symbols for terminals without Unicode.
     pub ascii: bool,
-    /// What the terminal or the locale has not, and what is done about it, where nobody asked for that.
+    /// Limitation of the terminal or locale, and the chosen fallback, unless the user asked for it.
     pub lacks: Option<String>,
-    /// The file of prompts sent before; none keeps them in memory only.
+    /// Prompt history file; without one the history stays in memory.
     pub history: Option<PathBuf>,
-    /// What a prompt is written into that file as.
+    /// Redaction of prompts before they are saved.
     pub kept_as: HistoryRedactor,
-    /// The person's own keys.
+    /// The user's key bindings.
     pub keys: KeyFile,
-    /// Vim's keys for the draft.
+    /// Use Vim keys in the draft.
     pub vim: bool,
     pub clipboard: Clipboard,
     pub shows: OpenInEditor,
-    /// Whether the terminal sends what the mouse does.
+    /// Enable mouse reports.
     pub mouse: bool,
-    /// Names of what the status row shows, in its order; none: as usual.
+    /// Items of the status row, in order; empty for the default.
     pub status: Vec<String>,
-    /// It is only there for the first questions: no start comes.
+    /// Run only the first-run setup; no session starts.
     pub sets_up: bool,
     pub version: String,
-    /// As people write it: `~/src/greeter`.
+    /// Working directory as displayed: `~/src/greeter`.
     pub cwd: String,
-    /// What people write `~` for.
+    /// Home directory, displayed as `~`.
     pub home: Option<PathBuf>,
 }
 
 impl Options {
-    /// Makes of paths what people write.
+    /// Shortens paths for display.
     pub fn shorten<'a>(&self, paths: impl Iterator<Item = &'a mut String>) {
         for path in paths {
             if let Some(home) = &self.home {
@@ -129,7 +128,7 @@ impl Options {
 
 #[cfg(any(test, feature = "fuzzing"))]
 impl Options {
-    /// Nothing is set, and nothing is kept anywhere.
+    /// Returns default options that save nothing.
     pub fn usual() -> Self {
         Self {
             theme: ThemeChoice::Auto,
@@ -158,15 +157,15 @@ impl Options {
     }
 }
 
-/// The file that gives keys to actions.
+/// Key binding file.
 #[derive(Debug, Clone, Default)]
 pub struct KeyFile {
     pub path: String,
-    /// What it says, or why it cannot be read; nothing where there is none.
+    /// Content or read error; `None` if there is no file.
     pub text: Option<Result<String, String>>,
 }
 
-/// The background of a terminal.
+/// Background of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     Dark,
@@ -174,7 +173,7 @@ pub enum Background {
 }
 
 impl Background {
-    /// What `COLORFGBG` says: `15;0`, or `0;default;15`; the background is the last of them.
+    /// Parses `COLORFGBG`, such as `15;0` or `0;default;15`; the last value is the background.
     pub fn of_variable(value: &str) -> Self {
         match value.rsplit(';').next().and_then(|last| last.trim().parse::<u8>().ok()) {
             Some(7 | 9..=15) => Self::Light,
@@ -185,185 +184,185 @@ impl Background {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
-    /// By the terminal's background; until it answers, by `Options::ground`.
+    /// By the terminal's background; until it is known, by `Options::ground`.
     Auto,
-    /// A built-in theme, or one of the person's own.
+    /// Built-in or user theme.
     Named(String),
 }
 
-/// How a person who looks elsewhere hears that something waits or has ended.
+/// Notification of an unfocused user about waiting questions and finished tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notices {
-    /// As the terminal can.
+    /// The best way the terminal supports.
     Auto,
     Off,
     Bell,
 }
 
-/// What the screen needs besides the events once all is loaded.
+/// Data the UI needs once loading is complete.
 #[derive(Debug)]
 pub struct Start {
     pub header: Header,
-    /// A resumed session, shown and not acted on.
+    /// Events of a resumed session, for display only.
     pub history: Vec<Event>,
-    /// Where in the journal that begins, where there is more before it.
+    /// Journal position where the history begins, if there is more before it.
     pub older: Option<i64>,
-    /// Where it is, as people write it, where that is not where the screen began.
+    /// Displayed working directory, if it differs from the initial one.
     pub cwd: Option<String>,
     pub model_access: ModelAccess,
     pub trust: Option<TrustQuestion>,
-    /// The project brings something, and the person trusts it.
+    /// The project brings its own configuration, and the user trusts it.
     pub is_trusted: bool,
-    /// When the policy ends, in words: `expires in 6 d`.
+    /// Expiry of the policy in words: `expires in 6 d`.
     pub policy_ends: Option<String>,
-    /// `Last here: …`, and a task of this project, where there are such.
+    /// `Last here: …` line, and a suggested task for this project, if any.
     pub last_here: Option<String>,
     pub attempt: Option<String>,
-    /// Nothing is set yet and no key is known: the first questions are asked.
+    /// First start: nothing is configured and no key is known.
     pub is_first: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelAccess {
     Ready,
-    /// Nothing can be sent; the message says why and what to do.
+    /// Nothing can be sent; the message gives the reason and the remedy.
     NoKey {
         message: String,
-        /// The one that was to answer, where one is set: its key is asked for first.
+        /// Configured model, whose key is asked for first.
         model: Option<String>,
     },
-    /// The session is looked at while another process has it: nothing is sent, and whatever comes as a command is dropped.
+    /// Another process owns the session: commands are dropped.
     ReadOnly {
-        /// Who has it: `open in process 4711`.
+        /// Owner of the session: `open in process 4711`.
         holder: String,
     },
 }
 
-/// What comes before a start, or in its place.
+/// Question before the start, or in its place.
 #[derive(Debug)]
 pub enum StartupQuestion {
-    /// Asked as often as the answer does not help.
+    /// Repeated until the answer works.
     Held(LockQuestion),
-    /// There are several sessions: the person chooses one, and no start comes.
+    /// There are several sessions; the user chooses one and no start follows.
     Choose,
 }
 
-/// What to do about a session that another process has open.
+/// Question about a session that another process has open.
 #[derive(Debug)]
 pub struct LockQuestion {
     pub session: SessionId,
     pub pid: u32,
-    /// Since when, as people write it, where that is known: `14:02 UTC`.
+    /// Time of the lock for display, if known: `14:02 UTC`.
     pub since: Option<String>,
-    /// What the last answer came to, where that did not help: `process 4711 did not end within 5 s`.
+    /// Why the last answer failed: `process 4711 did not end within 5 s`.
     pub problem: Option<String>,
-    /// Why it cannot be taken over, where it cannot.
+    /// Why the session cannot be taken over.
     pub stays: Option<String>,
     pub answer: oneshot::Sender<LockAnswer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockAnswer {
-    /// Shown, and nothing is sent: a `Start` with `ModelAccess::ReadOnly` follows.
+    /// View only: a `Start` with `ModelAccess::ReadOnly` follows.
     ReadOnly,
-    /// The other process saves and ends, then this one has it: a `Start` follows, or the question again.
+    /// The other process saves and exits: a `Start` follows, or the question again.
     TakeOver,
-    /// The screen ends with `ExitReason::Another`; whoever opened it asks which one.
+    /// Ends the UI with `ExitReason::Another`; the caller asks for another session.
     Another,
     Quit,
 }
 
-/// Whether what the project brings in takes effect.
+/// Question whether the project's own configuration takes effect.
 #[derive(Debug)]
 pub struct TrustQuestion {
-    /// The directory, as people write it.
+    /// Displayed directory.
     pub place: String,
-    /// One line for each thing.
+    /// One line per item.
     pub items: Vec<String>,
-    /// Files that run code when another program opens the folder, each with who reads it.
+    /// Files that run code when another program opens the folder, with that program.
     pub runs_code: Vec<String>,
-    /// What can be read of it before the answer.
+    /// Files that can be read before answering.
     pub files: Vec<ProjectFile>,
-    /// Where its git data says that it comes from.
+    /// Remote address from the project's git data.
     pub remote: Option<String>,
-    /// What is no longer as it was when the person said yes; `None` where they never did.
+    /// Changes since the user trusted the project; `None` if it was never trusted.
     pub changes: Option<Vec<String>>,
-    /// Why it cannot be trusted as it is.
+    /// Why the project cannot be trusted in its current state.
     pub broken: Option<String>,
     pub answer: oneshot::Sender<TrustAnswer>,
 }
 
-/// A file of the project, as text.
+/// Project file as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFile {
     pub name: String,
     pub text: String,
-    /// Whether there is more than this.
+    /// The file is longer than this text.
     pub is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustAnswer {
-    /// All of it takes effect.
+    /// Everything takes effect.
     Yes,
-    /// None of it does, and nothing is changed there.
+    /// Nothing takes effect, and the project is not changed.
     ReadOnly,
     Quit,
 }
 
-/// Facts for the head of the transcript and the status row.
+/// Data for the greeting and the status row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     pub branch: Option<String>,
     pub model: String,
     pub context_tokens: Option<u64>,
-    /// How hard the model is told to think, where it is told.
+    /// Reasoning effort, if set.
     pub effort: Option<Effort>,
     pub mode: Mode,
-    /// `built-in`, `user`: where the policy comes from.
+    /// Source of the policy: `built-in`, `user`.
     pub policy: String,
-    /// `sandbox on · net off`.
+    /// Sandbox state: `sandbox on · net off`.
     pub sandbox: String,
 }
 
-/// Which session the person wants instead.
+/// Session the user wants to open instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionTarget {
     New,
     Session(SessionId),
 }
 
-/// Why the screen ended.
+/// Reason why the UI ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExitReason {
-    /// The person left.
+    /// The user quit.
     Quit,
-    /// The process is to end by this signal.
+    /// The process must end with this signal.
     Signal(i32),
     /// The terminal is gone.
     Closed,
-    /// The session is held elsewhere, and the person wants to choose another one.
+    /// Another process owns the session, and the user wants another one.
     Another,
-    /// The person wants to be asked what the first start asks; then it goes on.
+    /// The user wants to run the first-run setup, then continue.
     Setup,
-    /// The person wants this one; the one that was open is saved.
+    /// The user wants to open another session; the current one is saved.
     Open(SessionTarget),
 }
 
-/// What is printed to the main screen afterwards.
+/// Results to print to the main screen afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TuiOutcome {
     pub ended: ExitReason,
     pub last_answer: Option<String>,
-    /// What was typed and came too late for this screen, or before there was a session to keep it.
+    /// Text typed too late for this UI, or before a session could save it.
     pub typed: String,
-    /// What was to be sent to a session that never was there.
+    /// Prompt for a session that never started.
     pub unsent: Option<String>,
-    /// What answered last, and how much was asked, where there was a session; for the next one.
+    /// Last model and mode, for the next session.
     pub model: String,
     pub mode: Option<Mode>,
-    /// `aye --resume 7f3a…`, where there is something to resume.
+    /// `aye --resume 7f3a…`, if there is a session to resume.
     pub resume_hint: Option<String>,
-    /// What there is to resume.
+    /// Session to resume.
     pub session: Option<SessionId>,
 }

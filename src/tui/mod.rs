@@ -1,4 +1,4 @@
-//! The terminal screen: what the person sees and types.
+//! Full-screen terminal UI.
 
 mod approval;
 mod attachments;

@@ -1,11 +1,11 @@
-//! What is said to a person who looks elsewhere: a notice once something waits or has ended, and how far it is.
+//! Desktop notifications and terminal progress while the window is unfocused.
 
 use super::interface::Notices;
 use super::model::{Effect, Model};
 use super::terminal::{Notice, TerminalMode};
 use crate::text;
 
-/// What a terminal shows beside its title or in the bar of the desktop.
+/// Progress state shown by the terminal in its title bar or taskbar entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Progress {
     #[default]
@@ -14,7 +14,7 @@ enum Progress {
     Waits,
 }
 
-/// Whether the person looks, and what they were told.
+/// Window focus, and what was last notified.
 #[derive(Debug)]
 pub struct Notifications {
     is_focused: bool,
@@ -25,12 +25,12 @@ pub struct Notifications {
 
 impl Default for Notifications {
     fn default() -> Self {
-        // A terminal that says nothing of it is looked at.
+        // A terminal that does not report focus counts as focused.
         Self { is_focused: true, waiting: 0, was_running: false, progress: Progress::None }
     }
 }
 
-/// The terminal's window has, or has not, the keyboard.
+/// Handles a change of the window focus.
 pub fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
     model.attention.is_focused = is_focused;
     if is_focused {
@@ -38,7 +38,7 @@ pub fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
     }
 }
 
-/// After every change of the model: what is new to tell.
+/// Sends notifications for new events after a change of the model.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     let (waiting, running) = (model.dialogs.len(), model.is_running());
     let before = (model.attention.waiting, model.attention.was_running);
@@ -70,7 +70,7 @@ fn notify(model: &Model, words: &str, effects: &mut Vec<Effect>) {
         return effects.push(Effect::Write(b"\x07".to_vec()));
     }
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
-    // A separator would end the text in some of them.
+    // Some terminals treat a separator as the end of the text.
     let place = text::reveal(directory).replace([';', '\n', '\t'], " ");
     let emulator = &model.terminal.emulator;
     let sequence = match emulator.notice(&model.terminal.name) {
@@ -92,7 +92,7 @@ fn show(model: &mut Model, progress: Progress, effects: &mut Vec<Effect>) {
     let state: &[u8] = match progress {
         Progress::None => b"\x1b]9;4;0\x1b\\",
         Progress::Ended => b"\x1b]9;4;1;100\x1b\\",
-        // Yellow, in terminals that colour it.
+        // Yellow, in terminals that use colours for it.
         Progress::Waits => b"\x1b]9;4;4;100\x1b\\",
     };
     effects.push(Effect::Write(state.to_vec()));

@@ -1,4 +1,4 @@
-//! All commands in one list, with their keys.
+//! Command palette: all commands with their keys.
 
 use super::picker::{Column, Picker, Row};
 use crate::protocol::CustomCommand;
@@ -10,7 +10,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "description", is_number: false, rank: 1 },
 ];
 
-/// `last`: the words of those that were used, the last one first.
+/// Creates the palette; `last` lists recently used commands, newest first.
 pub fn picker(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, String)], last: &[String]) -> Picker {
     let key = |name: &str| keys.iter().find(|(command, _)| *command == name).map_or("", |(_, key)| key.as_str());
     let row = |name: &str, words: &str| Row {
@@ -22,7 +22,7 @@ pub fn picker(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, S
     };
     let mut rows: Vec<Row> = commands.iter().map(|(name, words)| row(name, words)).collect();
     rows.extend(own.iter().map(|command| row(&format!("/{}", command.name), &command.description)));
-    // The order of the others stays.
+    // The sort is stable, so the other commands keep their order.
     rows.sort_by_key(|row| last.iter().position(|used| *used == row.key).unwrap_or(usize::MAX));
     let mut picker = Picker::new("Commands", COLUMNS).fuzzy();
     picker.set_rows(rows);

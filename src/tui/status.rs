@@ -1,4 +1,4 @@
-//! The two rows at the bottom: where one stands, and what the keys do.
+//! The two rows at the bottom: status and key hints.
 
 mod items;
 
@@ -23,33 +23,33 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 
-/// Cells of the bar that shows how full the context is.
+/// Width of the context bar, in cells.
 const BAR: u64 = 8;
 
-/// What the status row leaves out, one after the other, until it fits.
+/// Parts that the status row drops, in this order, until it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DropOrder {
     Nothing,
-    /// How far the sandbox goes; whether there is one, and the network, stay.
+    /// Details of the sandbox; whether it is on, and the network state, stay.
     Extent,
-    /// Of the model's name.
+    /// Provider prefix of the model's name.
     Provider,
     Bar,
     Cwd,
     Branch,
-    /// The line of the person's own command.
+    /// Output of the user's own status command.
     Own,
     Tokens,
     Effort,
     Cost,
     Model,
-    /// What is said beside a percentage.
+    /// Text next to a percentage.
     Words,
-    /// A sandbox that is on. One that is off stays.
+    /// An active sandbox; a disabled one stays visible.
     Held,
-    /// The words around what stays: a time, a state.
+    /// Long forms of the parts that stay: a time, a state.
     Long,
-    /// How full the window is.
+    /// Context usage.
     Context,
 }
 
@@ -71,12 +71,12 @@ const LEAVING: [DropOrder; 15] = [
     DropOrder::Context,
 ];
 
-/// Of the line of the person's own command.
+/// Maximum width of the user's own status line, in cells.
 const OWN_CELLS: usize = 40;
 
 const STOPS: &[&str] = &["esc stop task", "esc stop"];
 
-/// Words, and what they are.
+/// Text of an item and its colour.
 type Item = (String, Token);
 
 pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
@@ -109,12 +109,12 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     let all = fields(&model.options.status).into_iter().flat_map(|field| match field {
         Field::Model if is_without_model(model) => vec![("no model".to_owned(), Token::Warn)],
         Field::Model => vec![plain(&name, DropOrder::Model)],
-        // There is no window where nothing answers.
+        // Without a model there is no context window.
         Field::Context if is_without_model(model) || left >= DropOrder::Context => Vec::new(),
         Field::Context => vec![context(model, left)],
         Field::Cost => vec![cost(model, left)],
         Field::Mode => states(model, left, now),
-        // Left out by the person it is there all the same where there is none.
+        // A missing sandbox is shown even if the user removed the item.
         Field::Sandbox if !is_open(&header.sandbox) && left >= DropOrder::Held => Vec::new(),
         Field::Sandbox if !is_open(&header.sandbox) && !is_wanted(&model.options.status, field) => Vec::new(),
         Field::Sandbox => {
@@ -131,12 +131,12 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     shown.map(|(words, token)| (text::clean(&words).replace('\t', " ").replace('·', model.glyphs.dot), token)).collect()
 }
 
-/// Whether all is there but something that answers.
+/// Reports whether everything is ready except a model.
 fn is_without_model(model: &Model) -> bool {
     model.header.model.is_empty() && matches!(model.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
-/// How much is asked, and what keeps everything from going on.
+/// Returns the approval mode and every state that prevents normal work.
 fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     let mode = match &model.model_access {
         Some(_) => model.header.mode.as_str(),
@@ -149,12 +149,12 @@ fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         (if model.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
         (if model.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
         ending(model, left, now),
-        // It was said when it began; where there is room it stays in sight.
+        // Also announced when it began; repeated here if there is room.
         (model.servers.trouble().filter(|_| left < DropOrder::Effort).unwrap_or_default(), Token::Warn),
     ]
 }
 
-/// `main ±3`; `main ±3+` where there may be more.
+/// Formats the branch and its changes, for example `main ±3`; `main ±3+` if there may be more.
 fn branch(model: &Model) -> String {
     let branch = model.header.branch.as_deref().unwrap_or_default();
     match model.worktree.changed {
@@ -166,7 +166,7 @@ fn branch(model: &Model) -> String {
     }
 }
 
-/// What the session cost, and what it may still cost where that is limited. What costs nothing has no field.
+/// Formats the session cost and, with a budget, what is left. Free models have no cost item.
 fn cost(model: &Model, left: DropOrder) -> Item {
     let price = model.facts.as_ref().map(|facts| facts.price);
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
@@ -189,7 +189,7 @@ fn cost(model: &Model, left: DropOrder) -> Item {
     }
 }
 
-/// The end of the policy, once it is near: as a time of day, which stays true while nothing is drawn.
+/// Formats the policy's end once it is near, as a time of day, which stays correct without redrawing.
 fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
     let words = |end: jiff::Timestamp| {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
@@ -203,9 +203,9 @@ fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
     }
 }
 
-/// `sandbox on: preview · net off`, or without what stands between colon and dot.
+/// Shortens `sandbox on: preview · net off` by dropping the text between colon and dot.
 fn sandbox(words: &str, left: DropOrder) -> String {
-    // What is less than usual stays longer.
+    // A reduced sandbox is dropped later.
     let leaves = if words.contains(": preview") { DropOrder::Extent } else { DropOrder::Effort };
     match words.split_once(':').zip(words.split_once(" · ")) {
         Some(((on, _), (_, network))) if left >= leaves => format!("{on} · {network}"),
@@ -213,13 +213,13 @@ fn sandbox(words: &str, left: DropOrder) -> String {
     }
 }
 
-/// Whether the words say that nothing stands around a command.
+/// Reports whether the sandbox text says that commands run unsandboxed.
 pub fn is_open(sandbox: &str) -> bool {
     let sandbox = sandbox.to_ascii_lowercase();
     ["none", "off"].iter().any(|word| sandbox.split([' ', ':', ',']).nth(1) == Some(*word))
 }
 
-/// The tokens that a request may have: of the model's, what the policy lets it be given.
+/// Returns the token limit of a request: the model's context window, reduced by the policy.
 pub fn window(model: &Model) -> Option<u64> {
     let layers = model.policy.layers.iter().filter_map(|layer| layer.max_input_tokens);
     Some(layers.fold(model.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
@@ -248,7 +248,7 @@ fn context(model: &Model, left: DropOrder) -> Item {
 
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let at = focus(model);
-    // What leads back is the last to go.
+    // The way back is dropped last.
     let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
     let mut hints: Vec<_> = hints.filter_map(|(leads_back, hint)| Some((leads_back, hint?))).collect();
     let style = model.theme.style(Token::Faint);
@@ -273,7 +273,8 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     {
         hints.remove(at);
     }
-    // The most likely one and the way back come before the help, but not before Vim's mode; and what fits before what does not.
+    // The main action and the way back take precedence over the help key, but not over Vim's mode; hints that fit take
+    // precedence.
     let room = if model.composer.vim_mode().is_some() { beside } else { room };
     if text::width(&joined(&hints)) > room && hints.len() > 1 {
         hints.remove(usize::from(text::width(&hints[0].1) <= room));
@@ -285,7 +286,7 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     }
 }
 
-/// What the keys do now, most likely first.
+/// Returns the current key hints, most likely first.
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if model.help.is_some() {
         return vec!["type to search", "esc back", "up down pgup pgdn scroll"];
@@ -298,7 +299,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             return vec!["enter rename", "esc back"];
         }
         let look = (model.size.width < SESSIONS_WIDE).then_some("space preview");
-        // What waits for the person comes first there too.
+        // Waiting questions come first here too.
         let tab = if model.dialogs.is_empty() { "tab project/all" } else { "tab review" };
         let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a archive"];
         return ["enter resume"].into_iter().chain(look).chain(["esc close"]).chain(keys).chain(["ctrl+o sort"]).collect();
@@ -368,7 +369,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
 }
 
-/// What Enter does, the row above said it or not.
+/// Returns the hint for Enter, whether or not a row above already shows it.
 fn enter(model: &Model) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
@@ -380,10 +381,10 @@ fn enter(model: &Model) -> &'static str {
     }
 }
 
-/// What goes on, for the strip: a sign, words, and what to press at the right.
+/// Returns the current activity for the strip: symbol, text, and key hints for the right side.
 pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
     let g = &model.glyphs;
-    // The question says so itself, open or not.
+    // The question shows this itself, open or not.
     if model.waits_for_person() {
         return None;
     }
@@ -411,7 +412,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             let full = format!("{}. {long}", compaction::filled(model));
             let few = format!("Compacting {what}");
             let short = format!("{few} {} {elapsed}", g.dot);
-            // How full it is gives way to all of what Escape does, and nothing is cut.
+            // The fill level is dropped first, so that the Escape hint is never cut.
             let room = usize::from(model.size.width.saturating_sub(GUTTER));
             let all = [(full, right[0]), (long.clone(), right[0]), (long, right[1]), (short, right[1])];
             let fits = all.into_iter().find(|(words, key)| text::width(words) + key.len() + 2 <= room);
@@ -423,7 +424,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         }
     };
     words.push(elapsed);
-    // More than one have a row of their own, and so has one that is not open.
+    // Several questions have their own row, and so does a closed one.
     if model.dialogs.is_open() && model.dialogs.len() == 1 && model.dialogs.approvals() > 0 {
         words.push("1 waiting for you".to_owned());
     }
@@ -435,7 +436,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     Some((g.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
 }
 
-/// What the model is putting together while it writes the arguments of a call.
+/// Describes what the model is preparing while it writes the arguments of a tool call.
 fn calling(tool: &str) -> String {
     match tool {
         "EditFile" => "Writing an edit".to_owned(),
@@ -456,7 +457,7 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
     newest.into_iter().chain(others).collect()
 }
 
-/// For the terminal's own title: `aye · greeter · ▲ 1 waiting`.
+/// Returns the terminal title, for example `aye · greeter · ▲ 1 waiting`.
 pub fn title(model: &Model) -> String {
     let dot = model.glyphs.dot;
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Styled text before it has colours: what each piece is, cut into rows of cells.
+//! Text with symbolic styles, independent of theme colours, split into rows of cells.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use super::theme::{Syntax, Theme, Token};
 use crate::text;
 
-/// What a piece of text is and how it is stressed.
+/// Role and emphasis of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanStyle {
     pub token: Token,
@@ -34,10 +34,10 @@ impl SpanStyle {
     }
 }
 
-/// How a row goes on from the one above it.
+/// Relation of a row to the row above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Join {
-    /// It begins a line of its own.
+    /// Starts a new line.
     #[default]
     Line,
     /// It was broken at a space, which stands in neither.
@@ -47,7 +47,7 @@ pub enum Join {
 }
 
 impl Join {
-    /// What stands between two pieces of a text says how they belong together.
+    /// Derives the relation from the text between two pieces.
     pub fn over(between: &str) -> Self {
         match between {
             "" => Self::Nothing,
@@ -57,19 +57,19 @@ impl Join {
     }
 }
 
-/// What of a row is drawn for the eye between its texts.
+/// Decoration in a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Frame {
     #[default]
     Nothing,
-    /// All of it.
+    /// The whole row is decoration.
     Rule,
-    /// A row of a table: where its bars begin, and on the first of its rows all its cells as a line of text.
+    /// Table row: positions of its bars and, on the first of its rows, all its cells as one line of text.
     Bars { at: Vec<usize>, line: Option<String> },
 }
 
 impl Frame {
-    /// Bars stand elsewhere now.
+    /// Moves the bars.
     fn moved(self, to: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Bars { at, line } => Self::Bars { at: at.into_iter().map(to).collect(), line },
@@ -78,24 +78,24 @@ impl Frame {
     }
 }
 
-/// A row as it is drawn, and what of it is text that can be taken away.
+/// Drawn row, with the parts that are copyable text.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     pub line: Line<'static>,
-    /// Cells at its left that are no part of the text: numbers, bars, indents of lists.
+    /// Cells at the left that are not text: numbers, bars, list indents.
     pub skip: u16,
     pub join: Join,
-    /// By cells.
+    /// Decoration, with positions in cells.
     pub frame: Frame,
 }
 
 impl Row {
-    /// A row that begins a line.
+    /// Creates a row that starts a line.
     pub fn of(line: Line<'static>) -> Self {
         Self { line, skip: 0, join: Join::Line, frame: Frame::Nothing }
     }
 
-    /// The same behind other cells that are no text.
+    /// Prepends cells that are not text.
     pub fn behind(self, lead: Span<'static>) -> Self {
         let by = lead.width();
         let skip = self.skip + by as u16;
@@ -105,22 +105,22 @@ impl Row {
         Self { line: Line::from(spans), skip, join: self.join, frame: self.frame.moved(|at| at + by) }
     }
 
-    /// All of its cells as text.
+    /// Returns the text of all cells.
     pub fn cells(&self) -> String {
         self.line.spans.iter().map(|span| span.content.as_ref()).collect()
     }
 }
 
-/// A text with an ink for every byte.
+/// Text with a style for every byte.
 #[derive(Clone, Debug, Default)]
 pub struct StyledText {
     pub text: String,
-    /// Bytes at its left that are no part of the text.
+    /// Bytes at the left that are not text.
     pub skip: usize,
     pub join: Join,
-    /// By bytes.
+    /// Decoration, with positions in bytes.
     pub frame: Frame,
-    /// End of each run and its ink.
+    /// End of each run, and its style.
     runs: Vec<(usize, SpanStyle)>,
 }
 
@@ -147,7 +147,7 @@ impl StyledText {
         self.append_range(other, 0..other.text.len());
     }
 
-    /// Appends a part of another text with its inks.
+    /// Appends a part of another text with its styles.
     pub fn append_range(&mut self, other: &Self, range: Range<usize>) {
         let mut at = range.start;
         let first = other.runs.partition_point(|(end, _)| *end <= at);
@@ -161,7 +161,7 @@ impl StyledText {
         }
     }
 
-    /// The ink of the byte at `at`.
+    /// Returns the style of the byte at `at`.
     pub fn ink_at(&self, at: usize) -> SpanStyle {
         let run = self.runs.partition_point(|(end, _)| *end <= at);
         self.runs.get(run).map_or(SpanStyle::of(Token::Text), |(_, ink)| *ink)
@@ -175,12 +175,12 @@ impl StyledText {
         self.text.is_empty()
     }
 
-    /// The rows of this text, broken at spaces.
+    /// Wraps the text at spaces.
     pub fn wrap(&self, width: usize) -> Vec<Self> {
         self.wrap_keeping(width, &[])
     }
 
-    /// The same, and these pieces stay whole where a row has room for them.
+    /// Wraps the text at spaces and keeps these ranges whole where a row has room.
     pub fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
         let mut before: Option<usize> = None;
         let row = |range: Range<usize>| {
@@ -191,17 +191,17 @@ impl StyledText {
         text::wrap_keeping(&self.text, width, whole).into_iter().map(row).collect()
     }
 
-    /// The same, drawn for the eye so far.
+    /// Returns the text with this decoration.
     pub fn framed(self, frame: Frame) -> Self {
         Self { frame, ..self }
     }
 
-    /// The same row of another one, in which it begins at this byte.
+    /// Returns the text with the decoration of `row`, which starts at byte `begin`.
     pub fn framed_as(self, row: &Self, begin: usize) -> Self {
         Self { frame: row.frame.clone().moved(|at| at + begin), ..self }
     }
 
-    /// The same, going on in this way.
+    /// Returns the text with this relation to the row above.
     pub fn joined(self, join: Join) -> Self {
         Self { join, ..self }
     }
@@ -212,7 +212,7 @@ impl StyledText {
         part
     }
 
-    /// The same text with another stress added everywhere.
+    /// Adds emphasis to the whole text.
     pub fn stressed(mut self, stress: Modifier) -> Self {
         for (_, ink) in &mut self.runs {
             ink.stress |= stress;
@@ -220,7 +220,7 @@ impl StyledText {
         self
     }
 
-    /// The same text with another stress added in some places.
+    /// Adds emphasis to some ranges.
     pub fn stressed_at(&self, places: &[Range<usize>], stress: Modifier) -> Self {
         let mut out = Self::default();
         let mut at = 0;
@@ -237,7 +237,7 @@ impl StyledText {
         let mut spans = Vec::with_capacity(self.runs.len());
         let mut at = 0;
         for (end, ink) in &self.runs {
-            // A mark that is drawn onto a letter is nothing without it.
+            // A combining mark must stay with its base character.
             let end = text::grapheme_end(&self.text, *end);
             if end > at {
                 spans.push(Span::styled(self.text[at..end].to_owned(), ink.style(theme)));
@@ -247,14 +247,14 @@ impl StyledText {
         Line::from(spans)
     }
 
-    /// The row, cut as [`StyledText::fitted_line`] is.
+    /// Returns a row, cut like [`StyledText::fitted_line`].
     pub fn fitted_row(&self, width: usize, theme: &Theme) -> Row {
         let cells = |bytes: usize| text::width(self.text.get(..bytes).unwrap_or_default());
         let (skip, frame) = (cells(self.skip) as u16, self.frame.clone().moved(cells));
         Row { line: self.fitted_line(width, theme), skip, join: self.join, frame }
     }
 
-    /// The line, cut to `width` cells: on a screen narrower than a gutter nothing may run over the edge.
+    /// Returns a line cut to `width` cells, so that nothing overflows a very narrow screen.
     pub fn fitted_line(&self, width: usize, theme: &Theme) -> Line<'static> {
         if self.width() <= width {
             return self.line(theme);

@@ -1,17 +1,17 @@
-//! A long text in place of the transcript, row by row.
+//! State of the text viewer that replaces the transcript.
 
 use crate::protocol::{Artifact, size};
 use crate::text;
 use std::ops::Range;
 
 pub struct TextViewer {
-    /// What is read, for the row above it.
+    /// Title, shown in the row above the text.
     pub title: String,
-    /// The first row shown.
+    /// Index of the first visible row.
     pub top: usize,
-    /// Made harmless.
+    /// Text with control characters removed.
     text: String,
-    /// The rows at the width they were laid out for.
+    /// Layout width and the byte range of each row.
     rows: (u16, Vec<Range<usize>>),
 }
 
@@ -21,7 +21,7 @@ impl TextViewer {
         Self::of(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
-    /// All that was said in a session.
+    /// Shows the transcript of a session.
     pub fn session(title: &str, content: &str) -> Self {
         Self::of(text::reveal_line(title), content)
     }
@@ -34,7 +34,7 @@ impl TextViewer {
         Self { title, top: 0, text: clean, rows: (0, Vec::new()) }
     }
 
-    /// The rows that `height` of them show from the top on; a top past the end is moved back.
+    /// Returns the visible rows; moves `top` back if it is past the end.
     pub fn view(&mut self, width: u16, height: usize) -> impl Iterator<Item = &str> {
         if self.rows.0 != width {
             self.rows = (width, laid_out(&self.text, width.max(1).into()));
@@ -44,7 +44,7 @@ impl TextViewer {
         rows[self.top..].iter().take(height).map(|row| &self.text[row.clone()])
     }
 
-    /// How many there are, as far as they were laid out.
+    /// Returns the number of rows in the current layout.
     pub fn count(&self) -> usize {
         self.rows.1.len()
     }

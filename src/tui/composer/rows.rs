@@ -1,4 +1,4 @@
-//! Where the text of a draft stands on the screen, in the cells that all else is counted in.
+//! Layout of the draft in rows and cells.
 
 use crate::text;
 use ratatui::buffer::Buffer;
@@ -7,12 +7,12 @@ use ratatui::style::{Modifier, Style};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A row: of which line, and which part of it.
+/// Row: index of its line, and its byte range.
 type Row = (usize, Range<usize>);
-/// A line, and a count of characters in it.
+/// Line index and character index.
 type Place = (usize, usize);
 
-/// The rows of the lines, and the row and the column of the cursor, which is given as a line and a count of characters.
+/// Wraps the lines; returns the rows, and row and column of the cursor, given as line and character index.
 fn lay(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>, (usize, usize)) {
     let mut rows = Vec::new();
     let mut place = (0, 0);
@@ -29,12 +29,12 @@ fn lay(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>, (us
     (rows, place)
 }
 
-/// How many rows the lines take, up to a limit.
+/// Counts the rows of the lines, up to a limit.
 pub fn count(lines: &[String], width: usize, limit: usize) -> usize {
     lines.iter().take(limit).map(|line| text::wrap(line, width).len().max(1)).sum::<usize>().clamp(1, limit)
 }
 
-/// Draws the rows from `top` on, which is moved so that the cursor is among them; where that is.
+/// Draws the rows from `top` on and adjusts `top` so that the cursor is visible; returns the cursor position.
 pub fn draw(
     lines: &[String],
     cursor: (usize, usize),
@@ -52,7 +52,7 @@ pub fn draw(
     at(area, column, row - *top)
 }
 
-/// Shows which part of the drawn text is selected: from a line and a count of characters up to another, without that.
+/// Highlights the selected part of the drawn text; the end is exclusive.
 pub fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect, buffer: &mut Buffer) {
     let (rows, _) = lay(lines, (0, 0), area.width.max(1).into());
     let byte = |line: &str, column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
@@ -70,7 +70,7 @@ pub fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect
     }
 }
 
-/// Draws one line that goes on to the left of the area where it is too long; where the cursor is.
+/// Draws one line, scrolled horizontally so that the cursor is visible; returns the cursor position.
 pub fn draw_line(line: &str, cursor: usize, area: Rect, buffer: &mut Buffer, style: Style) -> Position {
     let end = line.char_indices().nth(cursor).map_or(line.len(), |(at, _)| at);
     let starts = line[..end].grapheme_indices(true).map(|(at, _)| at).chain([end]);

@@ -1,4 +1,4 @@
-//! How the entries of a diff become rows.
+//! Layout of diff entries in rows.
 
 use std::ops::Range;
 
@@ -12,18 +12,18 @@ use crate::tui::highlight::Track;
 use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Cells between two tab stops.
+/// Distance of tab stops, in cells.
 const TAB: usize = 4;
-/// Lines that colours are asked for ahead of the one that is shown.
+/// Number of lines highlighted ahead of the visible one.
 const AHEAD: usize = 64;
 
-/// Row after each unit at a width.
+/// Row ends of each unit at a width.
 #[derive(Default)]
 pub(super) struct Layout {
     width: Option<usize>,
     pub units: Vec<Unit>,
     pub ends: Vec<usize>,
-    /// Some line is cut.
+    /// At least one line is cut.
     pub cut: bool,
 }
 
@@ -73,27 +73,27 @@ impl Layout {
     }
 }
 
-/// Between both sides; a blank follows it, so that the numbers of the right one stand off it.
+/// Separator between both sides; a space follows, which keeps the numbers of the right side apart.
 pub const BETWEEN_SIGN: &str = "│";
 const BETWEEN_CELLS: usize = 2;
 
-/// Cells of both sides.
+/// Returns the widths of both sides, in cells.
 pub(super) fn halves(width: usize) -> (usize, usize) {
     let left = width.saturating_sub(1) / 2;
     (left, width.saturating_sub(left + BETWEEN_CELLS))
 }
 
-/// Cells for the text of a line beside its number and sign; a screen too narrow for these has the text alone.
+/// Returns the width of a line's text after its number and sign; a very narrow screen shows only the text.
 fn room(width: usize, number_width: usize) -> usize {
     let gutter = number_width + 2;
     if width >= gutter * 2 { width - gutter } else { width.max(1) }
 }
 
-/// The colours of both sides of each hunk, asked for as they come into view.
+/// Highlighting of both sides of each hunk, requested as they come into view.
 pub(super) struct Painter {
     pub number_width: usize,
     tracks: Vec<(Track, Track)>,
-    /// Hunks that are left out.
+    /// Hunks that are excluded.
     pub left: Vec<bool>,
 }
 
@@ -119,7 +119,7 @@ impl Painter {
                 Some(rows) => rows.get(at).cloned().unwrap_or_default(),
                 None => StyledText::new(&nothing(at), SpanStyle::of(Token::Faint)),
             };
-            // A line that is tinted to the edge is so in each of its rows.
+            // A line tinted to the edge is tinted in all its rows.
             let tint = |side: &Option<Vec<StyledText>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.ink_at(0));
             let blank = |row: &StyledText, ink: Option<SpanStyle>| if row.is_empty() { ink } else { None };
             let ink = blank(&row, tint(&left)).unwrap_or(SpanStyle::of(Token::Text));
@@ -138,7 +138,7 @@ impl Painter {
         rows
     }
 
-    /// A line that stays stands on both sides, with the number it has there.
+    /// Draws one side of a unit; a context line appears on both sides with its own number.
     fn rows_of_side(
         &mut self,
         entries: &[Entry],
@@ -248,7 +248,7 @@ fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
     }
 }
 
-/// The line with its changed words in the stronger tint.
+/// Highlights the changed words of a line.
 fn emphasised(line: &StyledText, changed: &[Range<usize>], side: Side) -> StyledText {
     let word = SpanStyle::of(if side == Side::Removed { Token::RemovedWord } else { Token::AddedWord });
     let mut out = StyledText::default();
@@ -262,7 +262,7 @@ fn emphasised(line: &StyledText, changed: &[Range<usize>], side: Side) -> Styled
     out
 }
 
-/// The line with its tabs as arrows up to the next stop and the spaces at its end as dots.
+/// Shows tabs as arrows to the next stop, and trailing spaces as dots.
 fn visible(line: &StyledText) -> StyledText {
     let blank_from = line.text.trim_end_matches([' ', '\t']).len();
     if blank_from == line.text.len() && !line.text.contains('\t') {

@@ -1,4 +1,4 @@
-//! A change to files as rows to judge it by: every line numbered, signed, tinted and shown whole.
+//! File changes as rows for review: every line numbered, signed, tinted and complete.
 
 mod layout;
 mod parse;
@@ -20,18 +20,18 @@ use layout::{Layout, Painter, halves};
 use parse::{Entry, Hunk, Side};
 use shape::units;
 
-/// A parsed unified diff of one or more files.
+/// Parsed unified diff of one or more files.
 pub struct Diff {
     entries: Vec<Entry>,
     hunks: Vec<Hunk>,
-    /// Row after each entry, at the width that was asked for last.
+    /// Row ends of each entry at the last requested width.
     layout: RefCell<Layout>,
     shape: Cell<Shape>,
     painter: RefCell<Painter>,
 }
 
 impl Diff {
-    /// Reads the text of a unified diff; `path` names the file where the text does not. Lines that belong to no hunk are shown as they are.
+    /// Parses a unified diff; `path` names the file if the text does not. Lines outside hunks are shown unchanged.
     pub fn parse(unified: &str, path: Option<&Path>) -> Self {
         let (mut entries, hunks) = parse::parse(unified, path);
         words::pair(&mut entries);
@@ -39,24 +39,24 @@ impl Diff {
         Self { entries, hunks, layout: RefCell::default(), shape: Cell::default(), painter: RefCell::new(painter) }
     }
 
-    /// Lays it out in another way from now on.
+    /// Changes the layout.
     pub fn set_shape(&self, shape: Shape) {
         if self.shape.replace(shape) != shape {
             *self.layout.borrow_mut() = Layout::default();
         }
     }
 
-    /// These hunks, by their place, are drawn as left out.
+    /// Marks hunks, by index, as excluded.
     pub fn set_left(&self, left: Vec<bool>) {
         self.painter.borrow_mut().left = left;
     }
 
-    /// Whether some line is cut at this width.
+    /// Reports whether a line is cut at this width.
     pub fn is_cut(&self, width: u16) -> bool {
         self.laid_out(width, |layout| layout.cut)
     }
 
-    /// The row that the hunk begins in.
+    /// Returns the first row of a hunk.
     pub fn row_of(&self, width: u16, hunk: usize) -> usize {
         let is_of = |entry: usize| matches!(&self.entries[entry], Entry::Line(line) if line.hunk == hunk);
         self.laid_out(width, |layout| {
@@ -65,7 +65,7 @@ impl Diff {
         })
     }
 
-    /// The hunk that the row stands in, or the one before it.
+    /// Returns the hunk at a row, or the one before it.
     pub fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
         self.laid_out(width, |layout| {
             let unit = layout.ends.partition_point(|end| *end <= row);
@@ -89,12 +89,12 @@ impl Diff {
         self.hunks.len()
     }
 
-    /// Lines of all hunks.
+    /// Returns the number of lines in all hunks.
     pub fn lines(&self) -> usize {
         self.entries.iter().filter(|entry| entry.side().is_some()).count()
     }
 
-    /// Added and removed lines by file, in the order of the text.
+    /// Returns added and removed lines per file, in order.
     pub fn files(&self) -> Vec<(Option<&Path>, usize, usize)> {
         let mut files: Vec<(Option<&Path>, usize, usize)> = Vec::new();
         for entry in &self.entries {
@@ -115,7 +115,7 @@ impl Diff {
         self.laid_out(width, |layout| layout.ends.last().copied().unwrap_or(0))
     }
 
-    /// How many removed lines have a row in `range`.
+    /// Counts the removed lines with a row in `range`.
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         self.laid_out(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
@@ -126,12 +126,12 @@ impl Diff {
         })
     }
 
-    /// Cells before the line between both sides, where they stand side by side.
+    /// Returns the column of the separator in the side-by-side layout.
     pub fn seam(&self, width: u16) -> Option<u16> {
         self.shape.get().beside.then(|| halves(usize::from(width)).0 as u16)
     }
 
-    /// Cells of the numbers and signs before each line.
+    /// Returns the width of the number and sign columns, in cells.
     pub fn gutter(&self) -> usize {
         self.painter.borrow().number_width + 2
     }

@@ -1,4 +1,4 @@
-//! What the text of a unified diff says.
+//! Parser for unified diffs.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ pub(super) enum Side {
     Removed,
 }
 
-/// What becomes one or more rows.
+/// Entry of a diff, shown in one or more rows.
 #[derive(Debug)]
 pub(super) enum Entry {
-    /// The name of a file, where there are several.
+    /// File name, if there are several files.
     File(String),
-    /// Something said about the file or the line before.
+    /// Remark about the file or the previous line.
     Note(String),
-    /// Lines left out between two hunks, and where the next one stands.
+    /// Omitted lines between two hunks, and the location of the next one.
     Break(String),
     Line(ChangeLine),
 }
@@ -28,20 +28,20 @@ pub(super) enum Entry {
 pub(super) struct ChangeLine {
     pub side: Side,
     pub number: usize,
-    /// Where a line that stays stood before.
+    /// Number of a context line in the old file.
     pub old_number: usize,
-    /// What is shown, marks in place of what cannot be seen; tabs and trailing spaces are still themselves.
+    /// Displayed text, with marks for invisible characters; tabs and trailing spaces are unchanged.
     pub text: String,
-    /// Where such marks stand.
+    /// Ranges of these marks.
     pub marks: Vec<Range<usize>>,
     pub hunk: usize,
-    /// Its place among the lines of its side in the hunk.
+    /// Index among the lines of its side in the hunk.
     pub index: usize,
-    /// The entry it was changed from or into.
+    /// Entry it was changed from or into.
     pub partner: Option<usize>,
 }
 
-/// Entries of one hunk: all lines before the change, and all after it.
+/// Entries of one hunk: all lines before and after the change.
 #[derive(Debug)]
 pub(super) struct Hunk {
     pub path: Option<PathBuf>,
@@ -89,14 +89,14 @@ pub(super) fn parse(unified: &str, path: Option<&Path>) -> (Vec<Entry>, Vec<Hunk
     (reader.entries, reader.hunks)
 }
 
-/// Then the carriage returns say nothing about the change and need no mark on every line.
+/// Reports whether all lines end in CRLF, so that individual marks are unnecessary.
 fn all_lines_end_in_crlf(unified: &str) -> bool {
     let is_content = |line: &&str| line.starts_with([' ', '+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ");
     let mut lines = unified.split('\n').filter(is_content).peekable();
     lines.peek().is_some() && lines.all(|line| line.ends_with('\r'))
 }
 
-/// Where one side of a hunk stands: the number of its next line, and how many are to come.
+/// Position in one side of a hunk: next line number, and remaining lines.
 #[derive(Clone, Copy, Default)]
 struct Cursor {
     next: usize,
@@ -116,9 +116,9 @@ struct Reader {
     hunks: Vec<Hunk>,
     path: Option<PathBuf>,
     names_files: bool,
-    /// Whether the file in hand has its row.
+    /// Whether the current file has a name row.
     is_named: bool,
-    /// Whether the file in hand already has a hunk.
+    /// Whether the current file already has a hunk.
     in_file: bool,
     old: Cursor,
     new: Cursor,
@@ -180,7 +180,7 @@ impl Reader {
         }
     }
 
-    /// The old name counts until a new one comes: of a deleted file it is the only one.
+    /// Sets the path; the old name counts until a new one follows, since a deleted file has only the old one.
     fn path(&mut self, name: &str, prefix: &str) {
         let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
         if name != "/dev/null" && (self.path.is_none() || self.names_files) {
@@ -228,7 +228,7 @@ impl Reader {
     }
 }
 
-/// `@@ -old,count +new,count @@ place`
+/// Parses `@@ -old,count +new,count @@ place`.
 fn hunk_head(line: &str) -> Option<(Cursor, Cursor, &str)> {
     let (ranges, place) = line.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;

@@ -1,13 +1,13 @@
-//! Before and after below each other or side by side: which lines share a row.
+//! Unified or side-by-side layout: which lines share a row.
 
 use super::parse::{Entry, Side};
 
-/// How a diff is laid out.
+/// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Before and after side by side.
+    /// Show old and new side by side.
     pub beside: bool,
-    /// Long lines go on in the next row; else they are cut, with a mark.
+    /// Wrap long lines; otherwise they are cut and marked.
     pub wraps: bool,
 }
 
@@ -21,7 +21,7 @@ impl Default for Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     One(usize),
-    /// What was, and what is.
+    /// Old and new line.
     Two(Option<usize>, Option<usize>),
 }
 
@@ -29,7 +29,7 @@ impl Unit {
     pub fn entries(self) -> impl Iterator<Item = usize> {
         let (one, other) = match self {
             Self::One(entry) => (Some(entry), None),
-            // Of a line that stays there is one entry.
+            // A context line is a single entry.
             Self::Two(old, new) => (old, new.filter(|new| old != Some(*new))),
         };
         one.into_iter().chain(other)
@@ -59,7 +59,7 @@ pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
     units
 }
 
-/// Lines that were changed into each other share a row, and between these as many as there are.
+/// Pairs changed lines in shared rows; lines in between share rows in order.
 fn zip(entries: &[Entry], removed: &[usize], added: &[usize], units: &mut Vec<Unit>) {
     let (mut old, mut new) = (0, 0);
     let mut fill = |old: &mut usize, new: &mut usize, until: (usize, usize)| {

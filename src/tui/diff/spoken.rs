@@ -1,10 +1,10 @@
-//! A diff in words: one sentence for each line, which says what becomes of it.
+//! Diff as sentences, one per line, each with the kind of change.
 
 use super::Diff;
 use super::parse::{Entry, Side};
 
 impl Diff {
-    /// `removed line 10: …`, `added line 10: …`; lines that stay are read out too, for they say where one is.
+    /// Returns the sentences: `removed line 10: …`, `added line 10: …`. Context lines are included for orientation.
     pub fn spoken(&self) -> Vec<String> {
         let entries = self.entries.iter().map(|entry| match entry {
             Entry::File(name) => format!("file {name}"),

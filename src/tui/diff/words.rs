@@ -1,4 +1,4 @@
-//! Which lines were changed into which, and the words that differ between them.
+//! Pairing of changed lines, and the words that differ between them.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use similar::{ChangeTag, TextDiff};
 
 use super::parse::{Entry, Side};
 
-/// Longer lines are compared as wholes.
+/// Length in bytes above which lines are not compared by words.
 const LINE: usize = 2000;
-/// How many added lines are looked at for each removed one.
+/// Number of added lines considered for each removed line.
 const REACH: usize = 8;
-/// Lines less alike than this are two lines, not one that changed.
+/// Minimum similarity of two lines that count as one changed line.
 const ALIKE: f32 = 0.4;
 
-/// Finds the partner of each changed line: removed lines that stand before added ones, in order, the most alike first.
+/// Pairs removed lines with the added lines that follow them, in order, most similar first.
 pub(super) fn pair(entries: &mut [Entry]) {
     let mut at = 0;
     while at < entries.len() {
@@ -39,7 +39,7 @@ fn pair_runs(entries: &mut [Entry], removed: Range<usize>, added: Range<usize>) 
         let likeness =
             |new: &usize| line_text(entries, old).zip(line_text(entries, *new)).map_or(0.0, |(old, new)| likeness(old, new));
         let rated = candidates.map(|new| (likeness(&new), new)).filter(|(likeness, _)| *likeness >= ALIKE);
-        // Of equals the first.
+        // On a tie the first wins.
         let best = rated.reduce(|best, other| if other.0 > best.0 { other } else { best });
         if let Some((_, new)) = best {
             set_partner(entries, old, new);
@@ -62,7 +62,7 @@ fn set_partner(entries: &mut [Entry], of: usize, partner: usize) {
     }
 }
 
-/// The share of letters that both begin and end with, 0 to 1; cheap, as it is asked for every pair.
+/// Returns the share of common prefix and suffix, from 0 to 1; cheap, because it runs for every pair.
 fn likeness(old: &str, new: &str) -> f32 {
     let (old, new) = (old.trim(), new.trim());
     let longest = old.len().max(new.len());
@@ -76,7 +76,7 @@ fn likeness(old: &str, new: &str) -> f32 {
     (head + tail) as f32 / longest as f32
 }
 
-/// The bytes of `line` that its partner does not have.
+/// Returns the byte ranges of `line` that its partner does not contain.
 pub(super) fn differing(line: &str, partner: &str, side: Side) -> Vec<Range<usize>> {
     let (old, new, wanted) = match side {
         Side::Removed => (line, partner, ChangeTag::Delete),

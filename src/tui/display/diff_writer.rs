@@ -1,6 +1,7 @@
-//! The cells that changed, as bytes.
+//! Changed cells as terminal output.
 //!
-//! Where terminals disagree on the cells of a grapheme the next cell is preceded by a move of the cursor to its place, so that a
+//! After a grapheme whose width terminals disagree on, the cursor is moved explicitly, so that a wrong guess shifts one cell and
+//! not the rest of the line.
 //! wrong guess shifts that cell and not the rest of the line.
 
 use super::sgr_state::{PLAIN, Pen};
@@ -13,7 +14,7 @@ const BRIDGE: u16 = 4;
 /// From so many blanks on, the end of a row is erased instead of written.
 const ERASE: u16 = 4;
 
-/// Appends what makes a terminal that shows `shown` show `next`.
+/// Appends the bytes that change a terminal from `shown` to `next`.
 pub fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
     let mut painter = Painter { next, out, pen: PLAIN, at: None, written: Doubt::None, word: 0 };
     let area = next.area;
@@ -27,11 +28,11 @@ struct Painter<'a> {
     next: &'a Buffer,
     out: &'a mut Vec<u8>,
     pen: Pen,
-    /// Where the cursor is, as far as terminals agree on that.
+    /// Cursor position, if all terminals agree on it.
     at: Option<(u16, u16)>,
-    /// Of what was written last.
+    /// Width uncertainty of the last grapheme.
     written: Doubt,
-    /// Where the word began whose letters were written last.
+    /// Column where the last written word began.
     word: u16,
 }
 
@@ -44,7 +45,7 @@ impl Painter<'_> {
             return;
         }
         let blank_from = self.blank_from(y);
-        // Up to here the terminal may show something else than the cells say.
+        // Up to this column the terminal may differ from the cells.
         let mut stale = left;
         let mut x = left;
         while x < right {
@@ -55,7 +56,7 @@ impl Painter<'_> {
                 x += cells;
                 continue;
             }
-            // What covered more cells than its successor leaves their rest behind.
+            // A wide predecessor leaves remains behind its narrower successor.
             stale = stale.max(x + cells_of(before));
             if x >= blank_from && right - x >= ERASE {
                 return self.erase(x, y);
@@ -64,7 +65,7 @@ impl Painter<'_> {
         }
     }
 
-    /// Writes the grapheme at a place; how many cells are done with.
+    /// Writes the grapheme at a position; returns how many cells it covers.
     fn grapheme(&mut self, x: u16, y: u16, cells: u16, stale: &mut u16) -> u16 {
         let cell = &self.next[(x, y)];
         let symbol = cell.symbol();
@@ -87,7 +88,7 @@ impl Painter<'_> {
                 *stale = (*stale).max(self.end_of(after, y));
             }
             Doubt::Picture => {
-                // Both cells are cleared first: the picture may fill one of them or both.
+                // Clear both cells first, since the emoji may fill one or both.
                 let right = self.next.area.right();
                 let is_narrow = cells == 1 && after < right && extends(cell, &self.next[(after, y)]);
                 let covered = if is_narrow { 2 } else { cells };
@@ -106,7 +107,7 @@ impl Painter<'_> {
         cells
     }
 
-    /// The end of the next grapheme, if it is not blank: it may have been written over.
+    /// Returns the end of the next grapheme, if not blank, because it may have been overwritten.
     fn end_of(&self, x: u16, y: u16) -> u16 {
         let next = (x < self.next.area.right()).then(|| &self.next[(x, y)]);
         x + next.filter(|cell| cell.symbol() != " ").map_or(0, cells_of)
@@ -114,12 +115,12 @@ impl Painter<'_> {
 
     fn write(&mut self, symbol: &str, after: u16, y: u16, doubt: Doubt) {
         self.out.extend(symbol.as_bytes());
-        // In the last column terminals wait in different places.
+        // Terminals place the cursor differently after the last column.
         self.at = (after < self.next.area.right()).then_some((after, y));
         self.written = doubt;
     }
 
-    /// The cursor to a place. The letters of one word follow each other.
+    /// Moves the cursor. Characters of one word follow each other without a move.
     fn go(&mut self, x: u16, y: u16, doubt: Doubt) {
         let is_sure = match self.written {
             Doubt::None => true,
@@ -144,7 +145,7 @@ impl Painter<'_> {
         self.written = Doubt::None;
     }
 
-    /// Whether these cells can be written as they are, with the pen that is in the hand.
+    /// Reports whether these cells can be written with the current style.
     fn is_plain(&self, cells: std::ops::Range<u16>, y: u16) -> bool {
         cells.into_iter().all(|x| {
             let cell = &self.next[(x, y)];
@@ -152,7 +153,7 @@ impl Painter<'_> {
         })
     }
 
-    /// From where on the row is blank.
+    /// Returns the column from which the row is blank.
     fn blank_from(&self, y: u16) -> u16 {
         let (left, right) = (self.next.area.left(), self.next.area.right());
         let written = (left..right).rev().find(|x| !(is_blank(&self.next[(*x, y)])));
@@ -173,12 +174,12 @@ fn cells_of(cell: &Cell) -> u16 {
     if symbol.len() == 1 { 1 } else { (text::width(symbol) as u16).max(1) }
 }
 
-/// Whether what runs over the edge of a cell may stay in this blank one.
+/// Reports whether an overflowing grapheme may stay in this blank cell.
 fn extends(cell: &Cell, blank: &Cell) -> bool {
     blank.symbol() == " " && Pen::of(cell).has_ground_of(Pen::of(blank))
 }
 
-/// Whether it looks like a cell that was erased.
+/// Reports whether a cell looks like an erased cell.
 fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && Pen::of(cell).leaves_blank()
 }

@@ -1,10 +1,10 @@
-//! Colours and stress as the terminal is told them: only what changes.
+//! Colour and text attribute sequences, limited to changes.
 
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 use std::io::Write;
 
-/// What the terminal draws with at the moment.
+/// Current drawing state of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pen {
     foreground: Color,
@@ -12,10 +12,10 @@ pub struct Pen {
     stress: Modifier,
 }
 
-/// How nothing at all is stressed.
+/// State without colours and attributes.
 pub const PLAIN: Pen = Pen { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
 
-/// Each stress and its parameter.
+/// Attributes and their SGR parameters.
 const STRESSES: [(Modifier, u8); 9] = [
     (Modifier::BOLD, 1),
     (Modifier::DIM, 2),
@@ -28,7 +28,7 @@ const STRESSES: [(Modifier, u8); 9] = [
     (Modifier::CROSSED_OUT, 9),
 ];
 
-/// What is seen of a blank.
+/// Attributes that are visible on a blank.
 const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED.union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
 impl Pen {
@@ -36,17 +36,17 @@ impl Pen {
         Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
     }
 
-    /// Whether a blank drawn with it looks like one that was erased.
+    /// Reports whether a blank drawn in this state looks erased.
     pub fn leaves_blank(self) -> bool {
         self.background == Color::Reset && !self.stress.intersects(SEEN_ON_BLANK)
     }
 
-    /// Whether blanks drawn with both look the same.
+    /// Reports whether blanks drawn in both states look the same.
     pub fn has_ground_of(self, other: Self) -> bool {
         self.background == other.background && !self.stress.union(other.stress).intersects(SEEN_ON_BLANK)
     }
 
-    /// Makes the terminal draw with `next`.
+    /// Switches the terminal to `next`.
     pub fn change(&mut self, next: Self, out: &mut Vec<u8>) {
         if *self == next {
             return;
@@ -54,7 +54,7 @@ impl Pen {
         let from = out.len();
         out.extend(b"\x1b[");
         if !next.stress.contains(self.stress) {
-            // There is no parameter that ends bold on every terminal.
+            // No parameter ends bold on every terminal.
             out.extend(b"0;");
             *self = PLAIN;
         }
@@ -69,7 +69,7 @@ impl Pen {
         if next.background != self.background {
             colour(next.background, 40, out);
         }
-        // The last separator becomes the end.
+        // Replace the last separator with the terminator.
         let is_empty = out.len() == from + 2;
         match out.last_mut() {
             Some(last) if !is_empty => *last = b'm',
@@ -79,7 +79,8 @@ impl Pen {
     }
 }
 
-/// A colour with its separator; `base` is 30 for the text and 40 for the ground. The sixteen have the numbers that all terminals know.
+/// Appends a colour with a separator; `base` is 30 for text and 40 for the background. The sixteen basic colours use the
+/// parameters that all terminals support.
 fn colour(colour: Color, base: u8, out: &mut Vec<u8>) {
     let plain = |number: u8| base + number;
     let bright = |number: u8| base + 60 + number;

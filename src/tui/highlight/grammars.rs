@@ -1,25 +1,25 @@
-//! The grammars, of which few at a time are held ready to run: the expressions of a language take some 10 MB once they are compiled.
+//! Grammars, of which only a few are kept compiled: the expressions of a language take about 10 MB.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use syntect::parsing::SyntaxSet;
 
-/// Languages that are held ready, so that an answer in two of them compiles each once.
+/// Number of languages kept compiled, so that a response in two languages compiles each once.
 const HELD: usize = 2;
-/// How often in a row another language may be made ready, and when one more may. To compile one takes some 30 ms of a core.
+/// Burst limit and refill interval for compiling languages. Compiling one takes about 30 ms of one core.
 const IN_A_ROW: u32 = 3;
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// All languages, once for each that is ready: what was compiled of a set goes only with all of it.
+/// Syntax sets, one per compiled language, because compiled expressions are freed only with their set.
 #[derive(Default)]
 pub(super) struct Grammars {
-    /// The one used last is first. One without a name has nothing compiled yet.
+    /// Most recently used first. A set without a name has nothing compiled yet.
     sets: VecDeque<(Option<String>, SyntaxSet)>,
 }
 
 impl Grammars {
-    /// Whether something would become free by [`Self::forget`].
+    /// Reports whether [`Self::forget`] would free anything.
     pub fn are_held(&self) -> bool {
         !self.sets.is_empty()
     }
@@ -28,7 +28,7 @@ impl Grammars {
         *self = Self::default();
     }
 
-    /// What the language of this name, alias or file ending is called; `None` where there is no such.
+    /// Returns the name of the language with this name, alias or file extension.
     pub fn name(&mut self, language: &str) -> Option<String> {
         if self.sets.is_empty() {
             self.sets.push_front((None, two_face::syntax::extra_newlines()));
@@ -45,11 +45,11 @@ impl Grammars {
         self.sets.iter().position(|(ready, _)| ready.as_deref() == Some(name))
     }
 
-    /// The grammars, in which no other language than this one has anything compiled.
+    /// Returns a set in which only this language is compiled.
     pub fn make_ready(&mut self, name: &str) -> &SyntaxSet {
         let unused = || self.sets.iter().position(|(ready, _)| ready.is_none());
         let held = self.place(name).or_else(unused).and_then(|at| self.sets.remove(at));
-        // What was compiled goes before something else is.
+        // Free old sets before compiling another language.
         self.sets.truncate(HELD - 1);
         let set = held.map_or_else(two_face::syntax::extra_newlines, |(_, set)| set);
         self.sets.push_front((Some(name.to_owned()), set));
@@ -57,10 +57,10 @@ impl Grammars {
     }
 }
 
-/// Keeps a screen with many languages, or one that flies by, from compiling all the time.
+/// Rate limit that keeps a screen with many languages, or fast scrolling, from compiling constantly.
 pub(super) struct CompileQuota {
     left: u32,
-    /// Since when the next one is earned.
+    /// Start of the current refill interval.
     since: Option<Instant>,
 }
 
@@ -69,7 +69,7 @@ impl CompileQuota {
         Self { left: IN_A_ROW, since: None }
     }
 
-    /// Takes one, or says how long it is until there is one again.
+    /// Takes one compilation, or returns the time until the next is available.
     pub fn take(&mut self, now: Instant) -> Result<(), Duration> {
         while let Some(since) = self.since.filter(|since| now.saturating_duration_since(*since) >= AGAIN) {
             self.left += 1;

@@ -1,10 +1,10 @@
-//! Which of the few kinds of code a grammar's scope means.
+//! Mapping of grammar scopes to kinds of code.
 
 use syntect::parsing::{Scope, ScopeStack};
 
 use crate::tui::theme::Syntax;
 
-/// The first that fits the innermost scope decides; `None` stops the search and leaves the text plain.
+/// The first prefix that matches the innermost scope wins; `None` stops the search and leaves the text plain.
 const MEANINGS: &[(&str, Option<Syntax>)] = &[
     ("comment", Some(Syntax::Comment)),
     ("punctuation.definition.comment", Some(Syntax::Comment)),
@@ -44,7 +44,7 @@ const MEANINGS: &[(&str, Option<Syntax>)] = &[
     ("meta.template.expression", None),
 ];
 
-/// The table with its names looked up, and the last answer: neighbours mostly share their scopes.
+/// Table with resolved scopes, and the last result, since neighbours mostly share their scopes.
 pub(super) struct Meanings {
     table: Vec<(Scope, Option<Syntax>)>,
     last: (Vec<Scope>, Option<Syntax>),

@@ -1,6 +1,6 @@
-//! The thread that loads the grammars when the first code is shown, then colours line after line.
+//! Thread that loads the grammars when code is first shown, then highlights line by line.
 //!
-//! What comes in the language that is ready is coloured at once; what comes in another one waits until that may be made ready.
+//! Code in a compiled language is highlighted at once; other languages wait until they may be compiled.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,9 +13,9 @@ use super::grammars::{CompileQuota, Grammars};
 use super::scope::Meanings;
 use super::{LINE, Run, Shared, locked};
 
-/// Lines coloured between two signs of progress.
+/// Number of lines highlighted between two progress signals.
 const BATCH: usize = 256;
-/// The grammars are let go when no code came for so long.
+/// Idle time after which the grammars are freed.
 const IDLE: Duration = Duration::from_secs(20);
 
 static JOBS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
@@ -33,18 +33,18 @@ struct Lines {
     lines: Vec<String>,
 }
 
-/// Where the grammar stands after the last line.
+/// Parser state after the last line.
 pub(super) struct Parser {
     state: ParseState,
     scopes: ScopeStack,
 }
 
-/// Sets what is called, from another thread, when new colours are there and a frame should be drawn. Only the first call counts.
+/// Sets the callback, called from the thread, for new colours that need a frame. Only the first call counts.
 pub fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
     let _ = WAKE.set(Box::new(wake));
 }
 
-/// Sets what is called when the grammars were let go. Only the first call counts.
+/// Sets the callback for freed grammars. Only the first call counts.
 pub fn on_let_go(call: fn()) {
     let _ = LET_GO.set(call);
 }
@@ -53,7 +53,7 @@ pub(super) fn send(shared: &Arc<Shared>, lines: Vec<String>) {
     post(Job::Lines(Lines { of: Arc::downgrade(shared), lines }));
 }
 
-/// Waits until everything asked for so far is coloured.
+/// Waits until everything requested so far is highlighted.
 #[cfg(test)]
 pub fn settle() {
     let (done, wait) = channel();
@@ -61,7 +61,7 @@ pub fn settle() {
     let _ = wait.recv();
 }
 
-/// Without a thread to do it the job is dropped and code stays plain.
+/// Queues a job; without a thread it is dropped and code stays plain.
 fn post(job: Job) {
     if let Some(jobs) = JOBS.get_or_init(start) {
         let _ = jobs.send(job);
@@ -103,21 +103,21 @@ fn work(queue: &Receiver<Job>) {
     }
 }
 
-/// What is to be coloured, and what it needs.
+/// Pending work and its resources.
 struct Desk {
     waiting: VecDeque<Piece>,
     grammars: Grammars,
     meanings: Meanings,
 }
 
-/// Lines, and what their language is called.
+/// Lines and the name of their grammar.
 struct Piece {
     lines: Lines,
     grammar: String,
 }
 
 impl Desk {
-    /// Code in no language that is known stays plain.
+    /// Accepts a job; code in an unknown language stays plain.
     fn put(&mut self, job: Job) {
         match job {
             Job::Lines(lines) => {
@@ -134,8 +134,8 @@ impl Desk {
         }
     }
 
-    /// The next piece: one in the language that is ready, else of the language that was wanted last; or how long
-    /// that one is to wait.
+    /// Returns the next piece: one in a compiled language, else one in the most recently requested language; or the time it must
+    /// wait.
     fn take(&mut self, allowance: &mut CompileQuota, now: Instant) -> Result<Option<Piece>, Duration> {
         self.waiting.retain(|piece| piece.lines.of.strong_count() > 0);
         let ready = self.waiting.iter().position(|piece| self.grammars.is_ready(&piece.grammar));
@@ -149,7 +149,7 @@ impl Desk {
         Ok(next.and_then(|next| self.waiting.remove(next)))
     }
 
-    /// Stops early when the code is no longer shown anywhere.
+    /// Highlights a piece; stops early when the code is no longer shown.
     fn colour(&mut self, piece: &Piece) {
         let grammars = self.grammars.make_ready(&piece.grammar);
         for batch in piece.lines.lines.chunks(BATCH) {
@@ -187,7 +187,7 @@ impl Parser {
         runs.into_boxed_slice()
     }
 
-    /// What lies before `at` has the meaning of the scopes as they are now.
+    /// Records the meaning of the current scopes for the text before `at`.
     fn note(&self, at: usize, runs: &mut Vec<Run>, meanings: &mut Meanings) {
         let begin = runs.last().map_or(0, |(end, _)| usize::from(*end));
         let Ok(end) = u16::try_from(at) else { return };

@@ -1,4 +1,4 @@
-//! What one whole sequence means.
+//! Decoding of complete sequences.
 
 use super::reports::{self, Report};
 use super::{Input, Piece};
@@ -19,7 +19,7 @@ pub fn decode(piece: Piece) -> Option<Input> {
     }
 }
 
-/// What xterm says of a key with modifiers as kitty says it: `CSI 27;5;106~` is `CSI 106;5u`.
+/// Converts xterm's form of a key with modifiers to kitty's: `CSI 27;5;106~` becomes `CSI 106;5u`.
 fn in_one_form(bytes: Vec<u8>) -> Vec<u8> {
     let parts = bytes.strip_prefix(b"\x1b[27;").and_then(|rest| rest.strip_suffix(b"~"));
     let parts = parts.and_then(|parts| std::str::from_utf8(parts).ok()).and_then(|parts| parts.split_once(';'));
@@ -30,7 +30,7 @@ fn in_one_form(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Whether keys and the mouse look like this. The parser takes what it cannot read apart into letters: it never sees such.
+/// Reports whether a sequence looks like a key or mouse report. The parser would split any other into characters.
 fn may_be_key(bytes: &[u8]) -> bool {
     let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
     match bytes {
@@ -44,7 +44,7 @@ fn may_be_key(bytes: &[u8]) -> bool {
     }
 }
 
-/// Keys of a keypad in application mode, and old ways to say a modifier: `ESC O 5 A` is `CSI 1;5A`.
+/// Converts keypad keys in application mode, and old forms of modifiers: `ESC O 5 A` becomes `CSI 1;5A`.
 fn application_key(bytes: &[u8]) -> Option<Vec<u8>> {
     const KEYPAD: &[u8] = b"*+,-./0123456789";
     match bytes {
@@ -77,7 +77,7 @@ fn key_or_mouse(bytes: &[u8]) -> Option<Input> {
     }
 }
 
-/// Where the pointer only moves nothing is meant.
+/// Converts a mouse event; plain pointer movement is ignored.
 fn mouse_event(mouse: t::MouseEvent) -> Option<MouseEvent> {
     let button = |button| match button {
         t::MouseButton::Left => MouseButton::Left,
@@ -113,7 +113,7 @@ fn key_event(key: t::KeyEvent) -> Option<KeyEvent> {
     if key.kind == t::KeyEventKind::Release {
         return None;
     }
-    // Keys of the window manager are none of a text.
+    // Keys of the window manager are not text.
     if key.modifiers.intersects(t::Modifiers::SUPER | t::Modifiers::HYPER | t::Modifiers::META) {
         return None;
     }
@@ -139,7 +139,7 @@ fn key_event(key: t::KeyEvent) -> Option<KeyEvent> {
         _ => return None,
     };
     let modifiers = modifiers(key.modifiers);
-    // A shifted letter arrives as itself or as its base letter and a flag, by protocol; it is one key.
+    // Depending on the protocol, a shifted letter arrives as itself or as the base letter and a flag.
     let code = match code {
         KeyCode::Char(c) if modifiers.contains(KeyModifiers::SHIFT) && !modifiers.contains(KeyModifiers::CONTROL) => {
             KeyCode::Char(c.to_uppercase().next().unwrap_or(c))

@@ -1,4 +1,4 @@
-//! What a person or the terminal itself sent, in the order of the byte stream.
+//! Input from the user or the terminal, in the order of the byte stream.
 
 mod keys;
 mod reader;
@@ -14,28 +14,28 @@ pub use sequences::{Piece, Sequences};
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-/// One thing that came in through the terminal.
+/// One input event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     Key(KeyEvent),
     Paste(String),
-    /// A button, a drag with one held, or the wheel; the upper left cell is 0, 0.
+    /// Button, drag or wheel; the upper left cell is 0, 0.
     Mouse(MouseEvent),
     FocusIn,
     FocusOut,
-    /// The answer to `CSI 5 n`: everything before it was typed before the terminal saw the question.
+    /// Reply to `CSI 5 n`: earlier input was typed before the terminal saw the query.
     Fence,
-    /// Its size now, in cells.
+    /// Current size, in cells.
     Size(u16, u16),
-    /// The terminal's background colour.
+    /// Background colour of the terminal.
     Background(u8, u8, u8),
-    /// Something else the terminal said of itself.
+    /// Any other reply of the terminal.
     Answer(TerminalReply),
-    /// Nothing more will come.
+    /// End of input.
     Closed,
 }
 
-/// What a terminal's bytes mean that come in these pieces, for `fuzz/`.
+/// Decodes terminal bytes that arrive in these pieces, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn inputs_in(pieces: &[&[u8]]) -> Vec<String> {
     let mut sequences = Sequences::default();

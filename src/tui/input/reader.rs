@@ -1,4 +1,4 @@
-//! The thread that reads the terminal, so that the time of a key is when it came and not when it was its turn.
+//! Thread that reads the terminal, so that each key has its arrival time.
 
 use super::sequences::Wait;
 use super::{Input, Sequences, decode};
@@ -9,12 +9,12 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// How long an Escape may be the start of something else. Long enough for a slow line, too short to notice.
+/// Time in milliseconds that Escape may be the start of a sequence: long enough for a slow line, too short to notice.
 const ESCAPE_MS: u16 = 25;
-/// How long the first part of a report waits for the rest, which may be in the next packet.
+/// Time in milliseconds that the first part of a report waits for the rest, which may be in the next packet.
 const REPORT_MS: u16 = 1000;
 
-/// The running thread; dropping it ends the thread and leaves unread bytes to whoever reads next.
+/// Handle of the running thread; dropping it ends the thread and leaves unread bytes to the next reader.
 #[derive(Debug)]
 pub struct Reader {
     wake: PipeWriter,
@@ -34,7 +34,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // A byte that cannot be written means that the thread has ended already.
+        // A failed write means that the thread has already ended.
         let _ = self.wake.write_all(b".");
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

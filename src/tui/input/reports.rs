@@ -1,29 +1,29 @@
-//! What the terminal says of itself: answers, and changes it was asked to tell.
+//! Reports of the terminal: replies and requested notifications.
 //!
-//! Whatever has the shape of a report is one, known or not: it never becomes a key.
+//! Everything in the form of a report is treated as one, known or not, and never becomes a key.
 
 use super::Input;
 
-/// Something the terminal told about itself.
+/// Information the terminal reported about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalReply {
-    /// It speaks the kitty keyboard protocol.
+    /// Supports the kitty keyboard protocol.
     Kitty,
-    /// It can report keys with modifiers in xterm's way.
+    /// Supports xterm's modified key reports.
     ModifyOtherKeys,
-    /// A private mode, and how it stands.
+    /// Private mode and its state.
     Mode(u16, ModeState),
-    /// Its colours changed to those of a light or a dark ground.
+    /// The colour scheme changed to light or dark.
     Scheme { light: bool },
-    /// It has true colours.
+    /// Supports true colour.
     TrueColour,
-    /// Its name, with a version behind it.
+    /// Name and version.
     Name(String),
-    /// `DA1`: whatever was asked before it and has no answer has none.
+    /// `DA1`: earlier queries without a reply will not get one.
     Attributes,
 }
 
-/// How a private mode stands.
+/// State of a private mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModeState {
     Unknown,
@@ -33,19 +33,19 @@ pub enum ModeState {
     AlwaysOff,
 }
 
-/// What became of a sequence that is looked at as a report.
+/// Result of parsing a sequence as a report.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Report {
     Known(Input),
-    /// It has the form of a report; nobody asked for it.
+    /// Report that was not requested.
     Unknown,
-    /// It is a key or the mouse.
+    /// Key or mouse report.
     None,
 }
 
-/// The widest and the highest screen.
+/// Maximum screen size, in cells.
 const MAX_CELLS: (u16, u16) = (2000, 1000);
-/// Longest name that is kept.
+/// Maximum length of a stored name, in characters.
 const NAME: usize = 64;
 
 pub fn read(bytes: &[u8]) -> Report {
@@ -53,13 +53,13 @@ pub fn read(bytes: &[u8]) -> Report {
         [0x1b, b'[', body @ .., last] => control(body, *last),
         [0x1b, b']', body @ ..] => osc(ended(body)),
         [0x1b, b'P', body @ ..] => dcs(ended(body)),
-        // Nothing is asked that is answered like this; `ESC _` alone is a key.
+        // No query has such a reply; `ESC _` alone is a key.
         [0x1b, b'_' | b'^' | b'X', _, ..] => Report::Unknown,
         _ => Report::None,
     }
 }
 
-/// A string sequence without its end; nothing of a key that only looks like the start of one.
+/// Strips the terminator of a string sequence; `None` for a key that looks like the start of one.
 fn ended(body: &[u8]) -> Option<&str> {
     let body = body.strip_suffix(b"\x07").or_else(|| body.strip_suffix(b"\x1b\\"))?;
     std::str::from_utf8(body).ok()
@@ -74,16 +74,16 @@ fn control(body: &[u8], last: u8) -> Report {
         ([b'4', b'8', b';', body @ ..], b't') => {
             size(body).map_or(Report::Unknown, |(width, height)| Report::Known(Input::Size(width, height)))
         }
-        // The mouse; `m` is a button that is let go.
+        // Mouse report; `m` is a button release.
         ([b'<', ..], _) => Report::None,
-        // Sizes, checksums, states, cursor positions: no key ends like this. Neither has a key bytes like `$` or a blank in it.
+        // Sizes, checksums, states, cursor positions: no key has this final byte, or bytes like `$` or a space.
         ([_, ..], b'n' | b'c' | b't' | b'x' | b'y' | b'm' | b'h' | b'l') => Report::Unknown,
         ([.., 0x20..=0x2f], _) => Report::Unknown,
         _ => Report::None,
     }
 }
 
-/// Rows, columns, and the same in pixels. A larger screen than any is none.
+/// Parses rows and columns, which may be followed by pixels. Rejects impossible sizes.
 fn size(body: &[u8]) -> Option<(u16, u16)> {
     let mut parts = std::str::from_utf8(body).ok()?.split(';').map(|part| part.split(':').next()?.parse::<u16>().ok());
     let (height, width) = (parts.next()??, parts.next()??);
@@ -124,7 +124,7 @@ fn osc(body: Option<&str>) -> Report {
     }
 }
 
-/// `rgb:ffff/8080/0000`, in one to four digits each, `rgba:` with a fourth part, or `#rrggbb`.
+/// Parses `rgb:ffff/8080/0000` with one to four digits each, `rgba:` with a fourth part, or `#rrggbb`.
 fn colour(text: &str) -> Option<(u8, u8, u8)> {
     if let Some(digits) = text.strip_prefix('#') {
         let third = digits.len() / 3;
@@ -137,7 +137,7 @@ fn colour(text: &str) -> Option<(u8, u8, u8)> {
     Some((parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// One part of a colour in as many digits as the terminal likes, as a byte.
+/// Scales a colour component with any number of digits to a byte.
 fn byte(digits: &str) -> Option<u8> {
     if digits.is_empty() || digits.len() > 4 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
@@ -153,7 +153,7 @@ fn dcs(body: Option<&str>) -> Report {
         let name = name.chars().filter(|letter| !letter.is_control()).take(NAME).collect();
         return Report::Known(Input::Answer(TerminalReply::Name(name)));
     }
-    // `RGB` and `Tc` in hexadecimal, as they were asked for.
+    // `RGB` and `Tc` in hexadecimal, as requested.
     let names = body.strip_prefix("1+r").map(str::to_ascii_lowercase);
     let names = names.iter().flat_map(|names| names.split(';')).filter_map(|pair| pair.split('=').next());
     if names.into_iter().any(|name| matches!(name, "524742" | "5463")) {

@@ -1,51 +1,51 @@
-//! Where one escape sequence, paste or character ends and the next begins.
+//! Splits the byte stream into escape sequences, pastes and characters.
 //!
-//! Cut before it is decoded, so that a sequence nobody knows costs itself only, and a paste can hold anything.
+//! Splitting before decoding confines an unknown sequence to itself, and lets a paste contain anything.
 
-/// Strings of the terminal (OSC, DCS) and numbered sequences are never longer; what is longer is noise.
+/// Maximum length of terminal strings (OSC, DCS) and numbered sequences, in bytes; longer ones are noise.
 const SEQUENCE_BYTES: usize = 4096;
-/// More than this is cut into several pastes.
+/// Size in bytes above which a paste is split.
 const PASTE_BYTES: usize = 8 << 20;
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// One whole key or report.
+    /// Complete key or report.
     Whole(Vec<u8>),
     Paste(Vec<u8>),
 }
 
-/// The bytes that have come and do not make a piece yet.
+/// Bytes received that do not form a piece yet.
 #[derive(Debug, Default)]
 pub struct Sequences {
     held: Vec<u8>,
     pasting: bool,
-    /// The start of a sequence that silence has made a key of.
+    /// Start of a sequence that was taken as a key after a pause.
     orphan: Vec<u8>,
 }
 
-/// What the first bytes are.
+/// Result of inspecting the first bytes.
 enum Cut {
     Needs,
     Piece(usize),
-    /// These bytes mean nothing.
+    /// Meaningless bytes.
     Drop(usize),
 }
 
-/// How long what is held may wait for more.
+/// Time that incomplete bytes may wait for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing is held, or a paste goes on.
+    /// Nothing is held, or a paste continues.
     Forever,
-    /// It may be a key.
+    /// May be a key.
     Key,
-    /// The first part of a report or of a letter: nobody types so fast.
+    /// Start of a report or a multi-byte character, which nobody types this fast.
     Report,
 }
 
 impl Sequences {
-    /// What one read brought.
+    /// Adds the bytes of one read.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Piece)) {
         let orphan = std::mem::take(&mut self.orphan);
         let joined = [&orphan, bytes].concat();
@@ -61,25 +61,25 @@ impl Sequences {
         }
     }
 
-    /// Whether the bytes end in what may be an Escape key or the start of a sequence.
+    /// Returns how long to wait, depending on whether the bytes may be Escape or the start of a sequence.
     pub fn wait(&self) -> Wait {
         match &self.held[..] {
             _ if self.pasting => Wait::Forever,
             [] => Wait::Forever,
             [0x1b, b'[' | b']' | b'P' | b'_' | b'^' | b'X' | b'O', _, ..] => Wait::Report,
-            // The first bytes of a letter.
+            // First bytes of a multi-byte character.
             [0x80..=0xff, ..] | [0x1b, 0x80..=0xff, ..] => Wait::Report,
             _ => Wait::Key,
         }
     }
 
-    /// Nothing followed: what is held stands for itself.
+    /// Handles a pause: held bytes stand for themselves.
     pub fn flush(&mut self, mut found: impl FnMut(Piece)) {
         if self.wait() == Wait::Forever {
             return;
         }
         let held = std::mem::take(&mut self.held);
-        // A cut-off report or letter is noise; `ESC` and `ESC x` are keys.
+        // A cut-off report or character is noise; `ESC` and `ESC x` are keys.
         if held.len() <= 2 && held.is_ascii() {
             self.orphan.clone_from(&held);
             found(Piece::Whole(held));
@@ -109,7 +109,7 @@ impl Sequences {
         }
     }
 
-    /// Takes bytes up to the end of the paste; only the tail is looked at again, so a long paste is linear.
+    /// Takes bytes up to the end of the paste; only the tail is searched again, so a long paste is linear.
     fn paste<'a>(&mut self, bytes: &'a [u8], found: &mut impl FnMut(Piece)) -> &'a [u8] {
         let from = self.held.len().saturating_sub(PASTE_END.len() - 1);
         self.held.extend_from_slice(bytes);
@@ -129,7 +129,7 @@ impl Sequences {
     }
 }
 
-/// Whether a report begins here whose first byte came before a silence: in one read, and in a form that nobody types.
+/// Reports whether the bytes form a report whose first byte came before a pause: in one read, and in a form nobody types.
 fn begins_with_report(bytes: &[u8]) -> bool {
     match bytes {
         [0x1b, b'[', b'?' | b'<' | b'>' | b'=', b'0'..=b'9', ..] => true,

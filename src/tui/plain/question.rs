@@ -14,7 +14,7 @@ const BACK: &str = "back";
 /// Meaning of a line typed as an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// One of the choices, and why.
+    /// Index of a choice, and the reason if one was given.
     Choice(usize, Option<String>),
     /// An unavailable choice, with its description.
     Off(String),

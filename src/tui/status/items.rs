@@ -1,6 +1,6 @@
-//! What the status row shows, by the names that settings have for it.
+//! Items of the status row and their names in the settings.
 
-/// One of them.
+/// Item of the status row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     Model,
@@ -10,7 +10,7 @@ pub enum Field {
     Sandbox,
     Branch,
     Directory,
-    /// What the person's own command said.
+    /// Output of the user's own command.
     Command,
 }
 
@@ -29,7 +29,7 @@ fn of_name(name: &str) -> Option<Field> {
     FIELDS.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
 }
 
-/// Those that are wanted, each once, in their order. What never goes stands at the end where it was left out.
+/// Returns the configured items, each once, in order. Mandatory items are appended if missing.
 pub fn fields(names: &[String]) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     let usual = FIELDS.iter().map(|(_, field)| *field);
@@ -43,17 +43,17 @@ pub fn fields(names: &[String]) -> Vec<Field> {
     fields
 }
 
-/// Whether it was asked for, and does not only stand there because it never goes.
+/// Reports whether an item is configured, not just shown because it is mandatory.
 pub fn is_wanted(names: &[String], field: Field) -> bool {
     names.is_empty() || names.iter().any(|name| of_name(name) == Some(field))
 }
 
-/// Whether anything in it is to be looked up in the workspace.
+/// Reports whether any item needs a lookup in the workspace.
 pub fn shows_worktree(names: &[String]) -> bool {
     is_wanted(names, Field::Branch) || is_wanted(names, Field::Command)
 }
 
-/// A sentence about names that mean nothing.
+/// Returns a warning about unknown item names.
 pub fn unknown(names: &[String]) -> Option<String> {
     let unknown: Vec<String> =
         names.iter().filter(|name| of_name(name).is_none()).map(|name| format!("`{}`", crate::text::reveal(name))).collect();

@@ -1,4 +1,4 @@
-//! Keys and commands, in place of all else: what works now first, and of it what is looked for.
+//! Full-screen list of keys and commands: those of the current context first, filtered by a search.
 
 use super::GUTTER;
 use crate::text;
@@ -10,14 +10,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Cells of the column of keys, where there is room; a longer name is on a row of its own.
+/// Widths of the key column, in cells; a longer name gets its own row.
 const NAMES: usize = 16;
 const NARROW_NAMES: usize = 11;
-/// Below this width the column is narrow.
+/// Width below which the key column is narrow.
 const WIDE: u16 = 60;
 const FILTER: &str = "filter: ";
 
-/// Draws it and says where the cursor is.
+/// Draws the list; returns the cursor position.
 pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let about = model.help.clone()?;
     let place = key_place(&model.options.keys);
@@ -63,7 +63,7 @@ fn rows(model: &Model, sections: &[Section], width: u16) -> Vec<Line<'static>> {
     rows
 }
 
-/// Name and words beside each other, both in as many rows as they need.
+/// Lays out a name and its description in two columns, each with as many rows as it needs.
 fn entry_rows(model: &Model, name: &str, words: &str, names: usize, width: u16) -> Vec<Line<'static>> {
     let room = usize::from(width).saturating_sub(names).max(1);
     let row = |name: &str, words: &str| {

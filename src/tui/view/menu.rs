@@ -1,4 +1,4 @@
-//! What the word under the cursor could become, above the composer.
+//! Completion menu above the composer.
 
 use super::GUTTER;
 use crate::text;
@@ -8,9 +8,9 @@ use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// Cells a name may have where something stands behind it.
+/// Maximum width of a name that has a description, in cells.
 const NAME: usize = 48;
-/// Where there is more below, a sign at the right says so; nothing else stands in these cells.
+/// Width reserved at the right for the symbol that shows that more items follow.
 const MORE: usize = 3;
 
 pub fn rows(model: &Model, limit: u16) -> u16 {
@@ -37,7 +37,7 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
             buffer.set_stringn(area.x, y, model.glyphs.user, GUTTER.into(), model.theme.sign(Token::Accent));
         }
         let token = if is_at { Token::Heading } else { Token::Accent };
-        // Of a path its end tells most.
+        // The end of a path is the most informative part.
         let name = text::truncate_middle(&item.name, if item.words.is_empty() { width } else { names });
         buffer.set_stringn(area.x + GUTTER, y, &name, width, model.theme.sign(token));
         let column = names + 3;

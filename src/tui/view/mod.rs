@@ -1,4 +1,4 @@
-//! The model as cells.
+//! Draws the model onto the screen.
 
 mod help;
 mod menu;
@@ -22,23 +22,23 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-/// From this width on the empty composer says all that Enter can do.
+/// Width from which the empty composer shows all actions of Enter.
 const WIDE: u16 = 76;
-/// Below this few words are made.
+/// Width below which texts are short.
 const NARROW: u16 = 52;
 
-/// Below this height a panel leaves one row to what is above it.
+/// Height below which a panel leaves one row above it.
 const LOW: u16 = 14;
 
-/// From this width on a session is shown beside the list of them.
+/// Width from which a session preview is shown beside the list.
 pub use sessions::WIDE as SESSIONS_WIDE;
 
 pub use strip::Click;
 
-/// Rows that a prompt needs to stay above the composer.
+/// Minimum height of a pending approval that stays above the composer.
 const STAYING: u16 = 4;
 
-/// The column of signs at the left of every band.
+/// Width of the symbol column at the left of every section.
 pub const GUTTER: u16 = 2;
 
 pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
@@ -77,7 +77,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
         filter
     } else {
         let drafted = draw_composer(model, lower, buffer);
-        // Where the keys go: what is looked for, what is gone through, or the draft.
+        // The cursor is where keys go: the search, the browsed entry or the draft.
         let browsed = model.browse.as_ref().and(model.transcript.marks.cursor());
         strip::cursor(&rows, strip).or(browsed).or(Some(drafted))
     };
@@ -97,7 +97,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     DrawStats { cursor, scroll }
 }
 
-/// Draws the transcript, or what is in its place. Returns the cursor of a filter, and how far the transcript is scrolled.
+/// Draws the transcript or the view that replaces it. Returns the cursor of a filter and the scroll position of the transcript.
 fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
     if model.help.is_some() {
         return (help::draw(model, area, buffer), None);
@@ -122,7 +122,7 @@ fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (
     (None, None)
 }
 
-/// A theme that brings its ground has it wherever nothing else is painted.
+/// Paints a theme's own background wherever no other background is set.
 fn paint(buffer: &mut Buffer, ground: Color) {
     for cell in &mut buffer.content {
         if cell.bg == Color::Reset {
@@ -141,12 +141,12 @@ fn first_line(draft: &str) -> &str {
     draft.split('\n').next().unwrap_or_default()
 }
 
-/// Whether a list has the keyboard, and the composer's place.
+/// Reports whether a list has the keyboard and replaces the composer.
 fn has_no_composer(model: &Model) -> bool {
     (model.changes.is_some() || model.has_list()) && !model.dialogs.is_open()
 }
 
-/// The composer, or the panel in its place.
+/// Returns the height of the composer or of the panel that replaces it.
 fn lower_height(model: &Model, rest: Rect) -> u16 {
     if model.dialogs.inbox().is_some() {
         let limit = (model.size.height * 7 / 10).max(7).min(rest.height);
@@ -155,9 +155,9 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     match model.dialogs.open() {
         Some(panel) => {
             let limit = match panel.height {
-                // On a low screen one row is left, for what goes on: the row of a card says what the head of the panel does.
+                // On a low screen one row is left for the activity; the panel's head repeats the card's title.
                 Height::Part if model.size.height < LOW => rest.height.saturating_sub(1),
-                // Two rows of the conversation stay in view.
+                // Two rows of the conversation stay visible.
                 Height::Part if panel.is_card() => rest.height.saturating_sub(2),
                 Height::Part => (model.size.height * 7 / 10).min(rest.height),
                 Height::Full => rest.height,
@@ -169,7 +169,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     }
 }
 
-/// Rows of the prompt that was typed over and stays above the composer.
+/// Returns the height of a pending approval that the user typed over and that stays above the composer.
 fn staying_height(model: &Model, rest: Rect) -> u16 {
     let limit = (model.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {
@@ -236,7 +236,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
             (true, false, _) => "Type ahead: enter queues it",
         };
         let words = model.keymap.sentence(Focus::Composer, words);
-        // One cell is left to the cursor.
+        // One cell is left for the cursor.
         buffer.set_stringn(inner.x + 1, inner.y, words, inner.width.saturating_sub(1).into(), faint);
     }
     cursor

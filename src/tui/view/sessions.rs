@@ -1,4 +1,4 @@
-//! The sessions to choose from, and beside the list what was said last in the highlighted one.
+//! Session list with a preview of the highlighted session.
 
 use super::GUTTER;
 use crate::protocol::LookKind;
@@ -9,15 +9,15 @@ use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-/// From this width on both have room.
+/// Width from which list and preview fit side by side.
 pub const WIDE: u16 = 100;
 
-/// Draws it and says where the cursor is.
+/// Draws the list; returns the cursor position.
 pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let sessions = model.sessions.as_mut()?;
     let wide = area.width >= WIDE;
     if !wide && sessions.shows_look {
-        // What is not on the screen cannot be chosen, but this is the highlighted one.
+        // Only the highlighted session stays visible, since hidden ones cannot be chosen.
         let cursor = sessions.picker.draw(Rect { height: 3.min(area.height), ..area }, buffer, &model.theme, &model.glyphs);
         let below = Rect { y: area.y + 3.min(area.height), height: area.height.saturating_sub(3), ..area };
         look(model, below, buffer);
@@ -58,7 +58,7 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
         };
         let words =
             if one.kind == LookKind::Answer { text::reveal_line(&unmarked(&one.text)) } else { text::reveal_line(&one.text) };
-        // What was said has two rows, what was done one.
+        // Messages get up to three rows, actions one.
         let most = if matches!(one.kind, LookKind::Prompt | LookKind::Answer) { 3 } else { 1 };
         let pieces = text::wrap(&words, width.max(1));
         let cut = pieces.len() > most;
@@ -70,7 +70,7 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
             rows.push((if at == 0 { sign } else { "" }, words, token));
         }
     }
-    // The end is what one goes on from.
+    // The end of the session is where work continues, so it is always shown.
     let skip = rows.len().saturating_sub(room);
     for ((sign, words, token), y) in rows.iter().skip(skip).zip(area.y..area.bottom()) {
         buffer.set_stringn(x, y, sign, GUTTER.into(), model.theme.style(*token));
@@ -85,7 +85,7 @@ fn waits_words(sessions: &Sessions) -> &'static str {
     if sessions.at().is_some() { "loading" } else { "" }
 }
 
-/// An answer without the marks of Markdown that say nothing in one line.
+/// Removes Markdown marks that are meaningless in a single line.
 fn unmarked(answer: &str) -> String {
     let lines = answer.lines().filter(|line| !line.trim_start().starts_with("```"));
     let lines = lines.map(|line| line.trim_start_matches('#').replace("**", "").replace('`', ""));

@@ -1,4 +1,4 @@
-//! The rows between transcript and composer: what waits, what is queued, what goes on.
+//! Rows between transcript and composer: pending questions, queued prompts and current activity.
 
 use super::GUTTER;
 use crate::protocol::Waiting;
@@ -15,32 +15,32 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 
-/// At least so many cells of what it says; what to press gives way.
+/// Minimum width of the text, in cells; the key hints give way first.
 const WORDS: usize = 24;
-/// So many rows a sentence about the last key may take.
+/// Maximum number of rows of a message about the last key.
 const SAID_ROWS: usize = 3;
 
-/// What a click on a row does.
+/// Effect of a click on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Click {
-    /// Goes to the end of the transcript.
+    /// Scrolls to the end of the transcript.
     End,
-    /// Opens what waits, or the next of it.
+    /// Opens the pending question, or the next one.
     Review,
 }
 
 pub struct Row {
     sign: &'static str,
     words: String,
-    /// What to press, in so many words as there is room for.
+    /// Key hints, longest first; the longest that fits is shown.
     right: &'static [&'static str],
     token: Token,
-    /// It names what waits for the person.
+    /// Names pending questions.
     asks: bool,
     click: Option<Click>,
-    /// Cells before the place where it is typed into.
+    /// Offset of the text cursor, if the row is an input field.
     typed: Option<usize>,
-    /// What stands behind a dot gives way, the last first, before anything is cut.
+    /// Parts after a dot are dropped, the last one first, before text is cut.
     gives: bool,
 }
 
@@ -52,7 +52,7 @@ impl Row {
 
 pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     let is_retrying = matches!(model.task.activity, Activity::Retrying(_));
-    // What a provider says is worth a row of its own.
+    // The provider's message gets an extra row.
     let limit = usize::from(limit) + usize::from(is_retrying);
     let mut rows = Vec::new();
     let glyphs = model.glyphs;
@@ -69,7 +69,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some(words) = save_errors::words(model, usize::from(width.saturating_sub(GUTTER))) {
         rows.push(Row::new(glyphs.failed, words, Token::Danger));
     }
-    // The question comes first; what is queued says it too.
+    // A pending question comes first; queued prompts already say how to continue.
     let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty();
     if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.picker.is_none()) {
         let (words, right) = paused_words(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
@@ -78,7 +78,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some(words) = commands::words(model) {
         rows.push(Row { right: &["/ps lists them"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
-    // What waits and what is queued keep their rows, and so does the wait itself.
+    // Pending questions, queued prompts and the retry countdown keep their rows.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
     rows.extend(activity(model, width, most, now));
     if let Some((words, _)) = &model.toast {
@@ -102,7 +102,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
             ..Row::new("", format!("{words}{none}"), if search.found { Token::Accent } else { Token::Warn })
         });
     }
-    // The last ones matter most; what waits for the person is said whatever else there is.
+    // The last rows matter most; pending questions are always shown.
     while rows.len() > limit {
         let first = rows.iter().position(|row| !row.asks).unwrap_or(0);
         rows.remove(first);
@@ -110,11 +110,11 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     rows
 }
 
-/// What goes on now, behind at most so many rows of what a provider says about it.
+/// Returns the rows of the current activity, below at most `most` rows of the provider's message.
 fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     let Some((sign, words, right)) = status::activity(model, now) else { return Vec::new() };
     let glyphs = &model.glyphs;
-    // A panel has the keyboard: Escape is its own.
+    // An open panel has the keyboard and handles Escape itself.
     let right = if model.dialogs.is_open() { &[] } else { right };
     let retrying = match &model.task.activity {
         Activity::Retrying(retry) => Some(retry),
@@ -126,12 +126,12 @@ fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
         let said = folded(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
         rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
     }
-    // The countdown chooses its words itself.
+    // The countdown shortens its own text.
     rows.push(Row { right, gives: retrying.is_none(), ..Row::new(sign, words, Token::Muted) });
     rows
 }
 
-/// A sentence in so many rows of so many cells; what does not fit is cut at its end.
+/// Wraps a text into at most `most` rows; the rest is cut.
 fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for range in text::wrap(words, room) {
@@ -147,7 +147,7 @@ fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
     rows
 }
 
-/// Why it does not go on, in the most words that there is room for. What to do is never what is cut.
+/// Explains why the task is paused, in the longest form that fits. The remedy is never cut.
 fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
         let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue to resume") };
@@ -162,7 +162,7 @@ fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&
     (fits.cloned().unwrap_or_default(), &[])
 }
 
-/// What is looked for in the transcript.
+/// Returns the search text of browse mode.
 fn browsed_words(model: &Model) -> Option<String> {
     let typed = model.browse.as_ref()?.typing.clone();
     typed
@@ -170,7 +170,7 @@ fn browsed_words(model: &Model) -> Option<String> {
         .map(|words| text::clean(&words).into_owned())
 }
 
-/// What was said and the model has not heard, and what makes it hear it.
+/// Returns rows for prompts the model has not received yet, with the way to send them.
 fn prompts(model: &Model, width: u16) -> Vec<Row> {
     let line = |prompt: &str| text::clean_line(prompt);
     let list = |lead: &str, prompts: &[&str]| {
@@ -201,12 +201,12 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
     rows
 }
 
-/// The rows of the screen that can be clicked.
+/// Returns the clickable rows.
 pub fn clicks(rows: &[Row], area: Rect) -> Vec<(u16, Click)> {
     (area.y..area.bottom()).zip(rows).filter_map(|(y, row)| Some((y, row.click?))).collect()
 }
 
-/// Where something is typed, if one of them is typed into.
+/// Returns the cursor position, if one of the rows is an input field.
 pub fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
     let (y, typed) = (area.y..area.bottom()).zip(rows).find_map(|(y, row)| Some((y, row.typed?)))?;
     let x = area.x + GUTTER + u16::try_from(typed).unwrap_or(u16::MAX / 2);
@@ -221,7 +221,7 @@ pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
         let words =
             if row.gives { given_way(&row.words, model.glyphs.dot, room.saturating_sub(shortest)) } else { row.words.clone() };
         let wide = text::width(&words);
-        // The longest that leaves the words whole; else the shortest, if it leaves enough of them.
+        // Use the longest hints that leave the text whole, else the shortest ones if enough text remains.
         let fits = |right: &&&str| room >= right.len() + 2 + wide;
         let least = |right: &&str| room >= right.len() + 2 + WORDS.min(wide);
         let right = row.right.iter().find(fits).copied().or_else(|| row.right.last().copied().filter(least)).unwrap_or("");
@@ -238,7 +238,7 @@ pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The words without what stands behind their last dots, as far as that is needed. At last what goes on is cut, not for how long it has.
+/// Drops the parts after the last dots as needed. In the end the activity is cut, not its duration.
 fn given_way(words: &str, dot: &str, room: usize) -> String {
     let dot = format!(" {dot} ");
     let mut left: Vec<&str> = words.split(&dot).collect();

@@ -1,4 +1,4 @@
-//! A long text in place of the transcript: its title, and the rows that fit.
+//! Full-screen text viewer: title and visible rows.
 
 use super::GUTTER;
 use crate::text;
