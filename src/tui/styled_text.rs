@@ -40,9 +40,9 @@ pub enum Join {
     /// Starts a new line.
     #[default]
     Line,
-    /// It was broken at a space, which stands in neither.
+    /// Continues a line broken at a space, which is in neither row.
     Space,
-    /// It was broken inside a word, or every space was kept.
+    /// Continues a line broken inside a word, or with all spaces kept.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! The modes the terminal is put into, and back, whatever ends the process.
+//! Terminal modes, and their restoration however the process ends.
 
 mod capabilities;
 mod emulator;
@@ -14,10 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Once, OnceLock};
 use tokio::sync::Notify;
 
-/// Alternate screen, bracketed paste, focus reports. What a terminal takes for wider than it is
-/// stays in its row.
+/// Alternate screen, no auto-wrap (so that wide characters stay in their row), bracketed paste, focus reports.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h";
-/// Buttons, what moves while one is held, and the wheel, in the modern form.
+/// Reports of buttons, drags and the wheel, in the SGR form.
 pub const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 pub const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 pub const FENCE: &[u8] = b"\x1b[5n";
@@ -25,24 +24,24 @@ pub const ASK_GROUND: &[u8] = b"\x1b]11;?\x1b\\";
 const LEAVE: &[u8] =
     b"\x1b[?2026l\x1b[r\x1b[0m\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?1049l\x1b[?25h";
 
-/// What is switched on only where the terminal knows it, and is to be taken back: others may show the bytes.
+/// Modes that are only enabled on terminals that support them, because others may print the sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalMode {
-    /// The title, kept by the terminal.
+    /// Saved window title.
     Title,
-    /// Kitty's keyboard protocol: keys with modifiers are not mistaken for others.
+    /// Kitty's keyboard protocol, which reports keys with modifiers unambiguously.
     Kitty,
-    /// The same in xterm's way.
+    /// Xterm's modified key reports.
     ModifiedKeys,
-    /// Graphemes take the cells that Unicode says.
+    /// Grapheme clusters with Unicode widths.
     Clusters,
-    /// A change between a light and a dark ground is told.
+    /// Reports of changes between light and dark colour schemes.
     Schemes,
-    /// A change of the size is told among the keys, in their order.
+    /// Size reports in the input stream, in order with the keys.
     Sizes,
-    /// How far something is.
+    /// Progress indicator.
     Progress,
-    /// There is no other screen to leave: this one is cleared.
+    /// There is no alternate screen, so the screen is cleared at the end.
     OnlyScreen,
 }
 
@@ -58,7 +57,7 @@ impl TerminalMode {
         Self::OnlyScreen,
     ];
 
-    /// Whether it was switched on because the terminal said that it knows it: again after every stop.
+    /// Reports whether the mode was enabled because the terminal supports it, and must be enabled again after every stop.
     pub fn is_of_terminal(self) -> bool {
         matches!(self, Self::Kitty | Self::ModifiedKeys | Self::Clusters | Self::Schemes | Self::Sizes)
     }
@@ -71,7 +70,7 @@ impl TerminalMode {
         match self {
             Self::Title => b"\x1b[22;2t",
             Self::Kitty => b"\x1b[>1u",
-            // Some read it as underlined and bold.
+            // Some terminals read this as underlined and bold, so reset the style.
             Self::ModifiedKeys => b"\x1b[>4;1m\x1b[m",
             Self::Clusters => b"\x1b[?2027h",
             Self::Schemes => b"\x1b[?2031h",
@@ -82,7 +81,7 @@ impl TerminalMode {
 
     const fn off(self) -> &'static [u8] {
         match self {
-            // Empty first, for terminals that keep none.
+            // Clear the title first, for terminals that do not save it.
             Self::Title => b"\x1b]2;\x1b\\\x1b[23;2t",
             Self::Kitty => b"\x1b[<u",
             Self::ModifiedKeys => b"\x1b[>4m\x1b[m",
@@ -101,13 +100,13 @@ static HOOK: Once = Once::new();
 static PANICKED: Notify = Notify::const_new();
 static CONTAINED: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Panics of which this says that somebody contains them leave the screen as it is.
+/// Sets a check for contained panics, which leave the screen unchanged.
 pub fn spare_contained(contained: fn() -> bool) {
-    // The first one stays: there is one program.
+    // The first one stays, since there is one program.
     let _ = CONTAINED.set(contained);
 }
 
-/// While it lives the terminal is ours.
+/// Guard of the terminal modes; dropping it restores the terminal.
 #[derive(Debug)]
 pub struct RawModeGuard(());
 
@@ -130,14 +129,14 @@ impl Drop for RawModeGuard {
     }
 }
 
-/// Where frames are written: nothing, once the terminal was given back. A panic elsewhere may do that in the middle of one, whose rest
-/// would hide the cursor again.
+/// Writer for frames. Discards output after the terminal was restored, for example by a panic in the middle of a frame, because
+/// the rest of the frame would hide the cursor again.
 #[derive(Debug)]
 pub struct TerminalWriter;
 
 impl Write for TerminalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Held while it is looked at and written: `restore` waits for it.
+        // Hold the lock during check and write; `restore` waits for it.
         let mut output = io::stdout().lock();
         if is_ours() { output.write(bytes) } else { Ok(bytes.len()) }
     }
@@ -147,60 +146,60 @@ impl Write for TerminalWriter {
     }
 }
 
-/// What switches it on; from now on it is taken back with all else.
+/// Returns the sequence that enables a mode, and records it for restoration.
 pub fn push(what: TerminalMode) -> &'static [u8] {
     PUSHED.fetch_or(what.bit(), Ordering::SeqCst);
     what.on()
 }
 
-/// What of it is on.
+/// Returns the enabled modes.
 pub fn pushed() -> impl Iterator<Item = TerminalMode> {
     let bits = PUSHED.load(Ordering::SeqCst);
     TerminalMode::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
 }
 
-/// Whether the terminal is still in our modes: a panic anywhere has given it back.
+/// Reports whether the terminal is still in our modes; a panic restores it.
 pub fn is_ours() -> bool {
     ENTERED.load(Ordering::SeqCst)
 }
 
-/// Waits until a panic anywhere has given it back.
+/// Waits until a panic has restored the terminal.
 pub async fn panicked() {
     PANICKED.notified().await;
 }
 
-/// How wide the terminal is, if there is one.
+/// Returns the terminal width, if there is a terminal.
 pub fn columns() -> Option<u16> {
     crossterm::terminal::size().ok().map(|(width, _)| width)
 }
 
-/// What switches all of it off, in its order.
+/// Returns the sequences that disable all modes, in order.
 fn off() -> impl Iterator<Item = &'static [u8]> {
     let bits = PUSHED.swap(0, Ordering::SeqCst);
     let pushed = TerminalMode::ALL.into_iter().rev().filter(move |what| bits & what.bit() != 0);
     pushed.map(TerminalMode::off).chain(std::iter::once(LEAVE))
 }
 
-/// Gives the terminal back from a handler of a signal that ends the process: no lock and no memory is asked for. What the lines of the
-/// terminal do is put back by whoever calls.
+/// Restores the terminal from a handler of a fatal signal, without locks or memory allocation. The caller restores the line
+/// settings.
 pub fn give_back_at_once() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }
     for bytes in off() {
-        // It ends, whatever comes of this.
+        // The process ends, whatever the result.
         let _ = nix::unistd::write(io::stdout(), bytes);
     }
 }
 
-/// Gives the terminal back once, however often it is called, and does this then. Whoever else gives it back meanwhile waits until both
-/// are done: the process may end right after.
+/// Restores the terminal once and then calls `then`. Concurrent callers wait until both are done, since the process may end right
+/// after.
 fn restore(then: impl FnOnce()) {
-    // Where it was never taken, nobody waits for whoever writes.
+    // If it was never taken, do not wait for a writer.
     let output = is_ours().then(|| io::stdout().lock());
     let Some(mut output) = output.filter(|_| is_ours()) else { return then() };
     let bytes: Vec<u8> = off().flatten().copied().collect();
-    // A terminal that is gone cannot be given back.
+    // A terminal that is gone cannot be restored.
     let _ = output.write_all(&bytes);
     let _ = output.flush();
     let _ = crossterm::terminal::disable_raw_mode();

@@ -1,4 +1,4 @@
-//! Which colour each kind of text has: themes, and what remains of them where a terminal has few colours or none.
+//! Themes: the style of each kind of text, also with few or no colours.
 
 mod colour;
 mod colour_depth;
@@ -14,7 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use palette::Palette;
 
-/// What a piece of text is.
+/// Role of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     Text,
@@ -35,7 +35,7 @@ pub enum Token {
     Quote,
 }
 
-/// All of them.
+/// All tokens.
 const TOKENS: [Token; 16] = [
     Token::Text,
     Token::Muted,
@@ -55,7 +55,7 @@ const TOKENS: [Token; 16] = [
     Token::Quote,
 ];
 
-/// What a piece of source code is.
+/// Kind of a piece of source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     Keyword,
@@ -68,7 +68,7 @@ pub enum Syntax {
     Operator,
 }
 
-/// The built-in themes by name.
+/// Built-in themes by name.
 const BUILT_IN: [(&str, &str); 6] = [
     ("dark", include_str!("../../themes/dark.toml")),
     ("light", include_str!("../../themes/light.toml")),
@@ -95,36 +95,36 @@ impl Theme {
         Self::by_name("light").unwrap_or_else(|| Self::plain("light"))
     }
 
-    /// Reads a theme file.
+    /// Parses a theme file.
     pub fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse(text)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
     }
 
-    /// Reads a person's own theme; what it does not say is as in the built-in theme for its ground.
+    /// Parses a user theme; missing values come from the built-in theme for the same background.
     pub fn of_person(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse_over(text, &Self::dark().palette, &Self::light().palette)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
     }
 
-    /// A built-in theme.
+    /// Returns a built-in theme.
     pub fn by_name(name: &str) -> Option<Self> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Self::parse(name, text).ok()
     }
 
-    /// Names of the built-in themes.
+    /// Returns the names of the built-in themes.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// The theme for a terminal whose background is known or not.
+    /// Returns the default theme for a background, if it is known.
     pub fn choose(background: Option<(u8, u8, u8)>, colours: Colours) -> Self {
         let light = background.is_some_and(|(red, green, blue)| Rgb { red, green, blue }.is_light());
         if light { Self::light().with_colours(colours) } else { Self::dark().with_colours(colours) }
     }
 
-    /// The same theme on a terminal with these colours.
+    /// Returns the theme for a terminal with these colours.
     pub fn with_colours(self, colours: Colours) -> Self {
         Self { colours, ..self }
     }
@@ -133,17 +133,17 @@ impl Theme {
         colour_depth::token_style(&self.palette, self.colours, token)
     }
 
-    /// The style of a sign beside a text, which a line under it would only blur.
+    /// Returns the style of a symbol, without the underline that would blur it.
     pub fn sign(&self, token: Token) -> Style {
         self.style(token).remove_modifier(Modifier::UNDERLINED)
     }
 
-    /// The colour of source code on what `ground` is painted with; a changed line keeps its tint.
+    /// Returns the colour of source code on the background of `ground`; changed lines keep their tint.
     pub fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
         colour_depth::syntax_style(&self.palette, self.colours, syntax, ground)
     }
 
-    /// How far a token stands out from its ground, where both are colours of known numbers.
+    /// Returns the contrast of a token with its background, if both colours are known numbers.
     fn contrast(&self, token: Token) -> Option<f64> {
         let number = |colour: Color| match colour {
             Color::Rgb(red, green, blue) => Some(Rgb { red, green, blue }),
@@ -155,7 +155,7 @@ impl Theme {
         Some(number(style.fg?)?.contrast(ground))
     }
 
-    /// What the whole screen is painted with, if this theme asks for it.
+    /// Returns the background colour of the screen, if the theme sets one.
     pub fn background(&self) -> Option<Color> {
         colour_depth::background(&self.palette, self.colours)
     }

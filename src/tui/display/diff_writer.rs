@@ -9,9 +9,9 @@ use crate::text::{self, Doubt};
 use ratatui::buffer::{Buffer, Cell};
 use std::io::Write;
 
-/// So many unchanged cells are fewer bytes than a jump over them.
+/// Number of unchanged cells that take fewer bytes to rewrite than to skip.
 const BRIDGE: u16 = 4;
-/// From so many blanks on, the end of a row is erased instead of written.
+/// Number of trailing blanks from which a row is erased instead of written.
 const ERASE: u16 = 4;
 
 /// Appends the bytes that change a terminal from `shown` to `next`.

@@ -155,13 +155,13 @@ fn cut(held: &[u8]) -> Cut {
     }
 }
 
-/// `ESC O`, where a modifier is said a digit, and a letter.
+/// Splits `ESC O`, in which a modifier is a digit and the key a letter.
 fn cut_application(rest: &[u8]) -> Cut {
     match rest {
         [] => Cut::Needs,
         [b'0'..=b'9'] | [b'0'..=b'9', b'0'..=b'9'] => Cut::Needs,
         [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
-        // It was a key, and the next one is another.
+        // It was a key, and the next byte starts another.
         [_] => Cut::Piece(2),
         [..] => Cut::Drop(rest.len() + 1),
     }
@@ -170,7 +170,7 @@ fn cut_application(rest: &[u8]) -> Cut {
 fn cut_csi(rest: &[u8]) -> Cut {
     match rest {
         [] => Cut::Needs,
-        // The Linux console's function keys and the oldest mouse reports have a shape of their own.
+        // The Linux console's function keys and the oldest mouse reports have their own form.
         [b'['] => Cut::Needs,
         [b'[', b'A'..=b'Z', ..] => Cut::Piece(4),
         [b'[', ..] => Cut::Drop(3),
@@ -179,7 +179,7 @@ fn cut_csi(rest: &[u8]) -> Cut {
         [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
         [.., 0x20..=0x3f] if rest.len() < SEQUENCE_BYTES => Cut::Needs,
         [.., 0x20..=0x3f] => Cut::Drop(rest.len() + 2),
-        // No byte of a sequence: it was cut off, and this is what comes after it.
+        // Not a byte of the sequence, which was cut off; this byte starts something new.
         [..] => Cut::Drop(rest.len() + 1),
     }
 }
@@ -188,7 +188,7 @@ fn cut_string(rest: &[u8]) -> Cut {
     match rest {
         [.., 0x07] | [.., 0x1b, b'\\'] => Cut::Piece(rest.len() + 2),
         [.., 0x1b] | [] => Cut::Needs,
-        // Neither control characters nor another sequence stand in an answer: it was cut off.
+        // A reply contains neither control characters nor another sequence, so it was cut off.
         [.., 0x1b, _] => Cut::Drop(rest.len()),
         [.., 0x00..=0x1f] => Cut::Drop(rest.len() + 1),
         [..] if rest.len() > SEQUENCE_BYTES => Cut::Drop(rest.len() + 2),

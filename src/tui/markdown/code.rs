@@ -1,4 +1,4 @@
-//! Source code as rows with a gutter of line numbers.
+//! Source code as rows with line numbers.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use crate::tui::highlight::Track;
 use crate::tui::styled_text::{Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Cells of the gutter, and the narrowest screen that has room for one.
+/// Width of the line number column, and the minimum width that has room for it, in cells.
 const GUTTER: usize = 6;
 const NARROWEST: usize = 16;
-/// Pieces of code whose colours are kept.
+/// Maximum number of code blocks with cached highlighting.
 const TRACKS: usize = 128;
 
-/// Colours of each piece of code, by its block and its place in the block.
+/// Highlighting of code blocks, by block and index within the block.
 pub(super) type Tracks = HashMap<(usize, usize), Track>;
 
-/// Whether rows are made for the eye or only counted.
+/// Whether rows are drawn or only counted.
 pub(super) enum Colours<'t> {
     Plain,
     Tracked { tracks: &'t mut Tracks, block: usize },
@@ -32,7 +32,7 @@ impl<'t> Colours<'t> {
     }
 }
 
-/// A piece of a fence of the outermost level.
+/// Lays out a part of a top-level code fence.
 pub(super) fn part_rows(
     source: &str,
     part: &CodePart,
@@ -73,7 +73,7 @@ pub(super) fn part_rows(
     rows
 }
 
-/// Code inside a list item or a quote: the `nth` of its block.
+/// Lays out the `nth` code block inside a list item or quote.
 pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let lines: Vec<_> = code.lines().map(text::expand_tabs).collect();
     let track = match colours {
@@ -95,7 +95,7 @@ pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colou
     rows
 }
 
-/// The first word after a fence, without attributes: `rust,ignore` and `{.python}` are languages too.
+/// Returns the language of an info string without attributes, as in `rust,ignore` and `{.python}`.
 fn language(info: &str) -> &str {
     let word = info.trim_start_matches(['{', '.']).split([' ', ',', '{', '}', '\t']).next().unwrap_or_default();
     match word {

@@ -1,19 +1,19 @@
-//! What a single line of markdown opens or closes, seen without its neighbours.
+//! Classification of single Markdown lines, without context.
 
-/// Longest indent before which a line still belongs to the outermost level.
+/// Maximum indent of a top-level line.
 const INDENT: usize = 3;
 
-/// A fence around code.
+/// Code fence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fence {
     letter: char,
     len: usize,
 }
 
-/// The marker of a list item.
+/// Marker of a list item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marker {
-    /// The bullet, or what stands after the number.
+    /// Bullet, or the character after the number.
     pub sign: char,
     pub number: Option<u64>,
     pub empty: bool,
@@ -27,7 +27,7 @@ pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// A fence that this line opens, and the words after it.
+/// Returns the fence that a line opens, and its info string.
 pub(super) fn opening_fence(line: &str) -> Option<(Fence, &str)> {
     let body = line.trim();
     let letter = body.chars().next().filter(|letter| matches!(letter, '`' | '~'))?;
@@ -42,18 +42,18 @@ impl Fence {
         body.len() >= self.len && body.chars().all(|letter| letter == self.letter)
     }
 
-    /// Whether a line that has not ended yet could become the closing fence.
+    /// Reports whether an unfinished line may become the closing fence.
     pub fn may_be_closed_by(self, line: &str) -> bool {
         indent(line) <= INDENT && !is_blank(line) && line.trim().chars().all(|letter| letter == self.letter)
     }
 }
 
-/// Whether a fence on this line stands on the outermost level.
+/// Reports whether a fence on this line is at the top level.
 pub(super) fn is_outermost(line: &str) -> bool {
     indent(line) <= INDENT
 }
 
-/// A list item of the outermost level.
+/// Parses the marker of a top-level list item.
 pub(super) fn marker(line: &str) -> Option<Marker> {
     if indent(line) > 1 || is_rule(line) {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn marker(line: &str) -> Option<Marker> {
     (fits && ends).then(|| Marker { sign, number: body[..digits].parse().ok(), empty: is_blank(after) })
 }
 
-/// A line across the page.
+/// Reports whether a line is a horizontal rule.
 pub(super) fn is_rule(line: &str) -> bool {
     let mut letters = line.chars().filter(|letter| !letter.is_whitespace());
     let Some(first @ ('-' | '*' | '_')) = letters.next() else { return false };
@@ -85,7 +85,7 @@ pub(super) fn is_rule(line: &str) -> bool {
     count >= 3
 }
 
-/// The line under the head of a table.
+/// Reports whether a line separates the head of a table from its rows.
 pub(super) fn is_table_rule(line: &str) -> bool {
     line.contains('-') && line.contains('|') && line.trim().chars().all(|letter| matches!(letter, '-' | ':' | '|' | ' '))
 }

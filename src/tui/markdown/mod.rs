@@ -1,4 +1,4 @@
-//! An answer as it streams in: closed blocks are laid out once, only the open one is looked at again.
+//! Streaming response: finished blocks are laid out once, only the open block is laid out again.
 
 mod code;
 mod line;
@@ -19,28 +19,28 @@ use split::{Block, Splitter};
 
 pub use table::BAR;
 
-/// Laid-out blocks kept for the next frame.
+/// Maximum number of cached block layouts.
 const KEPT: usize = 96;
 
-/// One answer, from its first chunk to its last.
+/// One response, from its first chunk to its last.
 #[derive(Default)]
 pub struct Document {
     filter: Filter,
     text: String,
     splitter: Splitter,
     blocks: Vec<Block>,
-    /// Row after each closed block, at `width`.
+    /// Row end of each finished block at `width`.
     ends: Vec<usize>,
     width: usize,
     open: Open,
-    /// Rows of blocks, and how many lines of code had their colours when they were made.
+    /// Cached rows of blocks, with the number of highlighted lines at that time.
     kept: HashMap<usize, (Rc<Vec<StyledText>>, usize)>,
     tracks: Tracks,
-    /// Code among words stands in its backticks: without colours nothing else tells it from them.
+    /// Inline code keeps its backticks, because without colours nothing else marks it.
     keeps_ticks: bool,
 }
 
-/// Rows of the block that is still being written, and the length of the text they were counted at.
+/// Row count of the open block, and the text length it belongs to.
 #[derive(Default)]
 struct Open {
     text_len: usize,
@@ -52,18 +52,18 @@ impl Document {
         Self::default()
     }
 
-    /// On a screen without colours.
+    /// Creates a document for a screen without colours.
     pub fn colourless() -> Self {
         Self { keeps_ticks: true, ..Self::default() }
     }
 
-    /// Takes the next piece of the answer as the model sent it.
+    /// Adds the next chunk as sent by the model.
     pub fn push(&mut self, chunk: &str) {
         self.filter.push(chunk, &mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
     }
 
-    /// The answer is complete.
+    /// Completes the response.
     pub fn finish(&mut self) {
         self.filter.finish(&mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
@@ -71,18 +71,18 @@ impl Document {
         self.open = Open { text_len: self.text.len(), rows: 0 };
     }
 
-    /// The source as markdown, without what could not be shown.
+    /// Returns the Markdown source, without characters that cannot be shown.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Rows of the whole answer.
+    /// Returns the number of rows of the response.
     pub fn height(&mut self, width: u16) -> usize {
         self.lay_out(usize::from(width));
         self.closed_end() + self.open.rows
     }
 
-    /// Some of the rows, as they are drawn.
+    /// Returns a range of rows for drawing.
     pub fn rows(&mut self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
         self.lay_out(usize::from(width));
         let mut lines = Vec::new();
@@ -99,7 +99,7 @@ impl Document {
         lines
     }
 
-    /// Which block a row belongs to as it was laid out last, and how far down in it the row is, of how many.
+    /// Returns the block of a row in the last layout, the row within it, and the row count of the block.
     pub fn place_of(&self, row: usize) -> (usize, usize, usize) {
         let block = self.ends.partition_point(|end| *end <= row);
         let begin = block.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -107,7 +107,7 @@ impl Document {
         (block, row - begin, rows)
     }
 
-    /// The row at this width where such a place is.
+    /// Returns the row at this width that corresponds to such a place.
     pub fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
         self.lay_out(usize::from(width));
         let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -137,7 +137,8 @@ impl Document {
         }
     }
 
-    /// The rows of a closed block, or of the open one after them. Code is laid out anew when more of its colours have come.
+    /// Returns the rows of a finished block, or of the open block after them. Code is laid out again when more of it has been
+    /// highlighted.
     fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<StyledText>>> {
         if let Some((rows, coloured)) = self.kept.get(&index)
             && *coloured == self.coloured(index)
@@ -146,7 +147,7 @@ impl Document {
         }
         let open = self.splitter.open_block(&self.text, self.blocks.len());
         let block = self.blocks.get(index).or(open.as_ref())?;
-        // Counted before: what comes while the rows are made is seen with the next frame.
+        // Count first, so that colours that arrive during layout appear in the next frame.
         let coloured = self.coloured(index);
         let rows =
             Rc::new(paint::block(&self.text, block, self.width, self.keeps_ticks, &mut Colours::of(&mut self.tracks, index)));
@@ -163,7 +164,7 @@ impl Document {
         paint::block(&self.text, block, self.width, self.keeps_ticks, colours)
     }
 
-    /// Lines of the code in a block that have their colours.
+    /// Counts the highlighted code lines in a block.
     fn coloured(&self, index: usize) -> usize {
         match self.blocks.get(index).map(|block| &block.kind) {
             Some(split::Kind::Code(part)) => {
@@ -177,7 +178,7 @@ impl Document {
         }
     }
 
-    /// Gives back what is made anew when the answer is looked at again; how high it is stays known.
+    /// Drops cached layouts; the measured height stays.
     pub fn cool(&mut self) {
         self.kept = HashMap::new();
         self.tracks = Tracks::new();

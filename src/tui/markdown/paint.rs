@@ -1,4 +1,4 @@
-//! One block of markdown as rows of inked text.
+//! Layout of one Markdown block in styled rows.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::text;
 use crate::tui::styled_text::{Frame, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// The rows of a block, with the empty one before it. `ticks`: code among words keeps its backticks.
+/// Returns the rows of a block, including the empty row before it. With `ticks`, inline code keeps its backticks.
 pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let look = Look { width, ticks };
     let mut rows = match &block.kind {
@@ -29,11 +29,11 @@ pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colo
     rows
 }
 
-/// What rows are made for.
+/// Layout options.
 #[derive(Clone, Copy)]
 struct Look {
     width: usize,
-    /// Code among words keeps its backticks.
+    /// Inline code keeps its backticks.
     ticks: bool,
 }
 
@@ -45,18 +45,18 @@ fn prose(source: &str, number: Option<u64>, goes_on: bool, look: Look, colours: 
     }
     painter.flush();
     if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
-        // Link definitions and the like print nothing; what was said is shown all the same.
+        // Link definitions and similar render to nothing; show their source instead.
         return StyledText::new(&source.trim_end().replace('\t', " "), SpanStyle::of(Token::Muted)).wrap(look.width);
     }
     painter.rows
 }
 
-/// Whether there is more than an empty fence, which rightly prints nothing.
+/// Reports whether a source contains more than an empty fence, which rightly renders to nothing.
 fn text_without_fences(source: &str) -> bool {
     source.lines().any(|line| super::line::opening_fence(line).is_none() && !line.trim().is_empty())
 }
 
-/// What stands before every row of a list item or a quote.
+/// Prefix of every row of a list item or quote.
 struct Level {
     first: Option<StyledText>,
     rest: StyledText,
@@ -70,18 +70,18 @@ struct Painter<'s, 't, 'c> {
     colours: &'c mut Colours<'t>,
     rows: Vec<StyledText>,
     levels: Vec<Level>,
-    /// The number of the next item of each open list.
+    /// Number of the next item of each open list.
     lists: Vec<Option<u64>>,
-    /// What the outermost list counts from.
+    /// First number of the outermost list.
     number: Option<u64>,
     inline: StyledText,
     inks: Vec<SpanStyle>,
-    /// Start of the text of each open link in `inline`, and where it leads.
+    /// Start of each open link's text in `inline`, and its target.
     links: Vec<(usize, String)>,
     table: Option<Table>,
     code: Option<(String, String)>,
     codes: usize,
-    /// End of what was painted last, to see the blank lines after it.
+    /// End of the last painted source, used to detect blank lines after it.
     end: usize,
 }
 
@@ -236,7 +236,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         self.write(text, self.ink(), range);
     }
 
-    /// Markdown can spell any character as an entity, so what comes out of the parser is cleaned again.
+    /// Appends text, cleaned again, because Markdown entities can encode any character.
     fn write(&mut self, text: &str, ink: SpanStyle, range: Range<usize>) {
         self.end = self.end.max(range.end);
         let text = text::clean(text);
@@ -252,7 +252,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         if !self.ticks {
             return self.write(code, ink, range);
         }
-        // As many as tell it from those inside.
+        // Use a delimiter longer than every run of backticks inside.
         let longest = code.split(|one| one != '`').map(str::len).max().unwrap_or(0);
         let ticks = "`".repeat(longest + 1);
         let blank = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
@@ -297,7 +297,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Some(None) | None => ["• ", "◦ ", "▪ "][(depth.max(1) - 1) % 3].to_owned(),
         };
         let rest = StyledText::new(&" ".repeat(text::width(&sign)), SpanStyle::of(Token::Text));
-        // The sign is enough without colours: an accent would be a line under it.
+        // Without colours the bullet is enough; the accent style would underline it.
         let token = if self.ticks { Token::Text } else { Token::Accent };
         self.levels.push(Level { first: Some(StyledText::new(&sign, SpanStyle::of(token))), rest });
     }
@@ -339,7 +339,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    /// A block begins: ends the text before it and leaves an empty row where the source has one.
+    /// Starts a block: flushes the previous text and adds an empty row if the source has one.
     fn begin(&mut self, start: usize) {
         self.flush();
         let between = self.source.get(self.trimmed_end()..start).unwrap_or_default();
@@ -365,7 +365,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    /// Cells beside the marks of lists and quotes; where these take more than half of the row they are left out.
+    /// Returns the width beside list and quote marks; these are left out if they take more than half of the row.
     fn room(&self) -> usize {
         let marks = self.marks_width();
         if marks * 2 > self.width { self.width } else { self.width - marks }
@@ -377,7 +377,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
 
     fn emit(&mut self, row: &StyledText) {
         let mut line = StyledText::default().joined(row.join);
-        // The sign of an item is part of what was said; bars and indents are not.
+        // The bullet of an item counts as text; bars and indents do not.
         let mut has_sign = false;
         if self.marks_width() * 2 <= self.width {
             for level in &mut self.levels {

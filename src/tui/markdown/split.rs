@@ -1,29 +1,29 @@
-//! Where one block of an answer ends and the next begins, decided line by line and never again.
+//! Incremental splitting of a response into blocks, line by line and without backtracking.
 
 use std::ops::Range;
 
 use super::line::{Fence, Marker, indent, is_blank, is_outermost, is_rule, is_table_rule, marker, opening_fence};
 use crate::protocol::cut_before;
 
-/// A block of text longer than this is closed at its next line, so that no answer makes a frame slow.
+/// Size in bytes above which a text block ends at its next line, so that no response makes a frame slow.
 const PROSE: usize = 16 * 1024;
-/// Code is kept in pieces of so many lines or bytes.
+/// Maximum size of a code part, in lines and bytes.
 pub(super) const CODE_LINES: usize = 64;
 const CODE: usize = 8 * 1024;
 
-/// A part of the text that is laid out by itself.
+/// Part of the text that is laid out on its own.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub range: Range<usize>,
-    /// Whether an empty row stands before it.
+    /// Whether an empty row precedes it.
     pub gap: bool,
     pub kind: Kind,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// Anything but fenced code on the outermost level. `number` is what its list item counts as; `head` are the lines
-    /// of the table that it goes on with.
+    /// Anything except top-level fenced code. `number` is the number of its list item; `head` is the head of the table it
+    /// continues.
     Prose {
         number: Option<u64>,
         head: Option<Range<usize>>,
@@ -31,26 +31,26 @@ pub(super) enum Kind {
     Code(CodePart),
 }
 
-/// A piece of fenced code.
+/// Part of a fenced code block.
 #[derive(Clone, Debug)]
 pub(super) struct CodePart {
-    /// The block that the fence began with.
+    /// Block index where the fence began.
     pub block: usize,
     pub info: Range<usize>,
-    /// Where the code of the whole fence begins.
+    /// Start of the code of the whole fence.
     pub begin: usize,
-    /// Lines of it before this piece.
+    /// Number of code lines before this part.
     pub line: usize,
-    /// Whether the piece begins in the middle of a line.
+    /// Whether the part starts in the middle of a line.
     pub inside_line: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Splitter {
-    /// Start of the first line that was not looked at as a whole.
+    /// Start of the first line not processed as a whole.
     at: usize,
     state: State,
-    /// Whether a blank line was seen since the last block.
+    /// Whether a blank line followed the last block.
     blank: bool,
     list: Option<Marker>,
 }
@@ -68,11 +68,11 @@ struct Prose {
     gap: bool,
     is_list: bool,
     number: Option<u64>,
-    /// A blank line was seen: what follows must be indented to belong to the item.
+    /// A blank line was seen; what follows must be indented to belong to the item.
     blank: bool,
     inner: Option<Fence>,
     head: Option<Range<usize>>,
-    /// Where the lines of a table's head are, once there was one.
+    /// Range of the lines of a table's head, after one was seen.
     table: Option<Range<usize>>,
     last_line: usize,
 }
@@ -86,7 +86,7 @@ struct OpenCode {
 }
 
 impl Splitter {
-    /// Looks at every line that has ended since the last call.
+    /// Processes every line completed since the last call.
     pub fn scan(&mut self, text: &str, blocks: &mut Vec<Block>) {
         loop {
             let end = text[self.at..].find('\n').map(|len| self.at + len + 1);
@@ -99,7 +99,7 @@ impl Splitter {
         }
     }
 
-    /// Closes what is open: the text has ended.
+    /// Closes the open block at the end of the text.
     pub fn finish(&mut self, text: &str, blocks: &mut Vec<Block>) {
         if self.at < text.len() {
             self.line(text, self.at..text.len(), blocks);
@@ -108,7 +108,7 @@ impl Splitter {
         self.close(text.len(), blocks);
     }
 
-    /// What is written but not closed, with the line that has not ended.
+    /// Returns the unfinished block, including the unfinished line.
     pub fn open_block(&self, text: &str, index: usize) -> Option<Block> {
         let last = &text[self.at..];
         match &self.state {
@@ -186,7 +186,7 @@ impl Splitter {
         self.go_on(text, range, blocks);
     }
 
-    /// The line belongs to the prose that is open.
+    /// Adds a line to the open text block.
     fn go_on(&mut self, text: &str, range: Range<usize>, blocks: &mut Vec<Block>) {
         let State::Prose(prose) = &mut self.state else { return };
         if prose.inner.is_none() && is_table_rule(&text[range.clone()]) && text[prose.last_line..range.start].contains('|') {
@@ -247,7 +247,7 @@ impl Splitter {
         }
     }
 
-    /// Closes a block inside a line that does not end for very long; the place depends on the text alone, not on how it came.
+    /// Ends a block inside a very long line, at a place that depends only on the text and not on the chunks.
     fn cut_long_line(&mut self, text: &str, end: usize, blocks: &mut Vec<Block>) -> bool {
         if matches!(self.state, State::Between) && end - self.at > 2 * PROSE {
             self.open_prose(self.at, None, blocks);
@@ -300,7 +300,7 @@ impl OpenCode {
     }
 }
 
-/// Where a part of the text lies in it.
+/// Returns the range of a part within the text.
 fn subrange(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
     start..start + part.len()

@@ -1,4 +1,4 @@
-//! Tables: aligned columns where they fit, one record a row where they do not.
+//! Tables: aligned columns if they fit, otherwise one record per row.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Modifier;
@@ -7,24 +7,24 @@ use crate::tui::styled_text::{Frame, Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 const SEPARATOR: &str = " │ ";
-/// Its cells.
+/// Width of the separator, in cells.
 pub const BAR: u16 = 3;
-/// Narrower screens get records as soon as a table does not fit as it is.
+/// Screen width below which a table that does not fit is shown as records.
 const ROOMY: usize = 80;
-/// A column is wrapped down to this, not further.
+/// Minimum width of a wrapped column, in cells.
 const NARROWEST: usize = 14;
-/// Cells by which the later rows of a record's cell stand back.
+/// Indent of the continuation rows of a record, in cells.
 const INDENT: usize = 2;
 
 #[derive(Default)]
 pub(super) struct Table {
     pub alignments: Vec<Alignment>,
-    /// The head first.
+    /// Rows, starting with the head.
     pub rows: Vec<Vec<StyledText>>,
 }
 
 impl Table {
-    /// `with_head` is false for a table that goes on from the block before.
+    /// Lays out the table; `with_head` is false for a table continued from the previous block.
     pub fn paint(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         match self.column_widths(width) {
             Some(widths) => self.columns(&widths, with_head),
@@ -101,7 +101,7 @@ impl Table {
         }
     }
 
-    /// `Head: cell`, a line a cell, an empty row between records.
+    /// Lays out records as `Head: cell`, one cell per line, with an empty row between records.
     fn records(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         let mut out = Vec::new();
         let Some((head, rows)) = self.rows.split_first() else { return out };

@@ -1,29 +1,29 @@
-//! What the terminal told of itself so far, and what follows from it.
+//! Capabilities reported by the terminal, and their consequences.
 
 use super::TerminalMode;
 use super::emulator::Emulator;
 use crate::tui::input::{ModeState, TerminalReply};
 
-/// What is known of the terminal.
+/// Known properties of the terminal.
 #[derive(Debug, Default)]
 pub struct TerminalCapabilities {
     pub emulator: Emulator,
-    /// Its own name for itself.
+    /// Name reported by the terminal.
     pub name: String,
-    /// It has answered all that it will.
+    /// All replies have arrived.
     pub has_answered: bool,
     kitty: bool,
     modify: bool,
 }
 
-/// What an answer leads to.
+/// Consequence of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapabilityEffect {
     Nothing,
     Push(TerminalMode),
-    /// Frames are marked, or not.
+    /// Mark frames as synchronised updates, or not.
     Synchronise(bool),
-    /// The ground is light or dark now.
+    /// The background is now light or dark.
     Scheme {
         light: bool,
     },
@@ -64,7 +64,7 @@ impl TerminalCapabilities {
         }
     }
 
-    /// Whether Enter with shift or ctrl is known to arrive as that.
+    /// Reports whether shift+enter and ctrl+enter arrive as such.
     pub fn tells_enter(&self) -> bool {
         self.kitty || self.modify
     }

@@ -1,28 +1,28 @@
-//! Which terminal this is, as far as its environment says, and what may be sent to it.
+//! Terminal emulator according to the environment, and the sequences it supports.
 
 use super::terminfo;
 use crate::tui::theme::Colours;
 
-/// The names a terminal goes by. Nothing of this is certain: what it answers counts more.
+/// Names of a terminal. Nothing is certain; its replies take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Emulator {
-    /// `TERM`.
+    /// Value of `TERM`.
     term: String,
-    /// What else tells its name, in lower case.
+    /// Other names from the environment, in lower case.
     program: String,
     multiplexer: Option<Multiplexer>,
-    /// It is GNU screen, and not only called so.
+    /// Runs in GNU screen, not just under its name.
     is_gnu_screen: bool,
 }
 
-/// A terminal within the terminal.
+/// Terminal multiplexer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Multiplexer {
     Tmux,
     Screen,
 }
 
-/// How a terminal is told that something has happened.
+/// Form of a desktop notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// `OSC 9 ; TEXT`.
@@ -31,13 +31,13 @@ pub enum Notice {
     Notify,
 }
 
-/// Terminals that show how far something is (`OSC 9 ; 4`); others take it for a notice.
+/// Terminals with a progress indicator (`OSC 9 ; 4`); others treat the sequence as a notification.
 const PROGRESS: [&str; 7] = ["ghostty", "wezterm", "windows-terminal", "conemu", "mintty", "kitty", "termshot"];
-/// Terminals with true colours that may not say so.
+/// Terminals with true colour that may not report it.
 const TRUE_COLOUR: [&str; 8] = ["kitty", "ghostty", "alacritty", "foot", "wezterm", "contour", "iterm", "konsole"];
 
 impl Emulator {
-    /// By the variables of the environment; an empty one is not set.
+    /// Detects the emulator from environment variables; an empty variable counts as unset.
     pub fn of<'v>(variable: impl Fn(&str) -> &'v str) -> Self {
         let term = variable("TERM").to_owned();
         let is_set = |name: &str| !variable(name).is_empty();
@@ -63,17 +63,17 @@ impl Emulator {
         Self { program: names.collect::<Vec<_>>().join(" ").to_lowercase(), term, multiplexer, is_gnu_screen }
     }
 
-    /// The Linux console, and others like it: no titles, no strings, signs of one small font.
+    /// Reports whether this is the Linux console or similar: no titles, no strings, one small font.
     pub fn is_console(&self) -> bool {
         ["linux", "vt100", "vt102", "vt220", "ansi", "cons25"].contains(&self.term.as_str())
     }
 
-    /// Whether Escape comes only with the key after it while the mouse is told of.
+    /// Reports whether Escape is delayed until the next key while mouse reports are on.
     pub fn holds_escape(&self) -> bool {
         self.is_gnu_screen
     }
 
-    /// Whether what is to be slanted would be reversed.
+    /// Reports whether italics are shown as reversed text.
     pub fn reverses_italics(&self) -> bool {
         self.is_gnu_screen
     }
@@ -86,7 +86,7 @@ impl Emulator {
         self.term.contains(name) || self.program.contains(name)
     }
 
-    /// How many colours it has, by its names and by what the system knows of it.
+    /// Returns the colour support according to the names and the terminal description.
     pub fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> Colours {
         let says_so = !variable("COLORTERM").is_empty();
         let described = if says_so { None } else { terminfo::colours(&self.term, &variable) };
@@ -98,7 +98,7 @@ impl Emulator {
         let is_known = self.multiplexer.is_none() && TRUE_COLOUR.iter().any(|name| self.is(name));
         match described {
             _ if self.is_console() => Colours::Sixteen,
-            // It hands down what the terminal around it said of itself, and has fewer.
+            // GNU screen passes on the variables of the outer terminal, but has fewer colours.
             _ if self.multiplexer == Some(Multiplexer::Screen) && self.term.contains("256color") => Colours::Indexed256,
             _ if self.multiplexer == Some(Multiplexer::Screen) => Colours::Sixteen,
             _ if says_so || is_known => Colours::True,
@@ -109,20 +109,19 @@ impl Emulator {
         }
     }
 
-    /// What is asked once, before the first frame; nothing waits for the answers. The last question is one that every terminal
-    /// answers: what has no answer by then has none. Asked before the first frame, so that a terminal that prints what it
-    /// does not know has it painted over.
+    /// Returns the queries sent once before the first frame. No reply is waited for. Every terminal replies to the last query,
+    /// which shows that unanswered ones have no reply. If a terminal prints an unknown query, the first frame paints over it.
     pub fn questions(&self, colours: Colours) -> Vec<u8> {
         if self.is_console() {
             return Vec::new();
         }
         let mut out = Vec::new();
         out.extend(b"\x1b[?u\x1b]11;?\x1b\\");
-        // `p` and the rest of them would be printed by some that know neither.
+        // Some terminals would print `p` and the rest of unknown queries.
         if !self.is_apple() {
             out.extend(b"\x1b[?4m\x1b[m\x1b[?2026$p\x1b[?2027$p\x1b[?2031$p\x1b[?2048$p");
         }
-        // A string that GNU screen does not know goes to the terminal around it.
+        // GNU screen passes unknown strings to the outer terminal.
         if self.multiplexer.is_none() && !self.is_apple() {
             out.extend(b"\x1b[>0q");
             if matches!(colours, Colours::Indexed256 | Colours::Sixteen) {
@@ -133,13 +132,13 @@ impl Emulator {
         out
     }
 
-    /// Whether xterm's reports of keys with modifiers are asked for though nothing was said of them.
+    /// Reports whether to request xterm's modified key reports without a reply about support.
     pub fn may_modify_keys(&self) -> bool {
         let is_xterm = ["xterm", "tmux", "mintty", "rxvt"].iter().any(|name| self.term.starts_with(name));
         (is_xterm || self.multiplexer == Some(Multiplexer::Tmux)) && !self.is_apple() && !self.is_console()
     }
 
-    /// How it is told that something has happened; `name` is what it answered.
+    /// Returns the form of notifications; `name` is the name the terminal reported.
     pub fn notice(&self, name: &str) -> Option<Notice> {
         let is = |part: &str| self.is(part) || name.to_lowercase().contains(part);
         match () {
@@ -149,23 +148,23 @@ impl Emulator {
         }
     }
 
-    /// Whether it shows how far something is.
+    /// Reports whether the terminal has a progress indicator.
     pub fn shows_progress(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.multiplexer.is_none() && PROGRESS.iter().any(|known| self.is(known) || name.contains(known))
     }
 
-    /// A sequence for the terminal around a multiplexer.
+    /// Wraps a sequence for the terminal outside a multiplexer.
     pub fn through(&self, sequence: &str) -> Vec<u8> {
         match self.multiplexer {
             None => sequence.as_bytes().to_vec(),
             Some(Multiplexer::Tmux) => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b")).into_bytes(),
-            // Its own string ends at the first end: what goes through ends with a bell.
+            // The wrapping string ends at the first terminator, so the inner one ends with BEL.
             Some(Multiplexer::Screen) => format!("\x1bP{}\x1b\\", sequence.replace("\x1b\\", "\x07")).into_bytes(),
         }
     }
 
-    /// Whether it has a title.
+    /// Reports whether the terminal has a title.
     pub fn has_title(&self) -> bool {
         !self.is_console()
     }

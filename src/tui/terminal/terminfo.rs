@@ -1,15 +1,16 @@
-//! What the system's description of a terminal (terminfo) says of its colours.
+//! Colour count from the system's terminal description (terminfo).
 //!
-//! No terminfo crate: one number is needed, and a whole parser would have to be trusted with a file that an environment variable names.
+//! Uses no terminfo crate: only one number is needed, and a full parser would have to handle a file named by an environment
+//! variable.
 
 use std::path::PathBuf;
 
-/// A description is never longer.
+/// Maximum size of a description, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
-/// Of the numbers in a description the fourteenth is how many colours there are.
+/// Index of the colour count among the numbers of a description.
 const MAX_COLOURS: usize = 13;
 
-/// How many colours the terminal of this name has; nothing where the system does not know it.
+/// Returns the colour count of a terminal; `None` if the system does not know it.
 pub fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32> {
     let first = term.chars().next()?;
     if term.contains('/') || term.starts_with('.') {
@@ -18,7 +19,7 @@ pub fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32
     let own = [variable("TERMINFO").to_owned(), format!("{}/.terminfo", variable("HOME"))];
     let system = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"].map(str::to_owned);
     let places = own.into_iter().chain(system).filter(|place| place.starts_with('/'));
-    // Some systems name the folder by the number of the letter.
+    // Some systems name the directory by the character code.
     let files = places.flat_map(|place| {
         [format!("{first}"), format!("{:x}", u32::from(first))].map(|folder| PathBuf::from(&place).join(folder).join(term))
     });
@@ -26,7 +27,7 @@ pub fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32
     max_colours(&std::fs::read(found.next()?).ok()?)
 }
 
-/// Reads a compiled description: a header of six numbers, names, flags, numbers.
+/// Parses a compiled description: a header of six numbers, then names, flags and numbers.
 fn max_colours(bytes: &[u8]) -> Option<u32> {
     let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let is_long = match short(0)? {
@@ -45,7 +46,7 @@ fn max_colours(bytes: &[u8]) -> Option<u32> {
     } else {
         u32::from(short(start + MAX_COLOURS * 2)?)
     };
-    // All bits set: it does not say.
+    // All bits set means undefined.
     let most = if is_long { 0x7fff_ffff } else { 0x7fff };
     (count <= most).then_some(count)
 }

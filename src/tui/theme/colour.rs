@@ -1,4 +1,4 @@
-//! Colours as numbers: contrast, and the nearest of the 256 that keeps it.
+//! RGB colours: contrast, and the nearest of 256 colours that keeps it.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -11,7 +11,7 @@ pub struct Rgb {
 }
 
 impl Rgb {
-    /// Relative luminance as WCAG 2 defines it, 0 to 1.
+    /// Returns the relative luminance as defined by WCAG 2, from 0 to 1.
     fn luminance(self) -> f64 {
         let linear = |part: u8| {
             let part = f64::from(part) / 255.0;
@@ -20,13 +20,13 @@ impl Rgb {
         0.2126 * linear(self.red) + 0.7152 * linear(self.green) + 0.0722 * linear(self.blue)
     }
 
-    /// Contrast ratio as WCAG 2 defines it, 1 to 21.
+    /// Returns the contrast ratio as defined by WCAG 2, from 1 to 21.
     pub fn contrast(self, other: Self) -> f64 {
         let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
         one.max(two) / one.min(two)
     }
 
-    /// Whether dark text reads better on it than light text.
+    /// Reports whether dark text is more readable than light text on this colour.
     pub fn is_light(self) -> bool {
         self.luminance() > 0.18
     }
@@ -36,7 +36,7 @@ impl Rgb {
         part(self.red, other.red) + part(self.green, other.green) + part(self.blue, other.blue)
     }
 
-    /// The nearest of the 256 colours that keeps this contrast on `ground`.
+    /// Returns the nearest of the 256 colours that keeps this contrast on `ground`.
     pub fn nearest_on(self, ground: Self, contrast: f64) -> u8 {
         let readable = (16..=255).filter(|index| Self::indexed(*index).contrast(ground) >= contrast);
         readable
@@ -44,12 +44,12 @@ impl Rgb {
             .unwrap_or_else(|| if ground.is_light() { 16 } else { 231 })
     }
 
-    /// The nearest of the 256 colours that is not a grey of the ramp, so that a faint tint keeps its hue.
+    /// Returns the nearest of the 256 colours outside the grey ramp, so that a faint tint keeps its hue.
     pub fn nearest_tint(self) -> u8 {
         (16..=231).min_by_key(|index| Self::indexed(*index).distance(self)).unwrap_or(16)
     }
 
-    /// Colours 16 to 255 of the usual palette: a cube of six steps and a ramp of greys.
+    /// Returns colours 16 to 255 of the standard palette: a cube of six steps and a grey ramp.
     pub fn indexed(index: u8) -> Self {
         const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
         if index >= 232 {

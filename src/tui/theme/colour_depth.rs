@@ -1,4 +1,4 @@
-//! A palette on the terminal at hand: true colour, 256 colours, 16 or none.
+//! Mapping of a palette to the terminal: true colour, 256 colours, 16 or none.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -6,7 +6,7 @@ use super::colour::Rgb;
 use super::palette::{Change, Palette};
 use super::{Syntax, Token};
 
-/// How many colours the terminal has.
+/// Colour support of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
     True,
@@ -15,7 +15,7 @@ pub enum Colours {
     None,
 }
 
-/// Contrast that the body text keeps when colours are rounded, and that everything else keeps.
+/// Minimum contrast of body text and of other text after rounding colours.
 const TEXT_CONTRAST: f64 = 7.0;
 const CONTRAST: f64 = 4.5;
 
@@ -37,7 +37,7 @@ pub(super) fn syntax_style(palette: &Palette, colours: Colours, syntax: Syntax, 
         (Colours::True, Some(tint)) => on_tint(colour, tint, &Exact),
         (Colours::Indexed256, None) => Style::new().fg(Rounded.text(colour, palette.background, CONTRAST)),
         (Colours::Indexed256, Some(tint)) => on_tint(colour, tint, &Rounded),
-        // Without tints the colour of the line is what says added or removed.
+        // Without tints, the line's colour shows whether it was added or removed.
         (Colours::Sixteen | Colours::None, Some(_)) => token_style(palette, colours, ground),
         (Colours::Sixteen, None) => sixteen_syntax(syntax, palette.light),
         (Colours::None, None) => Style::new(),
@@ -57,11 +57,11 @@ pub(super) fn background(palette: &Palette, colours: Colours) -> Option<Color> {
     }
 }
 
-/// How a colour of the palette becomes one of the terminal.
+/// Conversion of palette colours to terminal colours.
 trait Fit {
     fn text(&self, colour: Rgb, ground: Rgb, contrast: f64) -> Color;
     fn ground(&self, colour: Rgb) -> Color;
-    /// A tint and the colour it really becomes.
+    /// Returns a tint and the colour that is actually shown.
     fn tint(&self, colour: Rgb) -> (Color, Rgb);
 }
 
@@ -124,14 +124,14 @@ fn line(change: Change, fit: &impl Fit) -> Style {
     Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint)
 }
 
-/// Underlined too where rounding has made both tints one.
+/// Adds an underline if rounding made both tints equal.
 fn word(change: Change, fit: &impl Fit) -> Style {
     let (tint, ground) = fit.tint(change.word);
     let style = Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint).add_modifier(Modifier::BOLD);
     if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }
 }
 
-/// The sixteen colours are the user's own, so none is used as a ground.
+/// The user defines the sixteen colours, so none is used as a background.
 fn sixteen(token: Token, light: bool) -> Style {
     let style = Style::new();
     let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });
@@ -151,7 +151,7 @@ fn sixteen(token: Token, light: bool) -> Style {
     }
 }
 
-/// On a dark ground the plain blues and magentas of many terminals cannot be read, on a light one the cyans.
+/// Many terminals have unreadable plain blues and magentas on dark backgrounds, and unreadable cyans on light ones.
 fn sixteen_syntax(syntax: Syntax, light: bool) -> Style {
     let style = Style::new();
     match (syntax, light) {

@@ -1,11 +1,11 @@
-//! What a theme file says.
+//! Theme file format.
 
 use serde::Deserialize;
 
 use super::Syntax;
 use super::colour::Rgb;
 
-/// Why a theme file cannot be used: the line in the file and what was expected there.
+/// Error in a theme file: line and expectation.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ThemeError {
@@ -25,7 +25,7 @@ impl ThemeError {
 #[serde(deny_unknown_fields)]
 pub(super) struct Palette {
     pub light: bool,
-    /// Whether the background is painted or left to the terminal.
+    /// Whether to paint the background or leave it to the terminal.
     pub paint: bool,
     pub background: Rgb,
     pub text: Rgb,
@@ -41,7 +41,7 @@ pub(super) struct Palette {
     pub syntax: SyntaxColours,
 }
 
-/// Changed text, the tint of its line and the tint of its changed words.
+/// Colours of changed text, of its line and of its changed words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
@@ -68,7 +68,7 @@ impl Palette {
         toml::from_str(text).map_err(|error| ThemeError::new(&error, text))
     }
 
-    /// A file that need not say everything: the rest is as in the palette for its ground.
+    /// Parses an incomplete file; missing values come from the palette for the same background.
     pub fn parse_over(text: &str, dark: &Self, light: &Self) -> Result<Self, ThemeError> {
         let file: Partial = toml::from_str(text).map_err(|error| ThemeError::new(&error, text))?;
         Ok(file.over(if file.light { light } else { dark }))
@@ -89,7 +89,7 @@ impl Palette {
     }
 }
 
-/// What a person's file says.
+/// Contents of a user theme file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Partial {

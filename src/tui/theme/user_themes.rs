@@ -1,12 +1,12 @@
-//! Themes of the person's own, one file each.
+//! User themes, one file each.
 
 use super::{TOKENS, Theme, Token};
 use std::path::Path;
 
-/// A theme file is never longer.
+/// Maximum size of a theme file, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
 
-/// The theme of this name: a built-in one, or one of the person's own. The error is a sentence.
+/// Returns a built-in or user theme by name; the error is a complete message.
 pub fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
     if let Some(theme) = Theme::by_name(name) {
         return Ok(theme);
@@ -27,7 +27,7 @@ pub fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
     Theme::of_person(name, &text).map_err(|error| format!("{shown}:{}: {}", error.line, error.message.replace('\n', " ")))
 }
 
-/// Names of the person's own themes, in order.
+/// Returns the names of the user themes, sorted.
 pub fn list(directory: Option<&Path>) -> Vec<String> {
     let entries = directory.and_then(|directory| std::fs::read_dir(directory).ok()).into_iter().flatten();
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
@@ -37,7 +37,7 @@ pub fn list(directory: Option<&Path>) -> Vec<String> {
 }
 
 impl Theme {
-    /// What of it can hardly be read, and how much contrast it has.
+    /// Returns the least readable token and its contrast, if it is below the minimum.
     pub fn weak(&self) -> Option<(String, f64)> {
         let pairs = TOKENS.iter().filter_map(|token| {
             let least = if *token == Token::Text { 7.0 } else { 4.5 };

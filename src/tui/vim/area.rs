@@ -1,4 +1,4 @@
-//! The draft by places: where the cursor is and goes, and what is cut out.
+//! Cursor movement and cutting in the draft, by position.
 
 use super::motion::{Lines, Place};
 use std::ops::RangeInclusive;
@@ -13,10 +13,10 @@ pub(super) fn line_end(lines: &Lines, at: Place) -> Place {
     Place { column: lines.length(at.row), ..at }
 }
 
-/// The last row and column that the cursor can be sent to.
+/// Last row and column the cursor can be moved to.
 const FARTHEST: usize = u16::MAX as usize;
 
-/// Whether there are places in it that the cursor cannot be sent to.
+/// Reports whether the text has positions the cursor cannot be moved to.
 pub fn is_too_large(area: &TextArea<'_>) -> bool {
     let is_long = |line: &String| line.len() > FARTHEST && line.chars().count() > FARTHEST;
     area.lines().len() > FARTHEST || area.lines().iter().any(is_long)
@@ -27,7 +27,7 @@ pub fn go(area: &mut TextArea<'_>, to: Place) {
     area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
 }
 
-/// These rows give way to others.
+/// Replaces rows.
 pub(super) fn put_rows(area: &mut TextArea<'_>, rows: RangeInclusive<usize>, text: &str) {
     let end = Place { row: *rows.end(), column: area.lines()[*rows.end()].chars().count() };
     let start = Place { row: *rows.start(), column: 0 };

@@ -5,9 +5,9 @@ use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, Operator, RecordedKey, Register
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
-/// Bytes that a count puts at once: who meant another number is not to wait.
+/// Maximum size of text inserted by one count, in bytes, so that a mistyped count does not hang.
 const MAX_PUT: usize = 1 << 20;
-/// One step to the right.
+/// Indentation step.
 const STEP: &str = "    ";
 
 impl Vim {
@@ -38,7 +38,7 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    /// What is kept in the place of what is selected, which is kept from then on.
+    /// Replaces the selection with the register, which then holds the replaced text.
     pub(super) fn put_over(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let kept = self.register.clone();
         let ends_line = self.selection(area).is_some_and(|(_, (row, column))| column >= Lines::new(area.lines()).length(row));
@@ -76,7 +76,7 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    /// Every letter in it becomes what this makes of it.
+    /// Replaces every character in a range.
     pub(super) fn write_over(&mut self, area: &mut TextArea<'_>, extent: &Extent, made: &dyn Fn(char) -> String) -> KeyOutcome {
         let lines = Lines::new(area.lines());
         let at = here(area);
@@ -100,7 +100,7 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    /// Whole rows go one step to the right, or as far back as they are in.
+    /// Indents whole rows by one step, or outdents by at most one step.
     pub(super) fn shift(&mut self, area: &mut TextArea<'_>, right: bool, extent: &Extent) -> KeyOutcome {
         let (first, last) = match *extent {
             Extent::Letters(from, to) => (from.row, to.row),
@@ -121,7 +121,7 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    /// The next row comes to the end of this one, with one blank between them.
+    /// Joins rows, separated by one space.
     pub(super) fn join(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let first = here(area).row;
         let last = (first + self.times().max(2) - 1).min(area.lines().len() - 1);
@@ -170,7 +170,7 @@ impl Vim {
         self.done(did)
     }
 
-    /// A key of insert mode: all but the way out is typed by whoever has the draft.
+    /// Handles a key in insert mode; the caller types everything except Escape.
     pub(super) fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if key.code != KeyCode::Esc {
             let is_letter =
@@ -182,7 +182,7 @@ impl Vim {
             return KeyOutcome::Nothing;
         }
         if area.is_empty() {
-            // There is nothing to give commands to: it stops the task, as everywhere.
+            // An empty draft has no use for commands, so Escape stops the task as elsewhere.
             return KeyOutcome::Nothing;
         }
         self.mode = Mode::Normal;
@@ -202,11 +202,11 @@ impl Vim {
         if again > 0 { KeyOutcome::Changed } else { KeyOutcome::Moved }
     }
 
-    /// The last change once more, with a count of its own where one is given.
+    /// Repeats the last change, with a new count if one is given.
     pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let count = self.count;
         self.done(KeyOutcome::Moved);
-        // What was typed into a draft from its beginning is inserted.
+        // A draft typed from the start begins with an insertion.
         if self.last_change.first().is_some_and(|(_, mode)| *mode == Mode::Insert) {
             self.last_change.insert(0, command('i'));
         }
@@ -224,7 +224,7 @@ impl Vim {
         }
         self.repeats = true;
         for (key, mode) in keys {
-            // What leads nowhere here ends it: what was text is no command, and the other way round.
+            // A mismatch of modes ends the repetition: text is not a command, and vice versa.
             if self.mode != mode {
                 break;
             }
@@ -244,7 +244,7 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    /// A key that insert mode left to the draft's own editing, for `.` and for a count.
+    /// Records a key that insert mode left to the draft's editing, for `.` and counts.
     pub fn was_typed(&mut self, key: KeyEvent) {
         self.typed.push((key, Mode::Insert));
         self.inserted.push(key);
@@ -255,7 +255,7 @@ fn command(letter: char) -> RecordedKey {
     (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), Mode::Normal)
 }
 
-/// A letter in upper or lower case, or in the other one.
+/// Returns a function that changes the case of a character.
 pub(super) fn in_case(operator: Operator) -> impl Fn(char) -> String {
     move |letter| {
         let to_upper = match operator {
@@ -267,7 +267,7 @@ pub(super) fn in_case(operator: Operator) -> impl Fn(char) -> String {
     }
 }
 
-/// On a letter, as far as the line has one.
+/// Moves the cursor back onto a character, if the line has one.
 pub(super) fn rest(area: &mut TextArea<'_>) {
     let at = here(area);
     go(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });

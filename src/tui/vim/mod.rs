@@ -1,4 +1,4 @@
-//! Vim's keys for the draft: normal, insert and visual mode, operators with motions, counts, and `.`.
+//! Vim keys for the draft: normal, insert and visual mode, operators, motions, counts and `.`.
 
 mod area;
 mod edit;
@@ -20,11 +20,11 @@ use operator::Operator;
 use tui_textarea::TextArea;
 use undo::Undo;
 
-/// Larger counts mean nothing in a draft.
+/// Maximum count.
 const MAX: usize = 9_999;
-/// What works on text alone.
+/// Keys that only make sense in a non-empty draft.
 const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
-/// Keys that a count types again, all together: who meant another number is not to wait.
+/// Maximum number of keys repeated by a count, so that a mistyped count does not hang.
 const MAX_AGAIN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +34,17 @@ pub enum Mode {
     Visual { by_lines: bool },
 }
 
-/// What a key did.
+/// Effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOutcome {
-    /// It is not for the draft.
+    /// Not a key for the draft.
     Nothing,
-    /// The text is as it was.
+    /// The text is unchanged.
     Moved,
     Changed,
 }
 
-/// What the next key belongs to.
+/// Meaning of the next key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingKeys {
     Nothing,
@@ -55,31 +55,31 @@ enum PendingKeys {
         till: bool,
     },
     Replace,
-    /// After `i` or `a` behind an operator.
+    /// After `i` or `a` following an operator.
     Object {
         around: bool,
     },
-    /// The name of something that a draft does not have: a register, a mark.
+    /// Name of a register or mark, which a draft does not have.
     Name,
-    /// A line for Vim itself, which a draft has not, up to its end.
+    /// Vim command line, which a draft does not have, up to its end.
     Line,
 }
 
-/// A key, and the mode that it was for.
+/// Key and the mode it was typed in.
 type RecordedKey = (KeyEvent, Mode);
 
-/// What was taken last.
+/// Deleted or yanked text.
 #[derive(Debug, Clone, Default)]
 struct Register {
     text: String,
     by_lines: bool,
 }
 
-/// What an operator works on.
+/// Range an operator works on.
 enum Extent {
-    /// Up to the second place, without it.
+    /// Up to the second place, exclusive.
     Letters(Place, Place),
-    /// These rows, both of them.
+    /// First and last row, inclusive.
     Rows(usize, usize),
 }
 
@@ -91,19 +91,19 @@ pub struct Vim {
     waits: PendingKeys,
     register: Register,
     last_find: Option<Find>,
-    /// Where the selection began.
+    /// Start of the selection.
     anchor: Place,
-    /// The keys of the change under way, and of the one before, for `.`.
+    /// Keys of the current and the previous change, for `.`.
     typed: Vec<RecordedKey>,
     last_change: Vec<RecordedKey>,
-    /// Whether the keys under way are a change by now.
+    /// Whether the current keys already form a change.
     is_change: bool,
     repeats: bool,
-    /// What insert mode was left to type since it began, how often it is wanted, and whether each time in a row of its own.
+    /// Keys typed in insert mode, how often to repeat them, and whether each repetition gets its own row.
     inserted: Vec<KeyEvent>,
     insert_times: usize,
     inserts_rows: bool,
-    /// Each letter that is typed takes the place of one.
+    /// Typed characters replace existing ones.
     overtypes: bool,
     undo: Undo,
 }
@@ -136,12 +136,12 @@ impl Vim {
         self.mode
     }
 
-    /// Whether a line for Vim itself is under way, which goes nowhere.
+    /// Reports whether a Vim command line is being typed; it is ignored.
     pub fn is_in_line(&self) -> bool {
         self.waits == PendingKeys::Line
     }
 
-    /// A new draft is typed.
+    /// Resets for a new draft.
     pub fn begin_anew(&mut self) {
         (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, PendingKeys::Nothing);
         (self.typed, self.is_change) = (Vec::new(), false);
@@ -149,7 +149,7 @@ impl Vim {
         self.undo = Undo::default();
     }
 
-    /// Another text stands there now: what was begun or selected was in the one before.
+    /// Resets pending keys and the selection after the text was replaced.
     pub fn begins_elsewhere(&mut self) {
         if self.mode != Mode::Insert {
             self.mode = Mode::Normal;
@@ -158,13 +158,13 @@ impl Vim {
         self.done(KeyOutcome::Moved);
     }
 
-    /// Insert mode begins.
+    /// Enters insert mode.
     fn inserts(&mut self, times: usize, in_rows: bool) {
         (self.mode, self.insert_times, self.inserts_rows, self.overtypes) = (Mode::Insert, times, in_rows, false);
         self.inserted.clear();
     }
 
-    /// One key, while the draft has the keyboard.
+    /// Handles a key while the draft has the keyboard.
     pub fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if !self.repeats {
             self.typed.push((key, self.mode));
@@ -183,7 +183,7 @@ impl Vim {
         if is_idle && !self.repeats {
             self.undo.ends(area);
             let typed = std::mem::take(&mut self.typed);
-            // What only repeats, or takes back, is no change of its own.
+            // Repeats and undos are not changes of their own.
             if std::mem::take(&mut self.is_change) && !typed.is_empty() {
                 self.last_change = typed;
             }
@@ -201,12 +201,12 @@ impl Vim {
             return match key.code {
                 KeyCode::Enter => self.done(KeyOutcome::Moved),
                 KeyCode::Char(_) | KeyCode::Backspace if is_typed => KeyOutcome::Moved,
-                // What stops a task or answers a question does so from everywhere.
+                // Keys that stop a task or answer a question work everywhere.
                 _ => self.done(KeyOutcome::Nothing),
             };
         }
         if key.code == KeyCode::Enter && (self.waits != PendingKeys::Nothing || self.operator.is_some()) {
-            // What was begun is given up: nobody means to send a draft with it.
+            // Enter cancels a pending command, since nobody means to send a draft with it.
             return self.done(KeyOutcome::Moved);
         }
         let KeyCode::Char(letter) = key.code else { return KeyOutcome::Nothing };
@@ -241,7 +241,7 @@ impl Vim {
         }
     }
 
-    /// What was begun is given up, or the selection; there is nothing of it left to give up: the key is not for the draft.
+    /// Cancels a pending command or the selection; if there is none, the key is not for the draft.
     fn escape(&mut self) -> KeyOutcome {
         let is_open =
             self.operator.is_some() || self.count.is_some() || self.waits != PendingKeys::Nothing || self.mode != Mode::Normal;
@@ -263,7 +263,7 @@ impl Vim {
             self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MAX));
             return KeyOutcome::Moved;
         }
-        // In an empty draft it may begin what is typed, or be a key of the screen.
+        // In an empty draft the key may start text, or be a key of the UI.
         if area.is_empty() && self.operator.is_none() && FOR_TEXT.contains(letter) {
             return self.done(KeyOutcome::Nothing);
         }
@@ -285,7 +285,7 @@ impl Vim {
             'r' if in_visual => self.waits = PendingKeys::Replace,
             'v' | 'V' => self.select(area, letter == 'V'),
             '"' | '\'' | '`' | 'm' | 'q' | '@' | 'z' | 'Z' | '[' | ']' => self.waits = PendingKeys::Name,
-            // What is selected is not to be changed by what is meant for something else.
+            // Other keys must not change the selection.
             _ if in_visual => return self.done(KeyOutcome::Moved),
             'U' | 'u' | '~' if self.operator.is_some_and(|(operator, _)| Operator::behind_go(letter) == Some(operator)) => {
                 return self.begin_operator(area, Operator::behind_go(letter));
@@ -312,7 +312,7 @@ impl Vim {
             'J' => return self.join(area),
             '.' => return self.repeat(area),
             'i' | 'I' | 'a' | 'A' | 'o' | 'O' | 'R' => return self.begin_insert(area, letter),
-            // Nothing of Vim's is meant.
+            // Not a Vim command.
             _ => {
                 let did = if area.is_empty() { KeyOutcome::Nothing } else { KeyOutcome::Moved };
                 return self.done(did);
@@ -356,7 +356,7 @@ impl Vim {
         }
     }
 
-    /// The cursor goes there, or the operator that waits takes all on the way.
+    /// Moves the cursor, or applies the pending operator to the range.
     fn moved(&mut self, area: &mut TextArea<'_>, motion: Motion) -> KeyOutcome {
         if let Some((operator, _)) = self.operator {
             return self.with(area, operator, motion);
@@ -364,7 +364,7 @@ impl Vim {
         let lines = Lines::new(area.lines());
         let at = here(area);
         let Some(to) = lines.to(at, motion, self.times()) else {
-            // At its first or last line a draft may give way to another one.
+            // On its first or last line a draft may be replaced by another one.
             let leaves = matches!(motion, Motion::Up | Motion::Down) && self.mode == Mode::Normal;
             return self.done(if leaves { KeyOutcome::Nothing } else { KeyOutcome::Moved });
         };
@@ -375,14 +375,14 @@ impl Vim {
     fn with(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> KeyOutcome {
         let lines = Lines::new(area.lines());
         let from = here(area);
-        // On the last letter of a word that letter is all that is left of it.
+        // On the last character of a word only that character remains to be changed.
         let behind = Place { column: lines.behind(from), ..from };
         if let (Operator::Change, Motion::WordForward { big }, 1) = (operator, motion, self.times())
             && lines.word(from, big, false).end == behind.column
         {
             return self.apply(area, operator, &Extent::Letters(from, behind));
         }
-        // A changed word leaves the blanks behind it.
+        // Changing a word keeps the spaces after it.
         let motion = match (operator, motion) {
             (Operator::Change, Motion::WordForward { big })
                 if !lines.between(from, line_end(&lines, from)).starts_with([' ', '\t']) =>
@@ -399,11 +399,11 @@ impl Vim {
             return self.apply(area, operator, &Extent::Rows(from.row.min(to.row), from.row.max(to.row)));
         }
         let (start, end) = (from.min(to), from.max(to));
-        // The last word of a line does not take the end of the line along.
+        // Deleting the last word of a line keeps the line end.
         if matches!(motion, Motion::WordForward { .. }) && to.row > from.row && to.column <= lines.first_letter(to.row) {
             to = line_end(&lines, Place { row: to.row - 1, column: 0 });
         }
-        // From the start of a row up to that of another one it is whole rows.
+        // From the start of one row to the start of another, whole rows are affected.
         if matches!(motion, Motion::Paragraph { .. }) && end.column == 0 && end.row > start.row {
             let before = line_end(&lines, Place { row: end.row - 1, column: 0 });
             return if start.column <= lines.first_letter(start.row) {
@@ -419,7 +419,7 @@ impl Vim {
         self.apply(area, operator, &Extent::Letters(from, to))
     }
 
-    /// It waits for what it is to work on; twice it is the row.
+    /// Starts an operator, which waits for its range; twice the same operator applies to the row.
     fn begin_operator(&mut self, area: &mut TextArea<'_>, operator: Option<Operator>) -> KeyOutcome {
         match (self.operator, operator) {
             (Some((before, _)), Some(operator)) if before == operator => self.rows(area, operator),
@@ -431,7 +431,7 @@ impl Vim {
         }
     }
 
-    /// This row, and as many below it as the count says.
+    /// Applies an operator to this row and the rows below, according to the count.
     fn rows(&mut self, area: &mut TextArea<'_>, operator: Operator) -> KeyOutcome {
         let row = here(area).row;
         let last = (row + self.times() - 1).min(area.lines().len() - 1);
@@ -460,7 +460,7 @@ impl Vim {
             go(area, if by_lines { here(area) } else { from });
             return self.done(KeyOutcome::Moved);
         }
-        // A row that goes takes one end of a line along.
+        // Deleting a row removes one line end.
         let (start, end) = match (by_lines && operator == Operator::Delete, from.row > 0, to.row + 1 < lines.count()) {
             (true, _, true) => (from, Place { row: to.row + 1, column: 0 }),
             (true, true, false) => (line_end(&lines, Place { row: from.row - 1, column: 0 }), to),

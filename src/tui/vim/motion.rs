@@ -1,22 +1,22 @@
-//! Where a motion leads: pure, by lines and columns. A column counts characters; one letter with its marks is passed as a whole.
+//! Targets of motions: pure functions on lines and columns. Columns count characters; a grapheme is skipped as a whole.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A place in the text; `column` may be the end of its line.
+/// Position in the text; `column` may be the end of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     pub row: usize,
     pub column: usize,
 }
 
-/// A search for one character in the line.
+/// Character search within a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Find {
     pub letter: char,
     pub forward: bool,
-    /// Stops beside it.
+    /// Stop one character before the match.
     pub till: bool,
-    /// Goes on from where one before it stopped.
+    /// Continues an earlier search.
     pub again: bool,
 }
 
@@ -26,7 +26,7 @@ pub enum Motion {
     Right,
     Up,
     Down,
-    /// `big`: only blanks part words.
+    /// With `big`, only white space separates words.
     WordForward {
         big: bool,
     },
@@ -42,27 +42,27 @@ pub enum Motion {
     LineStart,
     FirstLetter,
     LineEnd,
-    /// By its number, from 1.
+    /// Column by number, from 1.
     Column,
-    /// The blank row behind or before this paragraph.
+    /// Blank row after or before the paragraph.
     Paragraph {
         forward: bool,
     },
-    /// The bracket that belongs to the first one from here.
+    /// Partner of the first bracket from here.
     Pair,
-    /// By its number, from 1; without one the first.
+    /// Line by number, from 1; without a number the first line.
     Line(Option<usize>),
     LastLine,
     Find(Find),
 }
 
 impl Motion {
-    /// Whether an operator takes whole lines with it.
+    /// Reports whether an operator takes whole lines.
     pub fn is_by_lines(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Line(_) | Self::LastLine)
     }
 
-    /// Whether an operator takes the letter it ends on along.
+    /// Reports whether an operator includes the last character.
     pub fn is_inclusive(self) -> bool {
         matches!(
             self,
@@ -88,7 +88,7 @@ pub(super) fn class(letter: char, big: bool) -> Class {
 
 const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
-/// The text, as motions look at it.
+/// Text in a form suited to motions.
 pub struct Lines(pub(super) Vec<Vec<char>>);
 
 impl Lines {
@@ -100,17 +100,17 @@ impl Lines {
         self.0.len()
     }
 
-    /// Characters of a row.
+    /// Returns the number of characters of a row.
     pub fn length(&self, row: usize) -> usize {
         self.0.get(row).map_or(0, Vec::len)
     }
 
-    /// The last letter of a row, or its start where it is empty.
+    /// Returns the column of a row's last grapheme, or 0 if it is empty.
     pub fn last(&self, row: usize) -> usize {
         self.before(Place { row, column: self.length(row) })
     }
 
-    /// The text between two places.
+    /// Returns the text between two places.
     pub fn between(&self, from: Place, to: Place) -> String {
         let mut out = String::new();
         for row in from.row..=to.row.min(self.count().saturating_sub(1)) {
@@ -124,7 +124,7 @@ impl Lines {
         out
     }
 
-    /// Where letters begin in a row.
+    /// Returns the columns where graphemes start.
     fn starts(&self, row: usize) -> Vec<usize> {
         let line: String = self.0.get(row).into_iter().flatten().collect();
         let mut column = 0;
@@ -136,12 +136,12 @@ impl Lines {
         line.graphemes(true).map(start).collect()
     }
 
-    /// The column of the letter before.
+    /// Returns the column of the previous grapheme.
     pub fn before(&self, at: Place) -> usize {
         self.starts(at.row).into_iter().take_while(|start| *start < at.column).last().unwrap_or(0)
     }
 
-    /// The column behind the letter here.
+    /// Returns the column after the grapheme at a place.
     pub fn behind(&self, at: Place) -> usize {
         self.starts(at.row).into_iter().find(|start| *start > at.column).unwrap_or(self.length(at.row))
     }
@@ -170,7 +170,7 @@ impl Lines {
         self.0[row].iter().position(|letter| !letter.is_whitespace()).unwrap_or(0)
     }
 
-    /// Where a motion leads from here; nothing where it cannot be made.
+    /// Returns the target of a motion; `None` if it is impossible.
     pub fn to(&self, from: Place, motion: Motion, count: usize) -> Option<Place> {
         let Place { row, column } = from;
         let repeat = |step: &dyn Fn(Place) -> Option<Place>| {
@@ -269,7 +269,7 @@ impl Lines {
         Some(at)
     }
 
-    /// Behind the last paragraph it is the end of the text, before the first one its start.
+    /// Returns the end of the paragraph, or the end or start of the text.
     fn paragraph_end(&self, from: Place, forward: bool) -> Option<Place> {
         let is_blank = |row: &usize| self.length(*row) == 0;
         let edge = if forward {
@@ -285,7 +285,7 @@ impl Lines {
         (edge != from).then_some(edge)
     }
 
-    /// The bracket of the first one in this row from here on.
+    /// Returns the partner of the first bracket in the row from here on.
     fn pair(&self, from: Place) -> Option<Place> {
         let line = &self.0[from.row];
         let is_bracket = |letter: char| PAIRS.iter().find(|(open, close)| letter == *open || letter == *close);
@@ -293,7 +293,7 @@ impl Lines {
         self.partner(Place { column, ..from }, *pair)
     }
 
-    /// Where the bracket that stands here is closed, or was opened.
+    /// Returns the matching bracket of the one at a place.
     pub(super) fn partner(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let forward = self.0[at.row].get(at.column) == Some(&open);
         let (deeper, back) = if forward { (open, close) } else { (close, open) };
@@ -310,7 +310,7 @@ impl Lines {
 
     fn find(&self, from: Place, Find { letter, forward, till, again }: Find, count: usize) -> Option<Place> {
         let line = &self.0[from.row];
-        // One that stops beside what it looks for stands there already when it goes on.
+        // A repeated `t` is already beside its match and must skip it.
         let is_it = |at: &usize| line[*at] == letter;
         let column = if forward {
             let first = from.column + 1 + usize::from(till && again && line.get(from.column + 1) == Some(&letter));

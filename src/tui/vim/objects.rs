@@ -1,10 +1,10 @@
-//! What stands around a place, as text objects name it: pure.
+//! Text objects around a position: pure functions.
 
 use super::motion::{Class, Lines, Place, class};
 use std::ops::{Range, RangeInclusive};
 
 impl Lines {
-    /// The word here, or the blanks; `around`: with the blanks beside it.
+    /// Returns the word or white space at a place; `around` includes adjacent white space.
     pub fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
         let line = &self.0[at.row];
         if line.is_empty() {
@@ -29,21 +29,21 @@ impl Lines {
         }
     }
 
-    /// What stands in quotes here, or first behind this place; `around`: with them.
+    /// Returns the quoted text at or after a place; `around` includes the quotes.
     pub fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
         let quotes: Vec<usize> = (0..self.length(at.row)).filter(|column| self.0[at.row][*column] == quote).collect();
         let pair = quotes.chunks_exact(2).find(|pair| at.column <= pair[1])?;
         if !around {
             return Some(pair[0] + 1..pair[1]);
         }
-        // The blanks behind it go along, or else those before it.
+        // Includes the white space after it, or else before it.
         let is_blank = |column: &usize| self.0[at.row][*column].is_whitespace();
         let behind = (pair[1] + 1..self.length(at.row)).take_while(is_blank).count();
         let before = if behind > 0 { 0 } else { (0..pair[0]).rev().take_while(is_blank).count() };
         Some(pair[0] - before..pair[1] + 1 + behind)
     }
 
-    /// What the brackets around this place hold, up to the second place without it; `around`: with them.
+    /// Returns the text in brackets around a place, end exclusive; `around` includes the brackets.
     pub fn enclosed(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
         let here = self.0[at.row].get(at.column).copied();
         let start = if here == Some(open) { at } else { self.opened(at, (open, close))? };
@@ -52,7 +52,7 @@ impl Lines {
         Some(if around { (start, after(end)) } else { (after(start), end) })
     }
 
-    /// The bracket that this place stands behind.
+    /// Returns the bracket that encloses a place.
     fn opened(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let (mut place, mut depth) = (at, 0_usize);
         loop {
@@ -66,7 +66,7 @@ impl Lines {
         }
     }
 
-    /// The rows of the paragraph here, or the blank ones; `around`: with the blank ones behind it, or else those before it.
+    /// Returns the rows of the paragraph, or the blank rows; `around` includes the blank rows after it, or else before it.
     pub fn paragraph(&self, row: usize, around: bool) -> RangeInclusive<usize> {
         let is_blank = |row: usize| self.0[row].iter().all(|letter| letter.is_whitespace());
         let run = |from: usize| {
@@ -82,7 +82,7 @@ impl Lines {
         }
     }
 
-    /// The letter before this place, also in the row before.
+    /// Returns the previous grapheme, which may be in the previous row.
     pub fn place_before(&self, at: Place) -> Place {
         match at {
             Place { row, column: 0 } if row > 0 => Place { row: row - 1, column: self.last(row - 1) },

@@ -1,4 +1,4 @@
-//! What is done to the text that a motion or an object leads over.
+//! Operators, applied to the range of a motion or text object.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
@@ -8,15 +8,15 @@ pub(super) enum Operator {
     Upper,
     Lower,
     TurnCase,
-    /// By a step to the right, or to the left.
+    /// Indents by one step, or outdents.
     Indent,
     Outdent,
-    /// What a draft has no use for: its motion is taken, and nothing is done.
+    /// Useless in a draft: consumes its motion and does nothing.
     Nothing,
 }
 
 impl Operator {
-    /// What begins it in normal mode.
+    /// Returns the operator of a key in normal mode.
     pub(super) fn of(letter: char) -> Option<Self> {
         Some(match letter {
             'd' => Self::Delete,
@@ -29,7 +29,7 @@ impl Operator {
         })
     }
 
-    /// The same behind `g`.
+    /// Returns the operator of a key after `g`.
     pub(super) fn behind_go(letter: char) -> Option<Self> {
         Some(match letter {
             'U' => Self::Upper,

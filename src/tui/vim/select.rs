@@ -1,11 +1,11 @@
-//! What is selected, and what stands around the cursor.
+//! Selections and text objects.
 
 use super::motion::{Lines, Place};
 use super::{Extent, KeyOutcome, Mode, Operator, Vim, go, here};
 use tui_textarea::TextArea;
 
 impl Vim {
-    /// What is selected, up to the second place without it: each a row and a column.
+    /// Returns the selection as start and exclusive end, each a row and a column.
     pub fn selection(&self, area: &TextArea<'_>) -> Option<((usize, usize), (usize, usize))> {
         let Mode::Visual { by_lines } = self.mode else { return None };
         let lines = Lines::new(area.lines());
@@ -17,7 +17,7 @@ impl Vim {
         })
     }
 
-    /// Both of its ends, the first one first. Keys that are not Vim's may have changed the text since it began.
+    /// Returns both ends in order. Other keys may have changed the text since the selection began.
     fn ends(&self, area: &TextArea<'_>, lines: &Lines) -> (Place, Place) {
         let row = self.anchor.row.min(lines.count() - 1);
         let anchor = Place { row, column: self.anchor.column.min(lines.length(row)) };
@@ -35,7 +35,7 @@ impl Vim {
         self.mode = Mode::Visual { by_lines };
     }
 
-    /// The cursor goes to the other end of it.
+    /// Moves the cursor to the other end of the selection.
     pub(super) fn swap_ends(&mut self, area: &mut TextArea<'_>) {
         let at = here(area);
         go(area, std::mem::replace(&mut self.anchor, at));
@@ -56,13 +56,13 @@ impl Vim {
         self.apply(area, operator, &extent)
     }
 
-    /// Every letter of it becomes this one.
+    /// Replaces every selected character.
     pub(super) fn fill(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         let extent = self.taken(area, false);
         self.write_over(area, &extent, &|_| letter.to_string())
     }
 
-    /// Its rows become one.
+    /// Joins the selected rows.
     pub(super) fn join_selection(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let (from, to) = self.ends(area, &Lines::new(area.lines()));
         let (first, last) = (from.row, to.row);
@@ -72,7 +72,7 @@ impl Vim {
         self.join(area)
     }
 
-    /// What it takes, and the selection is over.
+    /// Returns the selected range and ends the selection.
     fn taken(&mut self, area: &TextArea<'_>, whole_rows: bool) -> Extent {
         let by_lines = self.mode == Mode::Visual { by_lines: true } || whole_rows;
         let lines = Lines::new(area.lines());
@@ -85,7 +85,7 @@ impl Vim {
         Extent::Letters(from, to)
     }
 
-    /// What stands around the cursor and is named so: it is selected, or the operator that waits takes it.
+    /// Selects a text object, or applies the pending operator to it.
     pub(super) fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> KeyOutcome {
         let at = here(area);
         let lines = Lines::new(area.lines());
@@ -107,7 +107,7 @@ impl Vim {
             return self.apply(area, operator, &found);
         }
         let to = match found {
-            // There is nothing in it to be selected.
+            // An empty object cannot be selected.
             Extent::Letters(from, to) if from == to => return self.done(KeyOutcome::Moved),
             Extent::Letters(from, to) => {
                 self.anchor = from;

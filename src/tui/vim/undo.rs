@@ -1,9 +1,9 @@
-//! Changes as Vim counts them: all that was typed in one go is one, however many letters it has.
+//! Undo history in Vim's units: everything typed in one insertion is one change.
 
 use super::{Place, go};
 use tui_textarea::TextArea;
 
-/// Changes that are kept, and the bytes of all of them together: what was changed first goes first.
+/// Maximum number of changes and their total size in bytes; the oldest are dropped first.
 const CHANGES: usize = 200;
 const BYTES: usize = 4 << 20;
 
@@ -17,19 +17,19 @@ struct Change {
 pub(super) struct Undo {
     done: Vec<Change>,
     undone: Vec<Change>,
-    /// The draft before the change that is under way.
+    /// Draft before the current change.
     before: Option<String>,
 }
 
 impl Undo {
-    /// A change may begin with the next key.
+    /// Notes that a change may begin with the next key.
     pub fn begins(&mut self, area: &TextArea<'_>) {
         if self.before.is_none() {
             self.before = Some(text_of(area));
         }
     }
 
-    /// It is over, if there was one.
+    /// Ends a change, if there was one.
     pub fn ends(&mut self, area: &TextArea<'_>) {
         let Some(before) = self.before.take() else { return };
         let after = text_of(area);
@@ -43,7 +43,7 @@ impl Undo {
         }
     }
 
-    /// Takes the last one back; whether the draft is still what it made of it.
+    /// Undoes the last change; returns false if the draft was changed otherwise.
     pub fn back(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = text_of(area);
@@ -53,7 +53,7 @@ impl Undo {
         true
     }
 
-    /// Makes the one that was taken back last again.
+    /// Redoes the last undone change.
     pub fn again(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = text_of(area);
@@ -68,7 +68,7 @@ fn text_of(area: &TextArea<'_>) -> String {
     area.lines().join("\n")
 }
 
-/// Another text, with the cursor where the two begin to differ.
+/// Replaces the text and puts the cursor at the first difference.
 fn put(area: &mut TextArea<'_>, from: &str, to: &str) {
     let same = from.chars().zip(to.chars()).take_while(|(one, other)| one == other).map(|(one, _)| one.len_utf8()).sum();
     let yanked = area.yank_text();
