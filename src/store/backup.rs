@@ -1,4 +1,4 @@
-//! A whole copy of a store of an older format, before it is brought to a newer one.
+//! Backup of a store before its format is upgraded.
 
 use super::quarantine::beside;
 use super::{StoreError, directory};
@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Copies all of the database to a file of its own beside it, its log included. It gets its name only when it is whole.
+/// Copies the whole database, including its log, to a file next to it. The file is named only when complete.
 pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<PathBuf, Failure> {
     let target = free_name(path, format);
     let unfinished = beside(&target, ".new");
@@ -14,7 +14,7 @@ pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         Ok(()) | Err(_) => {}
     }
-    // An empty file of ours is written into: what others may not read they may not read in the copy.
+    // Write into an empty private file, so that the copy is as private as the original.
     directory::private().create_new(true).open(&unfinished)?;
     let copied = copy(connection, &unfinished, &target);
     if copied.is_err() {
@@ -39,7 +39,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// What was tried in vain, and on what.
+    /// Returns the error with the path.
     pub fn said(&self, path: &Path) -> StoreError {
         let reason = match self {
             Self::Io(error) if error.kind() == io::ErrorKind::StorageFull => "the disk is full".to_owned(),
@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-/// `aye.db.before-v3`; a second one is numbered.
+/// Returns the name of the backup, `aye.db.before-v3`, numbered if taken.
 fn free_name(path: &Path, format: i64) -> PathBuf {
     let first = beside(path, &format!(".before-v{format}"));
     let numbered = (2..).map(|number: u32| beside(path, &format!(".before-v{format}-{number}")));

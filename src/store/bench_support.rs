@@ -36,7 +36,7 @@ const WORDS: [&str; 24] = [
     "if",
 ];
 
-/// Text as it stands in files and answers; always the same.
+/// Deterministic text as in files and responses.
 struct Writer(u64);
 
 impl Writer {
@@ -63,7 +63,7 @@ impl Writer {
     }
 }
 
-/// Writes steps to a session that this process holds.
+/// Writes steps to a session locked by this process.
 pub struct Measure {
     store: Store,
     claim: super::Claim,
@@ -74,13 +74,13 @@ pub struct Measure {
     result_bytes: usize,
     durability: Durability,
     runtime: tokio::runtime::Runtime,
-    /// What was said: prompts, answers, arguments, results, proposals, each once.
+    /// Size of the conversation: prompts, responses, arguments, results, proposals, each counted once.
     text_bytes: usize,
-    /// How long each commit took.
+    /// Duration of each commit.
     commits: Vec<Duration>,
 }
 
-/// Opens a store and closes it again; what is said of it.
+/// Opens and closes a store; returns its notices.
 #[cfg(feature = "fuzzing")]
 pub fn open(data_dir: &Path) -> Result<Vec<String>, String> {
     Store::open(data_dir).map(|store| store.notices().to_vec()).map_err(|error| error.to_string())
@@ -116,7 +116,7 @@ impl Measure {
         Ok(measure)
     }
 
-    /// Whether what is written from here on survives the loss of power.
+    /// Sets whether further writes survive a power loss.
     #[cfg(feature = "fuzzing")]
     pub fn sync(&mut self, synced: bool) {
         self.durability = if synced { Durability::Power } else { Durability::Process };
@@ -160,7 +160,7 @@ impl Measure {
         Ok(())
     }
 
-    /// So many steps more: one reads, the next changes a file after a question. How long each commit took since the last call.
+    /// Writes more steps: every second one changes a file after an approval. Returns the commit durations since the last call.
     pub fn steps(&mut self, count: u32) -> Result<Vec<Duration>, String> {
         for _ in 0..count {
             self.steps += 1;
@@ -270,7 +270,7 @@ impl Measure {
         Record::Intent { step_id: self.step(), call: call.clone(), summary, actions: vec![action], proposal, changes }
     }
 
-    /// The result, the end of the step, the start of the next.
+    /// Returns the records of a result, the end of the step and the start of the next.
     fn finished(&mut self, call: ToolCall, text: String) -> Vec<Record> {
         self.said(&text);
         let result = ToolResult::succeeded(call.tool_call_id, call.tool_name, text);
@@ -280,7 +280,7 @@ impl Measure {
         vec![Record::Finished { result, latency_ms: 12 }, completed, self.step_started()]
     }
 
-    /// Ends the task, gives the session back and closes the store; the bytes that were said.
+    /// Ends the task, releases the session and closes the store; returns the size of the conversation in bytes.
     pub fn end(mut self) -> Result<usize, String> {
         let end = Record::TaskEnded { task_id: self.task.clone(), step_count: self.steps, end: crate::ports::TaskEnd::Completed };
         self.commit(vec![end])?;

@@ -9,23 +9,23 @@ use rusqlite::{Transaction, params};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
-/// Older ones are forgotten.
+/// Maximum age in days.
 const KEPT_DAYS: i64 = 90;
-/// Of more than these the oldest are forgotten.
+/// Maximum number of rows.
 const KEPT_ROWS: i64 = 50_000;
-/// So many go at once, so that no step waits for it; the next look takes the next ones.
+/// Maximum number of rows deleted at once, so that no step waits; the rest follows later.
 const SWEPT_AT_MOST: i64 = 2 * SWEEP_EVERY;
-/// So many records back it is looked for what a call was that a process before this one asked about.
+/// Number of records searched for a call that an earlier process asked about.
 const LOOKED_BACK: i64 = 512;
-/// How often it is looked whether something is to be forgotten: once in so many rows.
+/// Number of inserted rows between two cleanups.
 const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
-/// A summary is a line in a list.
+/// Maximum length of a summary, which is a line in a list.
 const SUMMARY_CHARS: usize = 400;
-/// Who decided, where no rule did.
+/// Decider if no rule decided.
 const YOU: &str = "you";
 
-/// One verdict that let something run or refused it.
+/// Verdict that allowed or refused an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoggedDecision {
@@ -41,26 +41,26 @@ pub struct LoggedDecision {
     pub verdict: String,
     /// `user:31`, `you`, `auto mode`.
     pub by: String,
-    /// Why, where it was refused.
+    /// Reason for a refusal.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     pub mode: String,
 }
 
-/// Which of them are asked for.
+/// Filter for the decision log.
 #[derive(Debug, Clone, Default)]
 pub struct DecisionFilter {
-    /// The start of a session's id.
+    /// Prefix of a session ID.
     pub session: Option<String>,
     pub denied_only: bool,
-    /// The latest so many.
+    /// Maximum number of decisions, latest first.
     pub most: usize,
 }
 
-/// A decision before it has its time and its session.
+/// Decision without its time and session.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// The call, where only the journal knows what it was.
+    /// Call ID, if only the journal knows the call.
     pub unknown: Option<CallId>,
     pub tool_name: String,
     pub summary: String,
@@ -70,7 +70,7 @@ pub(super) struct Row {
     pub mode: Option<&'static str>,
 }
 
-/// What the calls of a session are, and the mode they are decided in, as its records pass by.
+/// Calls of a session and its mode, collected from its records.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: HashMap<CallId, (String, String)>,
@@ -107,7 +107,7 @@ impl Calls {
                 self.calls.insert(id.clone(), (call.tool_name.clone(), (*summary).to_owned()));
                 None
             }
-            // What is answered from here on is what was asked last.
+            // Later answers refer to the latest question.
             CallChange::Asked { approval } => {
                 self.calls.insert(id.clone(), (approval.tool_name.clone(), approval.action_summary.clone()));
                 None
@@ -119,7 +119,7 @@ impl Calls {
                 Some(Row { summary, ..row })
             }
             CallChange::Refused { rule, reason } => Some(self.row(id, "deny", rule, reason)),
-            // A question that the policy took back was answered by nobody; what refused it says so itself.
+            // A question withdrawn by the policy was answered by nobody; the refusal is logged separately.
             CallChange::Decided { decision: Decision::Denied { .. } } if refused.contains(id) => None,
             CallChange::Decided { decision: Decision::Denied { reason } } => {
                 let reason = reason.as_deref().unwrap_or_default();
@@ -148,7 +148,7 @@ impl Calls {
     }
 }
 
-/// What a call of a session was, from its journal.
+/// Finds a call of a session in its journal.
 fn call_of(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite::Result<Option<(String, String)>> {
     let last = records::last(transaction, session)?;
     let mut found = None;
@@ -164,7 +164,7 @@ fn call_of(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite
     Ok(found)
 }
 
-/// Writes decisions where their records are written, and forgets the oldest now and then.
+/// Inserts decisions in the transaction of their records, and deletes the oldest from time to time.
 pub(super) fn insert(
     transaction: &Transaction<'_>,
     rows: &[Row],
@@ -177,7 +177,7 @@ pub(super) fn insert(
             (None, _) | (_, None) => None,
         };
         let (tool_name, summary) = found.as_ref().map_or((&row.tool_name, &row.summary), |(name, summary)| (name, summary));
-        // What runs in the place of what was meant is told with it.
+        // Log the command that actually runs instead of the original one.
         let summary = if row.summary.is_empty() { summary } else { &row.summary };
         transaction
             .prepare_cached(
@@ -214,7 +214,7 @@ fn one_line(text: &str) -> String {
 }
 
 impl Store {
-    /// Keeps a decision that belongs to no session.
+    /// Logs a decision without a session.
     pub fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
         let path = self.inner.path.clone();
         let verdict = if decision.verdict == "allow" { "allow" } else { "deny" };
@@ -240,7 +240,7 @@ impl Store {
         }
     }
 
-    /// The latest decisions, the oldest of them first.
+    /// Returns the latest decisions, oldest first.
     pub fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
         const SQL: &str = "SELECT time, id, place, tool, summary, verdict, decider, reason, mode FROM
             (SELECT d.*, coalesce(s.id, d.session) AS id, coalesce(d.workspace, s.workspace, '') AS place

@@ -1,4 +1,4 @@
-//! The data directory itself: made private, and opened by one process at a time.
+//! Data directory: made private, and opened by one process at a time.
 
 use super::StoreError;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,19 +17,19 @@ pub(super) fn prepare(data_dir: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Held while the database is examined, made or moved, so that two starts at once cannot both move it.
+/// Locks the store while the database is examined, created or moved, so that two starts do not both move it.
 pub(super) fn lock(data_dir: &Path) -> Result<File, StoreError> {
     let path = data_dir.join("aye.lock");
     let file = private().create(true).truncate(false).open(&path).map_err(|error| StoreError::unusable(data_dir, &error))?;
     match file.lock() {
         Ok(()) => Ok(file),
-        // A file system without locks: SQLite's own rules still keep the database whole.
+        // A file system without locks: SQLite's own rules still protect the database.
         Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(file),
         Err(error) => Err(StoreError::unusable(&path, &error)),
     }
 }
 
-/// Options for files that only their owner may read.
+/// Returns options for files that only their owner may read.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);

@@ -5,7 +5,7 @@ use crate::sys::file::usage::free_bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// With less free than this no transaction fits.
+/// Free space in bytes below which no transaction fits.
 const MIN_FREE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ impl StoreError {
     }
 }
 
-/// The system's own sentence without its number.
+/// Returns the system's error message without its number.
 fn said(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
@@ -60,7 +60,7 @@ fn said(error: &io::Error) -> String {
     }
 }
 
-/// What a person can do about what SQLite says.
+/// Explains an SQLite error and its remedy.
 pub(super) fn explain(error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
@@ -77,13 +77,13 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
     }
 }
 
-/// Why a session was not saved, as it stands in parentheses.
+/// Returns the reason why a session was not saved, as shown in parentheses.
 pub(super) fn not_saved(path: &Path, error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode;
     let directory = path.parent().unwrap_or(path);
     let free = free_bytes(directory);
     let code = error.sqlite_error_code();
-    // A log or an index that cannot grow is told as a disk that fails.
+    // SQLite reports a log or index that cannot grow as an I/O error.
     let is_full = code == Some(ErrorCode::DiskFull)
         || code == Some(ErrorCode::SystemIoFailure) && free.is_some_and(|free| free < MIN_FREE_BYTES);
     if is_full {

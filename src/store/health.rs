@@ -7,16 +7,16 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// The first start makes it.
+    /// Created by the first start.
     Missing,
     Sound {
         bytes: u64,
     },
-    /// Why, in words; the next start moves it aside.
+    /// Reason; the next start moves the store aside.
     Damaged(String),
 }
 
-/// Looks at the store of a data directory, however large it is.
+/// Checks the store of a data directory, regardless of its size.
 pub fn health(data_dir: &Path) -> Result<Health, StoreError> {
     let path = data_dir.join(FILE_NAME);
     let bytes = match path.metadata() {

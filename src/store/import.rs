@@ -1,4 +1,4 @@
-//! Import of a session in one transaction. None of its decisions is taken over.
+//! Import of a session in one transaction, without its decisions.
 
 use super::metadata::{self, Parent};
 use super::{NewSession, Store, StoreError, Written};
@@ -6,20 +6,20 @@ use crate::ports::Durability;
 use crate::session::{SessionState, SessionStatus};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// A session as it is to stand in the store.
+/// Session to import.
 #[derive(Debug, Clone)]
 pub struct Foreign {
     pub session: NewSession,
     pub created: jiff::Timestamp,
     pub title: Option<String>,
     pub draft: String,
-    /// What it is a copy of, where it is one.
+    /// Session it was forked from.
     pub parent: Option<Parent>,
     pub records: Vec<Written>,
 }
 
 impl Store {
-    /// Takes a session in. `false` where one of this id is there already, which stays as it is.
+    /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
     pub fn import(&self, foreign: Foreign) -> Result<bool, StoreError> {
         let path = self.inner.path.clone();
         let texts = foreign.records.iter().map(|written| serde_json::to_string(&written.record));
@@ -58,7 +58,7 @@ impl Foreign {
                 self.session.workspace.to_string_lossy(),
                 self.title,
                 self.created.min(now).as_millisecond(),
-                // It was put here now, whenever it was said: neither is it the oldest, nor is it given up at once.
+                // Use the import time, so that the session is neither listed as the oldest nor pruned at once.
                 now.as_millisecond(),
                 status.unwrap_or(SessionStatus::Idle).as_str(),
                 self.session.model,

@@ -1,22 +1,22 @@
-//! Small databases beside the sessions: each knows what lies in a directory, and none of them holds anything up.
+//! Small databases that index a directory outside the session store; none of them may block work.
 
 use rusqlite::Connection;
 use std::path::Path;
 use std::time::Duration;
 
-/// Another aye may be keeping much, a first snapshot of a large workspace among it: a turn does not wait for that, and goes on
-/// without what could not be kept.
+/// Time to wait for another aye process, which may be storing a large first snapshot. After that the turn continues without
+/// storing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What such a database is.
+/// Format of such a database.
 pub(super) struct Shape {
-    /// Four letters, so that no other database is taken for this one.
+    /// Four characters that identify the database.
     pub application_id: i64,
-    /// What makes each version of the one before it; the first makes all.
+    /// Migration from each version to the next; the first creates everything.
     pub versions: &'static [&'static str],
 }
 
-/// Why something beside the sessions could not be done.
+/// Error of an index database.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     #[error(transparent)]
@@ -28,7 +28,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// For people, with the directory that it is about.
+    /// Returns the error message with the directory.
     pub(super) fn said(&self, directory: &Path) -> String {
         let reason = match self {
             Self::Database(error) => super::error::explain(error),
@@ -40,7 +40,7 @@ impl Trouble {
     }
 }
 
-/// Opens the database, making it where it is missing. A damaged one is moved aside: it is about the past and holds nothing up.
+/// Opens or creates the database. A damaged one is moved aside, since its loss must not block work.
 pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
     match connect(path, shape) {
         Err(Trouble::Database(error)) if is_damage(&error) => {
@@ -52,7 +52,7 @@ pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
                 companion.push(suffix);
                 let mut beside = aside.clone();
                 beside.push(suffix);
-                // They belong to the damaged one, not to the one that is made now.
+                // Companions belong to the damaged database, not to the new one.
                 if std::fs::rename(&companion, beside).is_err() {
                     let _ = std::fs::remove_file(companion);
                 }

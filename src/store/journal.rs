@@ -1,4 +1,4 @@
-//! One session's journal: records in, committed rows out.
+//! Journal of one session: takes records, commits rows.
 
 use super::decisions::{self, Calls, Row};
 use super::error::not_saved;
@@ -18,15 +18,15 @@ use tokio::sync::oneshot;
 pub(super) struct SessionJournal {
     inner: Arc<Inner>,
     id: SessionId,
-    /// What the row is made of when there is none.
+    /// Data for the session's row, if there is none yet.
     unwritten: Option<NewSession>,
     mode: Mode,
     calls: Mutex<Calls>,
-    /// Who must hold the session with every entry.
+    /// Process that must hold the session lock for every entry.
     me: Instance,
 }
 
-/// One change to a session, all of it or nothing.
+/// One atomic change to a session.
 struct Entry {
     id: SessionId,
     me: Instance,
@@ -36,15 +36,15 @@ struct Entry {
     mode: Mode,
     draft: Option<String>,
     status: Option<SessionStatus>,
-    /// The model that was chosen.
+    /// Selected model.
     model: Option<String>,
     title: Option<String>,
-    /// What is kept of the output of a command that runs.
+    /// Saved output of a running command.
     tail: Option<(CallId, Tail)>,
     clears: Clears,
 }
 
-/// Whose kept output is not needed any more.
+/// Calls whose saved output is obsolete.
 pub(super) enum Clears {
     Calls(Vec<CallId>),
     All,
@@ -88,11 +88,11 @@ impl SessionJournal {
         }
     }
 
-    /// On its way when this returns.
+    /// Queues an entry; it is under way when this returns.
     fn submit(&self, entry: Entry, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
         self.inner.writer.submit(move |desk| {
-            // Nobody waits any more when the task was dropped; the entry is written all the same.
+            // If the task was dropped nobody waits, but the entry is still written.
             drop(answer.send(entry.write(desk, durability)));
         });
         answered
@@ -118,7 +118,7 @@ impl Journal for SessionJournal {
                 return Ok(());
             }
             let mut entry = self.entry();
-            // The state of these records alone: what they leave as it is stays in the row.
+            // State changes by these records only; other columns of the row stay.
             let mut state = SessionState::default();
             let changes: Vec<Change<'_>> = records.iter().map(|record| state.apply(record).change).collect();
             entry.status = state.status;
@@ -149,24 +149,24 @@ impl Journal for SessionJournal {
     }
 }
 
-/// What another attempt may mend.
+/// Creates an error that a retry may fix.
 fn failed(message: String) -> JournalError {
     JournalError { message, lost: false }
 }
 
-/// What came of an entry.
+/// Result of writing an entry.
 enum Written {
     Yes,
-    /// The session is gone.
+    /// The session was deleted.
     Deleted,
-    /// It is not this process that holds the session: nothing was written.
+    /// Another process holds the session lock; nothing was written.
     NotOurs(Option<String>),
 }
 
-/// The session an entry belongs to.
+/// Lookup result for the session of an entry.
 enum Found {
     Ours(i64),
-    /// An empty draft of a session in which nothing was said: nothing to keep.
+    /// An empty draft of a session without records; nothing to save.
     Nothing,
     Deleted,
     NotOurs(Option<String>),
@@ -219,7 +219,7 @@ impl Entry {
         }
         transaction
             .prepare_cached(
-                // What is written last is the latest of its workspace, also after the clock was set back.
+                // The latest write is the latest of its workspace, even after the clock was set back.
                 "UPDATE sessions SET updated = max(?2, coalesce((SELECT o.updated + 1 FROM sessions o
                  WHERE o.workspace_id = sessions.workspace_id AND o.key <> sessions.key ORDER BY o.updated DESC LIMIT 1), 0)), status = coalesce(?3, status), title = coalesce(title, ?4),
                  draft = coalesce(?5, draft), model = coalesce(?6, model) WHERE key = ?1",

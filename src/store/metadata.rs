@@ -5,7 +5,7 @@ use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// The one it was copied from is named, and stays so when that is gone.
+/// Table of metadata. The parent stays named after it is deleted.
 pub(super) const TABLE: &str = "
     CREATE TABLE marks (
         session INTEGER PRIMARY KEY REFERENCES sessions (key) ON DELETE CASCADE,
@@ -15,7 +15,7 @@ pub(super) const TABLE: &str = "
     );
 ";
 
-/// The session that another one begins as a copy of, and how many of its records.
+/// Session that another one was forked from, and the number of shared records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
     pub id: SessionId,
@@ -33,7 +33,7 @@ pub(super) fn born(transaction: &Transaction<'_>, session: i64, parent: &Parent)
 }
 
 impl Store {
-    /// How many records of the one it was copied from a session begins with; 0 where it is no copy.
+    /// Returns the number of records a session shares with its parent; 0 if it is not a fork.
     pub fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
         const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";
         let found: Option<Option<i64>> =
@@ -41,7 +41,7 @@ impl Store {
         Ok(found.flatten().map(i64::unsigned_abs).unwrap_or_default())
     }
 
-    /// Puts a session away, or takes it out again. It is not touched otherwise, and whoever has it open goes on.
+    /// Archives or unarchives a session. It is not changed otherwise, and a process that has it open continues.
     pub fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
         let wanted = id.clone();
         let done = self.inner.writer.ask(move |desk| {

@@ -1,4 +1,4 @@
-//! SQLite in the data directory: sessions and their journals.
+//! Session store: sessions and their journals in an SQLite database in the data directory.
 
 mod artifacts;
 mod backup;
@@ -45,10 +45,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use writer::Writer;
 
-/// The name of the database inside the data directory.
+/// Name of the database in the data directory.
 const FILE_NAME: &str = "aye.db";
 
-/// All sessions of a person on this machine. Cheap to clone; the database closes with the last clone, claim or journal.
+/// All sessions of a user on this machine. Cheap to clone; the database closes with the last clone, claim or journal.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -56,23 +56,24 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
-    /// For reading; whatever is written goes through the writer.
+    /// Connection for reading; all writes go through the writer.
     reader: Mutex<Connection>,
     writer: Writer,
-    /// Sessions that have no row yet, because nothing was said in them.
+    /// Sessions without a row, because they have no records yet.
     unwritten: Mutex<HashMap<SessionId, NewSession>>,
     notices: Vec<String>,
 }
 
 impl Store {
-    /// Opens the store of a data directory, making both where they are missing. What is damaged is moved aside, never overwritten.
+    /// Opens or creates the store of a data directory. A damaged store is moved aside, never overwritten.
     pub fn open(data_dir: &Path) -> Result<Self, StoreError> {
         directory::prepare(data_dir)?;
         let _only_one_opens = directory::lock(data_dir)?;
         let path = data_dir.join(FILE_NAME);
         let mut notices = Vec::new();
         let found = match schema::examine(&path)? {
-            // An earlier start was killed while it moved the files of a damaged store: what is left may look sound without its log.
+            // An earlier start was killed while moving the files of a damaged store; the remaining file may look sound without
+            // its log.
             schema::State::Sound(..) if schema::salvaged(&path).exists() => {
                 schema::State::Damaged("part of it was moved aside".to_owned())
             }
@@ -101,26 +102,26 @@ impl Store {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// What the person should know about the opening.
+    /// Returns notices about the opening for the user.
     pub fn notices(&self) -> &[String] {
         &self.inner.notices
     }
 
-    /// A new session, held by this process. Its row is written with the first record or draft.
+    /// Creates a session locked by this process. Its row is written with the first record or draft.
     pub fn create(&self, session: NewSession) -> Claim {
         let id = session.id.clone();
         locked(&self.inner.unwritten).insert(id.clone(), session);
         Claim::new(self.inner.clone(), id)
     }
 
-    /// The journal of a session that was created or claimed.
+    /// Returns the journal of a created or claimed session.
     pub fn journal(&self, id: &SessionId, mode: Mode) -> Arc<dyn Journal> {
         let unwritten = locked(&self.inner.unwritten).get(id).cloned();
         Arc::new(journal::SessionJournal::new(self.inner.clone(), id.clone(), unwritten, mode))
     }
 }
 
-/// What lies beside the sessions: how many contents, and their bytes.
+/// Number and total size of contents stored outside the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Beside {
     pub count: u64,
@@ -133,19 +134,19 @@ impl Beside {
     }
 }
 
-/// Puts a new store in the place of a damaged one, with all that could be read of it. A crash on the way loses nothing: what was
-/// read is whole under a name of its own before anything is moved, and the next start goes on from there.
+/// Replaces a damaged store with a new one that contains everything readable. A crash loses nothing: the recovered data is
+/// complete under its own name before anything is moved, and the next start continues from there.
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
     let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
     let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
     let words = saved.map_or_else(|| "all readable sessions were recovered".to_owned(), salvage::Salvage::words);
     let connection = adopt(path)?;
-    // What was found is for whoever looks into it: one line, behind what there is to know.
+    // Details for troubleshooting: one line after the actual message.
     let reason = reason.rsplit('\n').next().unwrap_or_default().trim();
     Ok((connection, format!("the session store was damaged and was moved to `{}`; {words}\ndetails: {reason}", moved.display())))
 }
 
-/// The store that an earlier start made of a damaged one and had no time to name.
+/// Adopts a recovered store that an earlier start could not rename in time.
 fn adopted(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
     if !schema::salvaged(path).exists() {
         return Ok(None);
@@ -165,7 +166,7 @@ impl Inner {
     }
 }
 
-/// What a panic left behind in these is whole: each is changed by single calls.
+/// Locks a mutex even after a panic; each change is a single call, so the data is consistent.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

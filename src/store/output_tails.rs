@@ -16,7 +16,7 @@ pub(super) const TABLE: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// In the place of the one before. A session without a row has nothing that runs.
+/// Replaces the output of a running command. A session without a row has no running commands.
 pub(super) fn replace(transaction: &Transaction<'_>, session: i64, call: &CallId, tail: &Tail) -> rusqlite::Result<()> {
     let ran_ms = i64::try_from(tail.ran_ms).unwrap_or(i64::MAX);
     transaction
@@ -45,6 +45,6 @@ pub(super) fn load(reader: &Connection, session: i64) -> rusqlite::Result<HashMa
         let (call, text, ran_ms): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         Ok((CallId::new(call), Tail { text, ran_ms: u64::try_from(ran_ms).unwrap_or(0) }))
     })?;
-    // What cannot be read is not known.
+    // Skip unreadable rows.
     Ok(rows.filter_map(Result::ok).collect())
 }

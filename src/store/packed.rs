@@ -1,8 +1,8 @@
-//! Records that are done with, many in one row: no text twice, and compressed.
+//! Packed records: many finished records in one compressed row, without duplicate strings.
 //!
-//! A row is the number of its format and one zlib stream, whose checksum tells damage. In it each record stands behind its time and
-//! its length. A string that stood before in the same row is a *copy*: the byte 1, which no JSON has in it, how far back it stood,
-//! and its length. So what comes out is what went in, to the byte.
+//! A row is a format number and one zlib stream, whose checksum detects damage. Each record follows its time and length. A string
+//! that occurred earlier in the row is a *copy*: the byte 1, which never occurs in JSON, its distance, and its length. Unpacking
+//! restores the exact bytes.
 
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
@@ -10,16 +10,16 @@ use flate2::write::ZlibEncoder;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
-/// The first byte of a row.
+/// First byte of a row.
 const FORMAT: u8 = 1;
-/// Stands before a copy.
+/// Marks a copy.
 const COPY: u8 = 1;
-/// Shorter ones are left to the compression, which finds what is near.
+/// Minimum length of a copied string; shorter ones are left to the compression.
 const MIN_COPIED_BYTES: usize = 256;
-/// No row unpacks to more: what claims to is damaged.
+/// Maximum unpacked size of a row; a row that claims more is damaged.
 const MAX_BYTES: usize = 256 << 20;
 
-/// A record as it is stored, and when it was written.
+/// Stored record and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stored {
     pub time: i64,
@@ -49,7 +49,7 @@ pub(super) fn pack(records: &[Stored]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Writes a record with copies for the long strings that stood before; `at` is where it begins in all that was packed.
+/// Writes a record with copies of earlier long strings; `at` is its offset in all packed data.
 fn copied<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, out: &mut Vec<u8>) {
     let mut written = 0;
     for (start, end) in strings(json) {
@@ -70,7 +70,7 @@ fn copied<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, o
     out.extend_from_slice(&json[written..]);
 }
 
-/// Where the strings of a JSON text lie, without their quotes.
+/// Returns the ranges of the strings in a JSON text, without quotes.
 fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -91,7 +91,7 @@ fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// What a row holds, as far as it can be read; `false` where something of it cannot.
+/// Unpacks a row as far as possible; `false` if part of it is unreadable.
 pub(super) fn unpack(row: &[u8]) -> (Vec<Stored>, bool) {
     let mut records = Vec::new();
     let Some((&FORMAT, packed)) = row.split_first() else { return (records, false) };
@@ -110,7 +110,7 @@ pub(super) fn unpack(row: &[u8]) -> (Vec<Stored>, bool) {
     (records, whole)
 }
 
-/// Appends the next record to all that came before it; the time since the one before.
+/// Appends the next record to the previous ones; returns the time since the last record.
 fn next(rest: &mut &[u8], all: &mut Vec<u8>) -> Option<i64> {
     let passed = unzigzag(take_number(rest)?);
     let length = take_number(rest)?;

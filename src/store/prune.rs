@@ -7,32 +7,32 @@ use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::params;
 
-/// Pages that are given back in one transaction: another process waits for no more than these.
+/// Maximum number of pages freed in one transaction, which limits how long other processes wait.
 const PAGES_AT_ONCE: u32 = 512;
-/// A whole rewrite is worth it from here on, and from this share of the file.
+/// Minimum size and minimum share of free space for a complete rewrite.
 const REWRITTEN_FROM_BYTES: u64 = 16 << 20;
 const REWRITTEN_FROM_PERCENT: u64 = 25;
 
-/// How much room the database takes.
+/// Size of the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Room {
-    /// With the files beside it.
+    /// Including companion files.
     pub bytes: u64,
-    /// Of that, pages that hold nothing.
+    /// Free pages, included in `bytes`.
     pub free_bytes: u64,
 }
 
-/// How far free pages are given back.
+/// Method of freeing pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiveBack {
-    /// Page by page, which holds nobody up; a store of an older aye keeps its free pages for what comes.
+    /// In small steps that block nobody; a store created by an older aye keeps its free pages for reuse.
     InSteps,
-    /// By writing all of it anew where that is worth it and no living process holds a session.
+    /// Complete rewrite, if worthwhile and no live process holds a session lock.
     Whole,
 }
 
 impl Store {
-    /// Gives up a session that nobody holds and in which nothing was said since `updated`. Whether it did.
+    /// Deletes a session that is not locked and unchanged since `updated`; returns whether it was deleted.
     pub fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
         let claim = match self.claim(id) {
             Ok(claim) => claim,
@@ -66,7 +66,7 @@ impl Store {
         })
     }
 
-    /// Gives free pages back to the disk.
+    /// Returns free pages to the file system.
     pub fn give_back(&self, how: GiveBack) -> Result<(), StoreError> {
         let room = self.room()?;
         let done = self.inner.writer.ask(move |desk| {
@@ -91,10 +91,10 @@ impl Store {
                 if how == GiveBack::InSteps || !worth || somebody_works(connection)? {
                     return Ok(());
                 }
-                // From here on it gives back page by page.
+                // From now on pages are freed incrementally.
                 connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")?;
             }
-            // Who reads meanwhile is not waited for, unless all was written anew and lies in the log.
+            // Do not wait for readers, unless a complete rewrite is in the log.
             let checkpoint = if kind == 2 { "PRAGMA wal_checkpoint(PASSIVE)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
             connection.query_row(checkpoint, [], |_| Ok(()))
         });
@@ -106,7 +106,7 @@ impl Store {
     }
 }
 
-/// Whether a living process holds a session: its commits would have to wait.
+/// Reports whether a live process holds a session lock, whose commits would have to wait.
 fn somebody_works(connection: &rusqlite::Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare("SELECT owner FROM sessions WHERE owner IS NOT NULL")?;
     let owners = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;

@@ -1,13 +1,13 @@
-//! Quarantine of a damaged database: it is moved aside byte for byte.
+//! Quarantine of a damaged database, which is moved aside unchanged.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files SQLite keeps beside a database.
+/// File name suffixes of SQLite's companion files.
 pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Renames the database and its companions, so that they still belong together. Returns the new place of the database.
+/// Renames the database and its companions consistently. Returns the new path of the database.
 pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let target = free_name(path);
     for companion in COMPANIONS {

@@ -1,27 +1,27 @@
-//! The records of a session where they lie: the latest one row each, those before them packed.
+//! Records of a session in the database: recent ones in single rows, older ones packed.
 
 use super::packed::{self, Stored};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// So much of a session is packed into one row, unless one record alone is more.
+/// Target size of a packed row; only a single larger record exceeds it.
 const ROW_BYTES: usize = 256 << 10;
-/// Less is not worth a row while the session goes on.
+/// Minimum size worth a row while the session continues.
 pub(super) const MIN_PACKED_BYTES: usize = 64 << 10;
-/// So much is packed in one go, so that whoever writes next does not wait long.
+/// Maximum size packed at once, so that the next write does not wait long.
 pub(super) const PACKED_AT_ONCE_BYTES: usize = 1 << 20;
-/// Larger records stay as they are.
+/// Maximum size of a record that is packed.
 const MAX_PACKED_BYTES: usize = 16 << 20;
 
-/// What stands at a place of a journal.
+/// Content of a journal position.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// A record, as it was written.
+    /// Record as written.
     Record { seq: i64, time: i64, json: &'a [u8] },
-    /// So many records that are not to be had.
+    /// Number of records that are lost.
     Lost { count: i64 },
 }
 
-/// The place of the last record; 0 before the first.
+/// Returns the position of the last record; 0 if there is none.
 pub(super) fn last(connection: &Connection, session: i64) -> rusqlite::Result<i64> {
     connection
         .prepare_cached(
@@ -31,7 +31,7 @@ pub(super) fn last(connection: &Connection, session: i64) -> rusqlite::Result<i6
         .query_row([session], |row| row.get(0))
 }
 
-/// Visits the places from one to another, in their order. Whoever calls it holds a transaction, so that nothing is packed meanwhile.
+/// Visits positions in order. The caller must hold a transaction, so that nothing is packed in between.
 pub(super) fn visit(
     connection: &Connection,
     session: i64,
@@ -49,7 +49,7 @@ pub(super) fn visit(
         if first > next {
             single(connection, session, (next, first - 1), &mut see)?;
         }
-        // What lies in two places, which only a damaged store has, is told once.
+        // A record stored twice, which only happens in a damaged store, is visited once.
         let begin = next.max(first);
         let (stored, _) = packed::unpack(row.get_ref(2)?.as_blob_or_null()?.unwrap_or_default());
         let mut seq = first;
@@ -71,7 +71,7 @@ pub(super) fn visit(
     Ok(())
 }
 
-/// Those that have a row of their own.
+/// Visits records with their own row.
 fn single(
     connection: &Connection,
     session: i64,
@@ -99,13 +99,13 @@ fn single(
     Ok(())
 }
 
-/// Whether a step or a task begins with this record: what comes before it is told without it.
+/// Reports whether a record starts a step or task, so that earlier records are not needed to show it.
 pub(super) fn begins_step(json: &[u8]) -> bool {
     let begins = |name: &str| json.strip_prefix(br#"{"record":""#).is_some_and(|rest| rest.starts_with(name.as_bytes()));
     begins("step_started\"") || begins("task_started\"")
 }
 
-/// Packs the oldest single records of a session; whether there may be more to pack. Fewer than `least` bytes stay as they are.
+/// Packs the oldest single records of a session; returns whether there may be more. Fewer than `least` bytes are left alone.
 pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usize) -> rusqlite::Result<bool> {
     let key: Option<i64> = transaction
         .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
@@ -120,7 +120,7 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
         let mut first = first;
         for row in rows_of(&run) {
             let last = first + row.len() as i64 - 1;
-            // What memory cannot take stays as it is.
+            // Leave records that do not fit in memory.
             let Ok(data) = packed::pack(row) else { return Ok(false) };
             transaction
                 .prepare_cached("INSERT INTO packed (session, first, last, data) VALUES (?1, ?2, ?3, ?4)")?
@@ -134,7 +134,7 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
     Ok(more)
 }
 
-/// The oldest single records without gaps between them, each run behind the place of its first; and whether there are more.
+/// Oldest single records in gapless runs, each with its first position; and whether there are more.
 type Runs = Vec<(i64, Vec<Stored>)>;
 
 fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, bool)> {
@@ -161,7 +161,7 @@ fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, b
     Ok((runs, false))
 }
 
-/// Cuts a run into what one row takes, where a step begins if one does: what a step says twice lies together.
+/// Splits a run into rows, preferably at the start of a step, to keep duplicates within a step together.
 fn rows_of(run: &[Stored]) -> Vec<&[Stored]> {
     let mut rows = Vec::new();
     let (mut start, mut bytes) = (0, 0);

@@ -1,4 +1,4 @@
-//! Streaming scan of a session's records, in constant memory; its size and totals.
+//! Streaming scan of a session's records in constant memory, with its size and totals.
 
 use super::records::{self, Place};
 use super::{Store, StoreError};
@@ -9,18 +9,18 @@ use rusqlite::OptionalExtension;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// So many places are looked at before it is asked whether they are enough.
+/// Number of positions visited between two checks whether to stop.
 const STRETCH: i64 = 5_000;
 
-/// A record, and when it was written.
+/// Record and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     pub time: jiff::Timestamp,
-    /// `Unreadable` where another version wrote it, or half of it is missing.
+    /// `Unreadable` if another version wrote it, or part of it is missing.
     pub record: Record,
 }
 
-/// How much the store holds of a session.
+/// Stored size of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
     pub records: u64,
@@ -28,8 +28,7 @@ pub struct Size {
 }
 
 impl Store {
-    /// Hands out the records of a session in their order, one at a time, until `visit` has seen enough. It must not ask this store
-    /// for anything else meanwhile.
+    /// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
     pub fn for_each_record(&self, id: &SessionId, mut visit: impl FnMut(Written) -> ControlFlow<()>) -> Result<(), StoreError> {
         self.for_each_text(id, |time, text| {
             let record = text.and_then(|json| serde_json::from_slice(json).ok()).unwrap_or(Record::Unreadable);
@@ -37,7 +36,7 @@ impl Store {
         })
     }
 
-    /// Returns the totals of a session. Of its records only what counts is read.
+    /// Returns the totals of a session; parses only the relevant records.
     pub fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
         let mut counter = TallyCounter::default();
         self.for_each_text(id, |_, text| {
@@ -49,7 +48,7 @@ impl Store {
         Ok(counter.tally)
     }
 
-    /// How much is held of each session.
+    /// Returns the stored size of each session.
     pub fn sizes(&self) -> Result<HashMap<SessionId, Size>, StoreError> {
         const SQL: &str = "SELECT s.id,
                 (SELECT count(*) FROM records r WHERE r.session = s.key)
@@ -68,7 +67,7 @@ impl Store {
         })
     }
 
-    /// The text of each record as it was written; none where it cannot be read at all.
+    /// Visits the text of each record; `None` if it is unreadable.
     fn for_each_text(
         &self,
         id: &SessionId,
@@ -80,7 +79,7 @@ impl Store {
                 .query_row([id.as_str()], |row| row.get(0))
                 .optional()?;
             let Some(key) = key else { return Ok(false) };
-            // Nothing is packed between two looks.
+            // Prevents packing between the queries.
             let _steady = reader.unchecked_transaction()?;
             let last = records::last(reader, key)?;
             let mut enough = false;

@@ -1,4 +1,4 @@
-//! The tables, their versions, and whether a file is such a database at all.
+//! Database schema, its versions, and detection of damaged files.
 
 use super::quarantine::{COMPANIONS, beside};
 use super::salvage::{self, Salvage};
@@ -8,17 +8,17 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Stands in the header, so that another program's database is not taken for ours.
+/// Value in the file header that identifies aye's database.
 pub(super) const APPLICATION_ID: i64 = 0x6179_6501;
-/// Larger stores are not read through at each start.
+/// Maximum size of a store that is fully checked at each start, in bytes.
 const CHECKED_AT_MOST_BYTES: u64 = 64 << 20;
-/// A log that grew larger is cut back when it starts anew.
+/// Size to which a larger log is truncated when it restarts, in bytes.
 const LOG_KEPT_BYTES: i64 = 8 << 20;
-/// Pages a connection keeps in memory; the system keeps the file there anyway.
+/// Page cache per connection, in KiB; small, because the system caches the file anyway.
 const PAGES_KIB: i64 = 512;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One step per version; a store at version n has had the first n.
+/// One step per version; a store at version n has run the first n.
 pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE sessions (
@@ -59,7 +59,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     );
     CREATE INDEX decisions_by_time ON decisions (time);
 ",
-    // Records that are done with lie packed. A decision names its session by key, and in words once that is gone.
+    // Finished records are packed. A decision refers to its session by key, and by ID after the session is deleted.
     "
     CREATE TABLE packed (
         key INTEGER PRIMARY KEY,
@@ -95,7 +95,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     super::output_tails::TABLE,
     super::metadata::TABLE,
 ];
-/// Names every column, and so fails where one is missing.
+/// Query that names every column, and so fails if one is missing.
 const EXPECTED: &str = "
     SELECT s.key, s.id, s.workspace_id, s.workspace, s.title, s.created, s.updated, s.status, s.model, s.draft, s.owner,
            r.key, r.session, r.seq, r.json, r.time,
@@ -106,13 +106,13 @@ const VERSION: i64 = MIGRATIONS.len() as i64;
 
 pub(super) enum State {
     Missing,
-    /// What the person should know of it, if anything.
+    /// Usable, with an optional notice for the user.
     Sound(Connection, Option<String>),
-    /// Why, in words.
+    /// Reason.
     Damaged(String),
 }
 
-/// Looks at what stands at `path` and changes none of it unless it is sound.
+/// Examines the database at `path`; changes it only if it is sound.
 pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     let companions: Vec<_> = companions(path).filter_map(|file| file.symlink_metadata().ok()).collect();
     let metadata = match path.metadata() {
@@ -151,7 +151,7 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     }
 }
 
-/// What an error says about the file itself; `None` where it says something about the machine.
+/// Returns the damage that an error indicates; `None` if the error is about the machine.
 fn damage(error: &rusqlite::Error) -> Option<String> {
     if let rusqlite::Error::SqlInputError { msg, .. } = error {
         return Some(format!("unexpected tables: {msg}"));
@@ -159,7 +159,7 @@ fn damage(error: &rusqlite::Error) -> Option<String> {
     match error.sqlite_error_code()? {
         ErrorCode::NotADatabase => Some("the file is not a database".to_owned()),
         ErrorCode::DatabaseCorrupt => Some("database pages are inconsistent".to_owned()),
-        // What SQLite calls a mere error is a format it does not know.
+        // SQLite reports an unknown format as a generic error.
         ErrorCode::Unknown => Some(error.to_string()),
         _ => None,
     }
@@ -179,7 +179,7 @@ impl From<rusqlite::Error> for Trouble {
 
 fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
     let mut connection = connect(path)?;
-    // Until the file is known to be sound, closing it must not write to it either.
+    // Until the file is known to be sound, closing must not write to it either.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -202,20 +202,20 @@ fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
     connection.prepare(EXPECTED)?;
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    // Reads the tables, as nothing may before they are known to be sound.
+    // This reads the tables, so it must come after the checks.
     connection.pragma_update(None, "cache_size", -PAGES_KIB)?;
     Ok(State::Sound(connection, notice))
 }
 
-/// Brings a store of an older format to this one, all of it or nothing, and keeps it as it was beside it.
+/// Upgrades an older store atomically, after a backup.
 fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<String, Trouble> {
     let kept = backup::keep(connection, path, VERSION).map_err(|failure| match failure {
-        // What cannot be read through is damaged, and salvaged.
+        // An unreadable store is damaged, and is recovered.
         backup::Failure::Database(error) if damage(&error).is_some() => Trouble::Sqlite(error),
         other => Trouble::NoBackup(other),
     })?;
     if let Err(error) = migrate(connection) {
-        // The store is as it was: a copy of it is of no use, and each start would make another.
+        // The store is unchanged, so the backup is useless, and each start would make another.
         let _ = std::fs::remove_file(&kept);
         return Err(error.into());
     }
@@ -225,18 +225,18 @@ fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<Strin
     ))
 }
 
-/// A new database appears under its name only when it is whole.
+/// Creates a database, which gets its name only when complete.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     create_with(path, path, |_| Ok(()))?;
     connect(path).map_err(|error| StoreError::database(path, &error))
 }
 
-/// Where a new store lies with what could be read of a damaged one, until that is out of the way.
+/// Returns the path of a recovered store until the damaged one is out of the way.
 pub(super) fn salvaged(path: &Path) -> PathBuf {
     beside(path, ".salvaged")
 }
 
-/// Makes a new store of what can be read of the damaged one, and leaves that as it is.
+/// Creates a new store from the readable parts of a damaged one, which is left unchanged.
 pub(super) fn rescue(path: &Path) -> Result<Salvage, StoreError> {
     create_with(path, &salvaged(path), |connection| {
         let transaction = connection.transaction()?;
@@ -264,7 +264,7 @@ fn create_with<T>(
         .and_then(|file| file.sync_all())
         .map_err(|error| StoreError::unusable(&unfinished, &error))?;
     rename(&unfinished, target)?;
-    // What SQLite was not let remove: nothing reads it, and the next one to be made would remove it too.
+    // Companions that SQLite could not delete; nothing reads them, and the next attempt would delete them too.
     companions(&unfinished).for_each(|file| drop(std::fs::remove_file(file)));
     Ok(filled)
 }
@@ -273,7 +273,7 @@ fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
     COMPANIONS.iter().map(move |suffix| beside(path, suffix))
 }
 
-/// Gives a file its name, and sees to it that it keeps it.
+/// Renames a file durably.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     std::fs::rename(from, to).map_err(|error| StoreError::unusable(to, &error))?;
     #[cfg(unix)]
@@ -287,7 +287,7 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 fn build<T>(path: &Path, fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut connection = connect(path)?;
-    // Nobody can see this file yet: one sync before it gets its name is enough.
+    // The file is not visible yet, so one sync before it is named is enough.
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA auto_vacuum = INCREMENTAL")?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     migrate(&mut connection)?;
@@ -303,7 +303,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have been quicker.
+    // Another process may have been faster.
     let version = version(&transaction)?;
     for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
         transaction.execute_batch(step)?;
@@ -312,7 +312,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// A connection to a database that is there. Checkpoints are the writer's business: they must not fall into a step.
+/// Opens an existing database. Checkpoints are left to the writer, because they must not delay a step.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

@@ -8,24 +8,24 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The right to write to a session, until it is dropped or the process ends.
+/// Right to write to a session, until it is dropped or the process ends.
 pub struct Claim {
     inner: Arc<Inner>,
     id: SessionId,
 }
 
-/// Who holds a session, as it stands in its row.
+/// Holder of a session lock, as stored in the session's row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     #[serde(flatten)]
     pub instance: Instance,
-    /// Absent where an older version took it.
+    /// Absent if an older version took the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<jiff::Timestamp>,
 }
 
 impl Holder {
-    /// Who takes a session now.
+    /// Creates a holder that takes the lock now.
     pub(super) fn begins(instance: Instance) -> Self {
         Self { instance, since: Some(jiff::Timestamp::now()) }
     }
@@ -35,7 +35,7 @@ impl Holder {
     }
 }
 
-/// What came of asking for a session.
+/// Result of a lock attempt.
 enum Taken {
     Yes,
     NoSession,
@@ -67,7 +67,7 @@ impl Drop for Claim {
                 }
                 transaction.prepare_cached("UPDATE sessions SET owner = NULL WHERE id = ?1")?.execute([id.as_str()])
             });
-            // The end of the process frees it as well.
+            // The end of the process releases the lock too.
             if let Err(error) = freed {
                 tracing::warn!(%error, session = %id, "cannot unlock the session");
             }
@@ -77,7 +77,7 @@ impl Drop for Claim {
 }
 
 impl Store {
-    /// Takes a stored session for this process. One held by a living process is refused, one held by a dead one is free.
+    /// Locks a stored session for this process. Fails if a live process holds it; the lock of a dead process is ignored.
     pub fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
         let wanted = id.clone();
         let taken = self.inner.writer.ask(move |desk| {
@@ -109,7 +109,7 @@ impl Store {
         }
     }
 
-    /// The living process that holds a session.
+    /// Returns the live process that holds a session lock.
     pub fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         let owner: Option<Option<String>> = self.read(|reader| {
             reader
@@ -120,7 +120,7 @@ impl Store {
         Ok(living(owner.flatten().as_deref()))
     }
 
-    /// Gives a session another title.
+    /// Renames a session.
     pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), StoreError> {
         let (wanted, title) = (id.clone(), title.to_owned());
         let renamed = self.inner.writer.ask(move |desk| {
@@ -136,7 +136,7 @@ impl Store {
         }
     }
 
-    /// Forgets a session and all that was said in it.
+    /// Deletes a session and its records.
     pub fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
         let claim = self.claim(id)?;
         let doomed = id.clone();
@@ -159,12 +159,12 @@ impl Store {
     }
 }
 
-/// The process that holds a session, if it lives. A note that cannot be read holds nothing.
+/// Returns the holder of a lock, if it is alive. An unreadable entry locks nothing.
 pub(super) fn living(owner: Option<&str>) -> Option<Holder> {
     noted(owner).filter(|holder| holder.instance.is_alive())
 }
 
-/// Whether this run is the one that is noted.
+/// Reports whether this run holds the lock.
 pub(super) fn is_held_by(me: &Instance, owner: Option<&str>) -> bool {
     noted(owner).is_some_and(|holder| holder.instance == *me)
 }

@@ -1,4 +1,4 @@
-//! Sessions of the store, and the transcript of one.
+//! Session queries, and the transcript of a session.
 
 use super::records::{self, Place};
 use super::session_lock::living;
@@ -11,17 +11,17 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Fewer digits name too many.
+/// Minimum number of digits of an ID prefix.
 const PREFIX_DIGITS: usize = 6;
-/// So many are listed where a prefix fits several.
+/// Maximum number of sessions listed for an ambiguous prefix.
 const AMBIGUOUS_SHOWN: usize = 8;
 
-/// What a session is before anything is said in it.
+/// Data of a session before its first record.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     pub id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// The real path.
+    /// Canonical path.
     pub workspace: PathBuf,
     /// `anthropic/claude-sonnet-5`.
     pub model: String,
@@ -33,44 +33,44 @@ pub struct SessionSummary {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
     pub workspace: String,
-    /// From the first prompt; absent while there is only a draft.
+    /// Title from the first prompt; absent while there is only a draft.
     pub title: Option<String>,
     pub created: jiff::Timestamp,
     pub updated: jiff::Timestamp,
     pub status: SessionStatus,
     pub model: String,
-    /// The living process that holds it.
+    /// Live process that holds the lock.
     pub held_by: Option<u32>,
-    /// Put away: not among those to go on with.
+    /// Archived: hidden from the list of sessions to resume.
     pub archived: bool,
-    /// What it is a copy of.
+    /// Session it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
 }
 
-/// A session as it was left.
+/// Stored session.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// In the order they were written, unreadable ones too.
+    /// Records in order, including unreadable ones.
     pub records: Vec<Record>,
-    /// How many records this version cannot read; they stay where they are.
+    /// Number of records this version cannot read; they stay in the store.
     pub skipped: usize,
-    /// What the person typed and did not send.
+    /// Text typed but not sent.
     pub draft: String,
-    /// The last that commands printed whose outcome is not known.
+    /// Last output of commands with unknown outcome.
     pub tails: HashMap<CallId, Tail>,
 }
 
-/// A part of a session that begins with a step or a task.
+/// Part of a session, starting with a step or task.
 #[derive(Debug, Default)]
 pub struct Piece {
     pub records: Vec<Record>,
-    /// Where the part before it ends, where there is one.
+    /// End position of the part before it, if there is one.
     pub before: Option<i64>,
 }
 
 impl Loaded {
-    /// What cannot be read keeps a place: what may have stood there counts in an open step.
+    /// Adds a record. Unreadable ones keep their place, because they matter in an open step.
     fn take(&mut self, place: Place<'_>) {
         let (record, count) = match place {
             Place::Record { json, .. } => (serde_json::from_slice(json).unwrap_or(Record::Unreadable), 1),
@@ -88,7 +88,7 @@ const COLUMNS: &str = "id, workspace_id, workspace, title, created, updated, sta
      (SELECT parent FROM marks WHERE session = sessions.key)";
 
 impl Store {
-    /// The sessions of a workspace, or all of them, the latest first.
+    /// Returns the sessions of a workspace, or all of them, latest first.
     pub fn sessions(&self, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM sessions WHERE ?1 IS NULL OR workspace_id = ?1 ORDER BY updated DESC, key DESC");
         self.read(|reader| {
@@ -98,7 +98,7 @@ impl Store {
         })
     }
 
-    /// The session of this workspace in which something was said last, of those that were not put away.
+    /// Returns the latest session of a workspace that has a title and is not archived.
     pub fn latest(&self, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM sessions WHERE workspace_id = ?1 AND title IS NOT NULL AND archived = 0 ORDER BY updated DESC, key DESC LIMIT 1"
@@ -106,13 +106,13 @@ impl Store {
         self.read(|reader| reader.prepare_cached(&sql)?.query_map([workspace.as_str()], summary)?.next().transpose())
     }
 
-    /// The session whose id starts like this.
+    /// Returns the session whose ID starts with `prefix`.
     pub fn find(&self, prefix: &str) -> Result<SessionSummary, StoreError> {
         let digits = prefix.to_ascii_lowercase();
         if digits.len() < PREFIX_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(StoreError::NotAnId { given: prefix.to_owned() });
         }
-        // `g` is the letter after the last hex digit, so this range is the prefix.
+        // `g` follows the last hex digit, so this range is the prefix.
         let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id");
         let mut found: Vec<SessionSummary> =
             self.read(|reader| reader.prepare_cached(&sql)?.query_map([&digits], summary)?.collect())?;
@@ -123,7 +123,7 @@ impl Store {
         found.pop().ok_or_else(|| StoreError::NoSession { given: prefix.to_owned() })
     }
 
-    /// All that was said in a session.
+    /// Loads a session with all its records.
     pub fn load(&self, id: &SessionId) -> Result<Loaded, StoreError> {
         const SQL: &str = "SELECT draft, key FROM sessions WHERE id = ?1";
         let loaded = self.read(|reader| {
@@ -134,7 +134,7 @@ impl Store {
                 .transpose()?;
             let Some((draft, key)) = found else { return Ok(None) };
             let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft, tails: output_tails::load(reader, key)? };
-            // Nothing is packed between two looks.
+            // Prevents packing between the queries.
             let _steady = reader.unchecked_transaction()?;
             let last = records::last(reader, key)?;
             records::visit(reader, key, 1, last, |place| loaded.take(place))?;
@@ -143,7 +143,7 @@ impl Store {
         loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
     }
 
-    /// About so many of the last records before a place, or of all; whole steps.
+    /// Returns about `about` of the last records before a position, or of all, in whole steps.
     pub fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<Piece, StoreError> {
         let piece = self.read(|reader| {
             let key = reader
@@ -166,7 +166,7 @@ impl Store {
         piece.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
     }
 
-    /// What the person typed in a session and did not send.
+    /// Returns the draft of a session.
     pub fn draft(&self, id: &SessionId) -> Result<String, StoreError> {
         let mut found = self.read(|reader| {
             let mut statement = reader.prepare_cached("SELECT draft FROM sessions WHERE id = ?1")?;
@@ -181,7 +181,8 @@ impl Store {
     }
 }
 
-/// The records between two places from the first step on; none where no step begins there, unless it is the start of the session.
+/// Returns the records between two positions from the first step on; `None` if no step starts there, unless it is the start of
+/// the session.
 fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)) -> rusqlite::Result<Option<Piece>> {
     let mut piece = Piece::default();
     let mut begun = from <= 1;
@@ -201,7 +202,7 @@ fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)
     Ok(begun.then_some(piece))
 }
 
-/// Text that may have been written by a damaged or a foreign hand.
+/// Reads a text column that may be damaged or written by another program.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(row.get_ref(column)?.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
 }

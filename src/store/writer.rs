@@ -1,4 +1,4 @@
-//! The one thread that writes: a connection of its own, opened by the first thing to write.
+//! Writer thread with its own connection, started on the first write.
 
 use super::quarantine::beside;
 use super::records::{self, MIN_PACKED_BYTES, PACKED_AT_ONCE_BYTES};
@@ -13,20 +13,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// After about this much was written, the log goes into the database as soon as nobody waits.
+/// Bytes written after which the log is checkpointed when the thread is idle.
 const CHECKPOINT_EVERY_BYTES: usize = 4 << 20;
-/// After so much, somebody has to wait for it.
+/// Bytes written after which the log is checkpointed even if a job waits.
 const CHECKPOINT_AT_LAST_BYTES: usize = 16 << 20;
-/// Once nobody asked for anything for so long, what is done with is packed.
+/// Idle time after which finished records are packed.
 const PACK_AFTER: Duration = Duration::from_millis(30);
-/// So much of a session does not wait for that.
+/// Unpacked bytes of a session that are packed without waiting for idle time.
 const PACKED_AT_LAST_BYTES: usize = 256 << 10;
-/// What a transaction adds to the log besides its own bytes: some pages.
+/// Overhead of a transaction in the log, in bytes.
 const TRANSACTION_BYTES: usize = 16 << 10;
 
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 
-/// The way to the writing thread. Dropping it waits until all that was asked is written.
+/// Handle of the writer thread. Dropping it waits until all jobs are done.
 pub(super) struct Writer {
     path: PathBuf,
     thread: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
@@ -37,8 +37,8 @@ impl Writer {
         Self { path, thread: Mutex::new(None) }
     }
 
-    /// Queues a job; it runs after all that were queued before. When the thread cannot run, the job is dropped and
-    /// whoever waits for its answer learns it by the closed channel.
+    /// Queues a job, which runs after all earlier ones. If the thread cannot run, the job is dropped and its waiter sees a closed
+    /// channel.
     pub(super) fn submit(&self, job: impl FnOnce(&mut Desk) + Send + 'static) {
         let mut thread = locked(&self.thread);
         if thread.is_none() {
@@ -54,12 +54,12 @@ impl Writer {
             *thread = started.ok().map(|handle| (sender, handle));
         }
         if let Some((sender, _)) = thread.as_ref() {
-            // Fails only when the thread is gone; then dropping the job tells.
+            // Fails only if the thread is gone; dropping the job notifies the waiter.
             drop(sender.send(Box::new(job)));
         }
     }
 
-    /// Runs a job and waits for what it gives; `None` when the thread is gone.
+    /// Runs a job and waits for its result; `None` if the thread is gone.
     pub(super) fn ask<T: Send + 'static>(&self, job: impl FnOnce(&mut Desk) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = channel();
         self.submit(move |desk| drop(answer.send(job(desk))));
@@ -76,13 +76,13 @@ impl Drop for Writer {
     }
 }
 
-/// What the writing thread has at hand.
+/// State of the writer thread.
 pub(super) struct Desk {
     path: PathBuf,
     connection: Option<Connection>,
     durability: Option<Durability>,
     unwritten_bytes: usize,
-    /// About how much of each session has rows of its own.
+    /// Approximate unpacked bytes of each session.
     unpacked: HashMap<SessionId, usize>,
 }
 
@@ -119,23 +119,23 @@ impl Desk {
         }
     }
 
-    /// A session of which there is so much to pack.
+    /// Returns a session with at least this many bytes to pack.
     fn to_pack(&self, least: usize) -> Option<SessionId> {
         self.unpacked.iter().find(|(_, bytes)| **bytes >= least).map(|(session, _)| session.clone())
     }
 
-    /// Counts what was written to a session and is not packed.
+    /// Counts unpacked bytes of a session.
     pub(super) fn wrote(&mut self, session: &SessionId, bytes: usize) {
         let unpacked = self.unpacked.entry(session.clone()).or_default();
         *unpacked = unpacked.saturating_add(bytes);
     }
 
-    /// How much of a session that was written before is not packed is not known: it is looked for.
+    /// Notes an opened session, whose number of unpacked bytes is unknown.
     pub(super) fn opened(&mut self, session: &SessionId) {
         self.wrote(session, MIN_PACKED_BYTES);
     }
 
-    /// Packs what is left of a session that ends, as far as one go takes it.
+    /// Packs the rest of a session that ends, within one batch.
     pub(super) fn closed(&mut self, session: &SessionId) {
         if self.unpacked.contains_key(session) {
             self.pack(session, 1);
@@ -143,7 +143,7 @@ impl Desk {
         }
     }
 
-    /// Puts the oldest records of a session together. What cannot be packed now is as safe where it lies.
+    /// Packs the oldest records of a session. Records that cannot be packed now are safe where they are.
     fn pack(&mut self, session: &SessionId, least: usize) {
         let bytes = self.unpacked.get(session).copied().unwrap_or_default().min(PACKED_AT_ONCE_BYTES);
         let packed =
@@ -156,7 +156,7 @@ impl Desk {
         }
     }
 
-    /// All of `write` or nothing of it, committed as durably as asked. `bytes` is about how much it writes.
+    /// Runs `write` in a transaction with this durability. `bytes` is the approximate size.
     pub(super) fn transact<T>(
         &mut self,
         durability: Durability,
@@ -180,11 +180,11 @@ impl Desk {
         Ok(value)
     }
 
-    /// Opened again by the next job where it failed, so that a disk that has space again is used again.
+    /// Returns the connection; after a failure it is reopened, so that a disk with space again is used again.
     pub(super) fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
         if self.connection.is_none() {
             self.durability = None;
-            // What earlier processes left in the log counts too, or many short ones would let it grow without end.
+            // Count the log of earlier processes too, or many short ones would let it grow forever.
             let log = beside(&self.path, "-wal").metadata().map_or(0, |metadata| metadata.len());
             self.unwritten_bytes = usize::try_from(log).unwrap_or(usize::MAX);
         }
@@ -199,7 +199,7 @@ impl Desk {
             return;
         }
         if let Some(connection) = &self.connection {
-            // Whatever it could not move now stays in the log and is moved next time.
+            // Whatever cannot be moved now stays in the log until next time.
             let outcome = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             tracing::debug!(?outcome, "checkpoint");
         }

@@ -1,14 +1,15 @@
-//! The colours a command prints in, kept as letters of our own while its lines are cleaned, and taken out of them again.
+//! Colours of command output, kept as private-use characters while lines are cleaned, then extracted.
 
 use std::ops::Range;
 
-/// Letters of a private plane that stand for a paint between [`Ansi`] and [`painted`]; whoever prints them is not believed.
+/// Range of private-use characters that encode a style between [`Ansi`] and [`painted`]; such characters in the input are not
+/// trusted.
 const FIRST: u32 = 0x0010_f000;
 const CODES: u32 = 0x200;
-/// Longest sequence that is waited for.
+/// Maximum length of an incomplete sequence.
 const MAX_LEN: usize = 64;
 
-/// One of the eight colours a terminal has a name for.
+/// One of the eight named terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hue {
     Red,
@@ -23,7 +24,7 @@ pub enum Hue {
 
 const HUES: [Hue; 8] = [Hue::Red, Hue::Green, Hue::Yellow, Hue::Blue, Hue::Magenta, Hue::Cyan, Hue::White, Hue::Grey];
 
-/// How a piece of output was to look.
+/// Style of a piece of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint {
     pub hue: Option<Hue>,
@@ -49,7 +50,7 @@ impl Paint {
         Some(Self { hue, bold: has(0), italic: has(1), underlined: has(2), reversed: has(3), struck: has(4) })
     }
 
-    /// Follows the numbers of a sequence that ends in `m`.
+    /// Applies the numbers of a sequence that ends in `m`.
     fn follow(&mut self, numbers: &str) {
         let mut numbers = numbers.split([';', ':']).map(|number| number.parse::<u16>().unwrap_or(0));
         while let Some(number) = numbers.next() {
@@ -96,7 +97,7 @@ fn bright(number: u16) -> Hue {
     if number == 0 { Hue::Grey } else { basic(number) }
 }
 
-/// What follows a 38 or a 48: one of 256 colours, or three parts.
+/// Parses the parameters after 38 or 48: one of 256 colours, or three components.
 fn extended(numbers: &mut impl Iterator<Item = u16>) -> Option<Hue> {
     match numbers.next()? {
         5 => Some(match numbers.next()? {
@@ -134,11 +135,11 @@ fn nearest(red: u16, green: u16, blue: u16) -> Hue {
     }
 }
 
-/// Puts a letter in the place of every sequence that changes the paint; the rest stays as it is.
+/// Replaces each style sequence with a private-use character; the rest is unchanged.
 #[derive(Debug, Default)]
 pub struct Ansi {
     paint: Paint,
-    /// A sequence that has not ended.
+    /// Unfinished sequence.
     held: String,
 }
 
@@ -156,7 +157,7 @@ impl Ansi {
             (0, '\u{1b}') => self.held.push(letter),
             (0, '\n' | '\r') => {
                 out.push(letter);
-                // So that a line by itself says how it looks.
+                // Repeat the style, so that each line is self-contained.
                 if self.paint != Paint::default() {
                     out.push(self.paint.letter());
                 }
@@ -174,7 +175,7 @@ impl Ansi {
                 }
             }
             _ => {
-                // No paint: whoever cleans it knows what it is.
+                // Not a style; the cleaner handles it.
                 out.push_str(&std::mem::take(&mut self.held));
                 self.take(letter, out);
             }
@@ -182,7 +183,7 @@ impl Ansi {
     }
 }
 
-/// A text without the letters that paint it, and from which byte on it is painted how.
+/// Returns a text without style characters, and its styles with their start bytes.
 pub fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
     let (mut plain, mut paints) = (String::with_capacity(text.len()), Vec::new());
     for letter in text.chars() {
@@ -194,7 +195,7 @@ pub fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
     (plain, paints)
 }
 
-/// The paints inside a part of such a text.
+/// Returns the styles within a range of such a text.
 pub fn paints_in(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<usize>, Paint)> {
     let first = paints.partition_point(|(at, _)| *at <= range.start);
     let mut paint = first.checked_sub(1).map_or(Paint::default(), |before| paints[before].1);
@@ -211,7 +212,7 @@ pub fn paints_in(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<u
     out
 }
 
-/// Whether there is nothing to be seen in it.
+/// Reports whether nothing in the text is visible.
 pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(|letter| letter.is_whitespace() || Paint::of_letter(letter).is_some())
 }

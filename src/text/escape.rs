@@ -1,9 +1,9 @@
-//! Escape sequences of a terminal: where they begin and end, across any chunks.
+//! Recogniser for terminal escape sequences that are split across chunks.
 
-/// Longest string sequence that is shown again when it turns out never to end.
+/// Length up to which an unterminated string sequence is shown as text, in bytes.
 const KEPT: usize = 4096;
 
-/// The recogniser: fed one character at a time.
+/// Recogniser state; takes one character at a time.
 #[derive(Default)]
 pub(super) enum Escape {
     #[default]
@@ -14,21 +14,21 @@ pub(super) enum Escape {
     Intermediate,
     /// Inside a control sequence, after `ESC [`.
     Control,
-    /// Inside an OSC, DCS, APC, PM or SOS string: its beginning, and how many letters came after that.
+    /// Inside an OSC, DCS, APC, PM or SOS string: its start, and the number of characters after that.
     Body { kept: String, more: usize },
     /// After an `ESC` inside such a string.
     Ending,
 }
 
-/// What becomes of the character just fed.
+/// Result for the last character.
 pub(super) enum Step {
-    /// It is text.
+    /// Text.
     Text,
-    /// It belongs to a sequence.
+    /// Part of a sequence.
     Taken,
-    /// It is text, and so was the escape character before it: no sequence has this form.
+    /// Text, like the escape character before it, because no sequence has this form.
     AfterStray,
-    /// It is text, and so is this, which looked like a string sequence but had no end on its line.
+    /// Text, like this string, which looked like a string sequence but was not terminated on its line.
     AfterUnended(String),
 }
 
@@ -49,7 +49,7 @@ impl Escape {
         }
     }
 
-    /// What was held back when the text ends here.
+    /// Returns text held back at the end of the input.
     pub fn finish(&mut self) -> Option<String> {
         match std::mem::take(self) {
             Self::Body { kept, more } => Some(unended(kept, more)),
@@ -113,10 +113,10 @@ impl Escape {
     }
 }
 
-/// What is shown of a string that had no end; what is not says so.
+/// Returns the displayed form of an unterminated string, with the number of omitted characters.
 fn unended(mut kept: String, more: usize) -> String {
     if more > 0 {
-        kept = format!("{kept}<+{more} letters>");
+        kept = format!("{kept}<+{more} characters>");
     }
     kept
 }

@@ -3,8 +3,8 @@
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Letters to look for, in their order, in each of many names. Words between blanks are looked for one by one; a capital
-/// letter is meant as one.
+/// Fuzzy matcher of characters in order, for many names. Words separated by spaces match separately; capital letters are
+/// case-sensitive.
 pub struct Fuzzy {
     pattern: Pattern,
     matcher: Matcher,
@@ -12,12 +12,12 @@ pub struct Fuzzy {
 }
 
 impl Fuzzy {
-    /// For names and sentences.
+    /// Creates a matcher for names and sentences.
     pub fn words(words: &str) -> Self {
         Self::new(words, Config::DEFAULT)
     }
 
-    /// For paths: what begins behind a `/` counts more.
+    /// Creates a matcher for paths: matches after a `/` score higher.
     pub fn paths(words: &str) -> Self {
         Self::new(words, Config::DEFAULT.match_paths())
     }
@@ -27,7 +27,7 @@ impl Fuzzy {
         Self { pattern, matcher: Matcher::new(config), letters: Vec::new() }
     }
 
-    /// How well a name fits, the more the better; nothing where it does not have the letters.
+    /// Returns the match score, higher for better matches; `None` if the name does not match.
     pub fn score(&mut self, name: &str) -> Option<u32> {
         let name = Utf32Str::new(name, &mut self.letters);
         self.pattern.score(name, &mut self.matcher)

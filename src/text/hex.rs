@@ -1,8 +1,8 @@
-//! Hexadecimal digits of bytes.
+//! Hexadecimal encoding.
 
 use std::fmt::Write as _;
 
-/// Two digits for each byte, in lower case.
+/// Encodes bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");

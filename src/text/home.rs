@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Returns the path as people write it: `~` for `home` and `~/…` for what is in it, any other path as it is. Where the home directory is
-/// `/`, nothing is abbreviated.
+/// Returns the path as displayed: `~` for `home`, `~/…` for paths in it, other paths unchanged. If the home directory is `/`,
+/// nothing is abbreviated.
 pub fn abbreviate_home(path: &Path, home: &Path) -> String {
     match path.strip_prefix(home) {
         Ok(_) | Err(_) if home.parent().is_none() => path.display().to_string(),

@@ -1,15 +1,15 @@
-//! Line splitter: bytes as they arrive, cut into lines of limited length. Unlike the codec of tokio-util it works without a runtime, takes
-//! bytes that are not UTF-8, and goes on after a line that was too long.
+//! Line splitter: cuts incoming bytes into lines of limited length. Unlike the codec of tokio-util it needs no runtime, accepts
+//! bytes that are not UTF-8, and continues after an overlong line.
 
 /// A line without its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Whole(Vec<u8>),
-    /// It was longer than the limit, and none of it is kept.
+    /// Longer than the limit; nothing of it is kept.
     TooLong,
 }
 
-/// The line whose end has not arrived yet.
+/// Splitter with the current, incomplete line.
 #[derive(Debug)]
 pub struct LineSplitter {
     max_bytes: usize,
@@ -19,12 +19,12 @@ pub struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// `max_bytes`: the limit of a line, without its line break.
+    /// Creates a splitter; `max_bytes` is the limit of a line, without its line break.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, line: Vec::new(), has_begun: false, is_too_long: false }
     }
 
-    /// Takes bytes up to the end of the line. Returns the line, or `None` where its end has not arrived; then all bytes are taken.
+    /// Takes bytes up to the end of the line. Returns the line, or `None` if its end has not arrived; then all bytes are taken.
     pub fn take_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
         let end = memchr::memchr(b'\n', bytes);
         let (piece, rest) = match end {
@@ -42,12 +42,12 @@ impl LineSplitter {
         end.is_some().then(|| self.cut())
     }
 
-    /// Returns the last line where it has no line break.
+    /// Returns the last line if it has no line break.
     pub fn finish(&mut self) -> Option<Line> {
         self.has_begun.then(|| self.cut())
     }
 
-    /// Whether the line that has begun is longer than the limit already.
+    /// Reports whether the current line is already longer than the limit.
     pub fn is_too_long(&self) -> bool {
         self.is_too_long
     }

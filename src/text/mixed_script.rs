@@ -2,10 +2,10 @@
 
 use unicode_script::{Script, UnicodeScript};
 
-/// Scripts that real words of East Asia are written in together, also with Latin letters.
+/// Scripts that are mixed in real East Asian words, including Latin.
 const TOGETHER: [Script; 6] = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Bopomofo, Script::Hangul];
 
-/// The first word whose letters are of scripts that are not written together, and the names of two of them.
+/// Returns the first word that mixes scripts not used together, and the names of two of them.
 pub fn mixed(text: &str) -> Option<(&str, [&'static str; 2])> {
     if text.is_ascii() {
         return None;

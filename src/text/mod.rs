@@ -1,4 +1,4 @@
-//! Text as cells: widths, wrapping, truncation and the neutralising of what comes from outside.
+//! Text for the screen: widths, wrapping, truncation and sanitizing.
 
 mod ansi;
 mod confusables;

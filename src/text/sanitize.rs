@@ -11,42 +11,42 @@ use super::confusables::{
 use super::escape::{Escape, Step};
 use super::width::mark_tabs;
 
-/// Marks drawn onto one letter; what is above is counted instead.
+/// Maximum number of combining marks on one character; further marks are counted instead.
 const MARKS: usize = 8;
-/// Longest subdivision of a flag (`gbeng`, `ustx` …) with its end.
+/// Maximum length of a flag subdivision (`gbeng`, `ustx` …) with its terminator, in characters.
 const TAGS: usize = 8;
 
-/// What is done with escape sequences.
+/// Handling of escape sequences.
 #[derive(Clone, Copy, PartialEq)]
 enum Sequences {
     Remove,
     Show,
 }
 
-/// What is done with carriage returns and backspaces.
+/// Handling of carriage returns and backspaces.
 #[derive(Clone, Copy, PartialEq)]
 enum Overwrites {
     Show,
     Pass,
 }
 
-/// Cleans a text that comes in chunks: the result does not depend on where it was cut.
+/// Cleans a text that arrives in chunks; the result does not depend on the chunk boundaries.
 pub struct Filter {
     sequences: Sequences,
     overwrites: Overwrites,
     escape: Escape,
-    /// The last letter that is not drawn onto another.
+    /// Last character that is not a combining mark.
     base: char,
-    /// The letter before, which the next one may be drawn onto.
+    /// Previous character, which the next one may combine with.
     last: char,
-    /// Marks drawn onto it so far.
+    /// Number of marks on the base so far.
     marks: usize,
     held: Held,
-    /// Where in the output marks stand, if somebody wants to know.
+    /// Ranges of replacement marks in the output, if requested.
     places: Option<Vec<Range<usize>>>,
 }
 
-/// Characters whose meaning the next one decides.
+/// Character whose meaning depends on the next one.
 #[derive(Default)]
 enum Held {
     #[default]
@@ -77,12 +77,12 @@ impl Filter {
         }
     }
 
-    /// One that lets carriage returns and backspaces through, for a renderer of lines.
+    /// Creates a filter that passes carriage returns and backspaces, for a line renderer.
     pub(super) fn for_lines() -> Self {
         Self::new(Sequences::Remove, Overwrites::Pass)
     }
 
-    /// Appends what is shown of this chunk; what its end leaves open comes with the next one.
+    /// Appends the cleaned chunk; an incomplete end is processed with the next chunk.
     pub fn push(&mut self, chunk: &str, out: &mut String) {
         let mut rest = chunk;
         while let Some(letter) = rest.chars().next() {
@@ -100,7 +100,7 @@ impl Filter {
         }
     }
 
-    /// Appends what the end of the text decides.
+    /// Appends the rest at the end of the text.
     pub fn finish(&mut self, out: &mut String) {
         if let Some(text) = self.escape.finish() {
             text.chars().for_each(|letter| self.show(letter, out));
@@ -152,12 +152,12 @@ impl Filter {
         }
     }
 
-    /// Whether nothing is there that it would be drawn onto; where somebody decides a blank is nothing, too.
+    /// Reports whether a combining mark has no base; in revealed text a space is not a base.
     fn stands_alone(&self, letter: char) -> bool {
         !is_drawn_onto(self.last, letter) || (self.sequences == Sequences::Show && self.last == ' ')
     }
 
-    /// Decides about what was held back; true when `next` was used up with it.
+    /// Resolves held characters; returns true if `next` was consumed.
     fn settle(&mut self, next: Option<char>, out: &mut String) -> bool {
         match std::mem::take(&mut self.held) {
             Held::Nothing => false,
@@ -250,7 +250,7 @@ impl Filter {
     }
 }
 
-/// Bytes at the start that are printable ASCII, line breaks and tabs.
+/// Returns the length of the leading printable ASCII, line breaks and tabs.
 fn plain_prefix(text: &str) -> usize {
     text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len())
 }
@@ -269,33 +269,34 @@ fn filtered(text: &str, mut filter: Filter) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text from outside as it may be shown: escape sequences are gone, other controls, direction changes and unseen letters
-/// stand as marks, floods of combining marks are counted. Line breaks and tabs stay.
+/// Cleans text from outside for display: removes escape sequences, shows other controls, direction changes and invisible
+/// characters as marks, and counts excessive combining marks. Line breaks and tabs stay.
 pub fn clean(text: &str) -> Cow<'_, str> {
     filtered(text, Filter::default())
 }
 
-/// The same where somebody decides by what is seen (a command, a path, a diff): escape sequences are shown, not taken out.
+/// Cleans text that the user judges by its appearance (a command, a path, a diff): shows escape sequences instead of removing
+/// them.
 pub fn reveal(text: &str) -> Cow<'_, str> {
     filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
 }
 
-/// [`reveal`] as rows that are drawn: a tab is an arrow up to the next stop, for a cell of its own it has not.
+/// Returns [`reveal`] for drawn rows, with tabs as arrows up to the next stop.
 pub fn reveal_rows(text: &str) -> String {
     mark_tabs(&reveal(text)).into_owned()
 }
 
-/// [`clean`], on one line with single blanks.
+/// Returns [`clean`] on one line with single spaces.
 pub fn clean_line(text: &str) -> String {
     joined(&clean(text))
 }
 
-/// [`reveal`], on one line with single blanks.
+/// Returns [`reveal`] on one line with single spaces.
 pub fn reveal_line(text: &str) -> String {
     joined(&reveal(text))
 }
 
-/// [`reveal`] of a name or a path, on one line: its breaks, tabs and outer blanks have signs.
+/// Returns [`reveal`] of a name or path on one line, with symbols for line breaks, tabs and outer spaces.
 pub fn reveal_name(text: &str) -> String {
     let revealed = reveal(text).replace('\n', "␊").replace('\t', "␉");
     let middle = revealed.trim_matches(' ');
@@ -308,7 +309,7 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// [`reveal`], and where the marks stand in it: real ones, not text that looks like one.
+/// Returns [`reveal`] and the ranges of its real marks, as opposed to text that looks like one.
 pub fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
     let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(Sequences::Show, Overwrites::Show) };
     let mut out = String::with_capacity(text.len());

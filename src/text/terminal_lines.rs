@@ -6,20 +6,20 @@ use super::ansi::is_blank;
 use super::confusables::is_combining;
 use super::sanitize::Filter;
 
-/// Longest line that is kept open; a longer one is written out in pieces.
+/// Maximum length of an unfinished line, in bytes; a longer one is written in pieces.
 const OPEN: usize = 64 * 1024;
 
-/// Renders output as it comes: whole lines are appended to `out`, the unfinished one is [`Cleaner::open_line`].
+/// Renders output as it arrives: complete lines are appended to `out`, the unfinished one is [`Cleaner::open_line`].
 ///
-/// A line that is overwritten keeps its last state only where the states are one progress display; anything else that
-/// is written over stays visible before a `␍`, so that a command cannot hide what it has printed.
+/// An overwritten line keeps only its last state if the states form one progress display. Other overwritten text stays visible
+/// before a `␍`, so that a command cannot hide its output.
 pub struct Cleaner {
     filter: Filter,
-    /// What stays of this line whatever follows.
+    /// Part of the line that is final.
     shown: String,
-    /// The state before the current one.
+    /// State before the current one.
     held: String,
-    /// Whether the held state has replaced one of its kind.
+    /// Whether the held state replaced another progress state.
     held_is_progress: bool,
     current: String,
     backspaces: usize,
@@ -45,14 +45,14 @@ impl Cleaner {
         }
     }
 
-    /// Takes the next piece of the stream; a sequence may go on in the next one.
+    /// Processes the next chunk; sequences may continue in the next one.
     pub fn push(&mut self, chunk: &str, out: &mut String) {
         let mut text = String::with_capacity(chunk.len());
         self.filter.push(chunk, &mut text);
         self.follow(&text, out);
     }
 
-    /// The stream has ended: appends the line that was open.
+    /// Appends the unfinished line at the end of the output.
     pub fn finish(&mut self, out: &mut String) {
         let mut text = String::new();
         self.filter.finish(&mut text);
@@ -61,7 +61,7 @@ impl Cleaner {
         *self = Self::new();
     }
 
-    /// The line that has not ended yet, as it looks now.
+    /// Returns the unfinished line in its current state.
     pub fn open_line(&self) -> String {
         let last = if is_blank(&self.current) { &self.held } else { &self.current };
         let mut line = self.shown.clone();
@@ -111,7 +111,7 @@ impl Cleaner {
         }
     }
 
-    /// The line starts over: decides whether the state before the current one was progress.
+    /// Restarts the line and decides whether the previous state was progress.
     fn end_state(&mut self) {
         self.backspaces = 0;
         if is_blank(&self.current) {
@@ -150,7 +150,7 @@ impl Cleaner {
     }
 }
 
-/// Two states of one display: nothing but figures and bars, or beginning with the same word.
+/// Reports whether two states belong to one progress display: only figures and bars, or the same first word.
 fn is_same_progress(before: &str, after: &str) -> bool {
     first_word(before).is_none_or(|word| Some(word) == first_word(after))
 }

@@ -212,7 +212,7 @@ fn names_that_differ_look_different() {
 #[test]
 fn what_looked_like_a_sequence_and_had_no_end_is_shown_and_its_rest_is_counted() {
     let text = format!("a\u{1b}]{}\nb", "x".repeat(5000));
-    let kept = format!("a{}<+904 letters>\nb", "x".repeat(4096));
+    let kept = format!("a{}<+904 characters>\nb", "x".repeat(4096));
     assert_eq!(clean(&text), kept);
     assert_eq!(clean(text.trim_end_matches("\nb")), kept.trim_end_matches("\nb"));
 }

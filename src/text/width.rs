@@ -7,11 +7,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::confusables::is_combining;
 
-/// Cells between two tab stops.
+/// Distance of tab stops, in cells.
 const TAB: usize = 4;
 
-/// Cells of one grapheme: the only place that knows the rules for emoji presentation, joined emoji and flags.
-/// It agrees with the cells the screen buffer gives to the same grapheme; control characters take none there.
+/// Returns the width of a grapheme in cells, including emoji presentation, joined emoji and flags. Matches the screen buffer,
+/// where control characters take no cell.
 pub fn grapheme_width(grapheme: &str) -> usize {
     match grapheme.as_bytes() {
         [byte] => usize::from((0x20..0x7f).contains(byte)),
@@ -20,38 +20,38 @@ pub fn grapheme_width(grapheme: &str) -> usize {
     }
 }
 
-/// Half-width sound marks, to each of which the screen buffer adds a cell; a row laid out with fewer would run over its edge.
+/// Reports whether this is a half-width sound mark, for which the screen buffer adds a cell; fewer would overflow the row.
 fn is_sound_mark(letter: char) -> bool {
     matches!(letter, '\u{ff9e}' | '\u{ff9f}')
 }
 
-/// How sure it is that a terminal gives a grapheme the cells that [`grapheme_width`] says.
+/// Agreement of terminals on the width of a grapheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// All terminals agree.
     None,
-    /// A letter with accents of its own, or one that is wide where the fonts of East Asia are used, and then in all of its word.
+    /// Accented letter, or a letter that is wide with East Asian fonts, together with its whole word.
     Letter,
-    /// A sign that is wide there.
+    /// Symbol that is wide with East Asian fonts.
     Sign,
-    /// A picture, or several characters drawn as one: how many cells it takes depends on the terminal and on its version.
+    /// Emoji, or several characters drawn as one; the width depends on the terminal and its version.
     Picture,
 }
 
-/// Whether terminals disagree on the cells of this grapheme.
+/// Returns how much terminals disagree on the width of a grapheme.
 pub fn doubt(grapheme: &str) -> Doubt {
     let mut letters = grapheme.chars();
     let Some(first) = letters.next().filter(|_| grapheme.len() > 1) else { return Doubt::None };
     if !letters.as_str().is_empty() {
-        // Accents drawn onto a letter, or something that is joined.
+        // Accents on a letter, or a joined sequence.
         let is_accented = first < '\u{530}' && letters.all(|letter| is_combining(letter) && letter < '\u{370}');
         return if is_accented { Doubt::Letter } else { Doubt::Picture };
     }
     match first {
-        // Every terminal knows the scripts of East Asia.
+        // All terminals know the East Asian scripts.
         '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fc}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Doubt::None,
         '\u{3001}'..='\u{3011}' | '\u{ff01}'..='\u{ff60}' => Doubt::None,
-        // Half a flag among them.
+        // Includes half of a flag.
         '\u{1f000}'..='\u{1faff}' => Doubt::Picture,
         _ if first.width() == Some(2) || may_be_emoji(first) => Doubt::Picture,
         _ if first.width_cjk() == first.width() => Doubt::None,
@@ -60,7 +60,7 @@ pub fn doubt(grapheme: &str) -> Doubt {
     }
 }
 
-/// Whether it is drawn as an emoji when a selector follows, and on some terminals without one.
+/// Reports whether a character is drawn as emoji with a selector, and on some terminals without.
 fn may_be_emoji(letter: char) -> bool {
     let mut bytes = [0; 8];
     let end = letter.encode_utf8(&mut bytes).len();
@@ -68,14 +68,14 @@ fn may_be_emoji(letter: char) -> bool {
     letter.width() == Some(1) && std::str::from_utf8(&bytes[..with_selector]).is_ok_and(|text| text.width() == 2)
 }
 
-/// Cells of a text. Tabs and line breaks take none: expand and wrap first.
+/// Returns the width of a text in cells. Tabs and line breaks count as zero: expand and wrap first.
 pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.graphemes(true).map(grapheme_width).sum() }
 }
 
-/// The end of the grapheme that this place is in; the place itself where it is between two.
+/// Returns the end of the grapheme that contains this position, or the position itself if it is a boundary.
 pub fn grapheme_end(text: &str, at: usize) -> usize {
-    // Two letters of ASCII are never one.
+    // Two ASCII characters never form one grapheme.
     let is_ascii = |at: usize| text.as_bytes().get(at).is_none_or(u8::is_ascii);
     if is_ascii(at) && is_ascii(at.saturating_sub(1)) {
         return at;
@@ -87,12 +87,12 @@ pub fn grapheme_end(text: &str, at: usize) -> usize {
     }
 }
 
-/// Printable ASCII only: a byte is a grapheme is a cell.
+/// Reports whether a text is printable ASCII only, so that bytes, graphemes and cells are equal.
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
-/// The beginning of a text that fits `cells`; ends with `…` when something was cut.
+/// Returns the start of a text that fits `cells`; ends with `…` if anything was cut.
 pub fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
@@ -113,7 +113,7 @@ pub fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// The two ends of a text, with `…` for what was cut between them.
+/// Returns the start and end of a text, with `…` for the part cut between them.
 pub fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
@@ -131,17 +131,17 @@ pub fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{}", &text[start..]))
 }
 
-/// Tabs as spaces up to the next stop, counted from the start of each line.
+/// Replaces tabs with spaces up to the next stop, counted from the start of each line.
 pub fn expand_tabs(text: &str) -> Cow<'_, str> {
     tabs(text, ' ')
 }
 
-/// Tabs as arrows up to the next stop, for who decides about each letter.
+/// Replaces tabs with arrows up to the next stop, for text that is reviewed.
 pub fn mark_tabs(text: &str) -> Cow<'_, str> {
     tabs(text, '→')
 }
 
-/// Each tab as `sign` and the blanks up to the next stop.
+/// Replaces each tab with `sign` and spaces up to the next stop.
 fn tabs(text: &str, sign: char) -> Cow<'_, str> {
     if !text.contains('\t') {
         return Cow::Borrowed(text);

@@ -6,13 +6,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::width::{grapheme_width, is_plain};
 
-/// Byte ranges of the rows of a text: broken at spaces and line breaks (which belong to no row) and between wide letters;
-/// a word longer than a row is broken at grapheme borders. A text has at least one row.
+/// Wraps a text; returns the byte ranges of its rows. Breaks at spaces and line breaks (which belong to no row) and between wide
+/// characters; a word longer than a row is broken at grapheme boundaries. There is at least one row.
 pub fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
     wrap_keeping(text, width, &[])
 }
 
-/// The same, and some pieces stay whole where a row has room for them; they come in their order.
+/// Wraps a text and keeps some ranges whole if a row has room for them; the ranges must be in order.
 pub fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> Vec<Range<usize>> {
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
@@ -32,15 +32,14 @@ pub fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> Vec<Ran
     rows.finish(text)
 }
 
-/// Byte ranges of rows that keep every character, spaces too: for code, where nothing may be dropped.
-/// A row ends before a space where one stands in its last third, otherwise at its edge.
+/// Wraps a text and keeps every character, for code. A row ends before a space in its last third, otherwise at its edge.
 pub fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
     }
     let mut rows = Vec::new();
-    // The row being filled, and the last space of it that may begin the next.
+    // The current row, and its last space that may start the next.
     let (mut start, mut used) = (0, 0);
     let mut space: Option<(usize, usize)> = None;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -63,7 +62,7 @@ pub fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     rows
 }
 
-/// A place where the row being filled could end.
+/// Possible end of the current row.
 struct Break {
     /// End of the row's text, before the spaces.
     end: usize,
@@ -77,16 +76,16 @@ struct Rows {
     width: usize,
     rows: Vec<Range<usize>>,
     start: usize,
-    /// End of the last letter of the row; spaces after it hang over the edge and are dropped.
+    /// End of the last visible character of the row; spaces after it are dropped.
     text_end: usize,
     used: usize,
     last_break: Option<Break>,
     after: After,
-    /// What comes is not to be broken.
+    /// The current range must not be broken.
     keeps: bool,
 }
 
-/// What the last grapheme allows to follow.
+/// What may follow the last grapheme.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     Start,
@@ -144,7 +143,7 @@ impl Rows {
                     self.start = place.next;
                     self.used -= place.used;
                 }
-                // An indent wider than the row is no row.
+                // An indent wider than the row is dropped.
                 None if self.after == After::Start => self.begin(at),
                 None => {
                     self.rows.push(self.start..at);
@@ -164,7 +163,7 @@ impl Rows {
     }
 }
 
-/// Wide punctuation that must not begin a row.
+/// Reports whether a wide punctuation character must not start a row.
 fn closes(letter: char) -> bool {
     matches!(
         letter,

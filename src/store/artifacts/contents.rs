@@ -1,4 +1,4 @@
-//! Contents on the disk, each in a file that has its hash for a name, and those that are being written.
+//! Artifact contents on disk, each in a file named by its hash, and unfinished files.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -6,11 +6,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Below the directory of the artifacts; the policy knows it too.
+/// Subdirectory of the artifact directory; the policy refers to it too.
 pub(super) const DIRECTORY: &str = "contents";
-/// What the name of a file that is being written starts with.
+/// Name prefix of unfinished files.
 const UNFINISHED: &str = ".unfinished-";
-/// How often one is made anew that another process cleaned away before it was held.
+/// Number of attempts to create a file that another process may delete before it is locked.
 const TRIES: usize = 5;
 
 #[derive(Clone)]
@@ -29,7 +29,8 @@ impl Contents {
         self.directory.join(start).join(rest)
     }
 
-    /// A file to write to. It is locked as long as its writer lives, so that others can tell it from what a crash left behind.
+    /// Creates a file for writing. It stays locked while its writer lives, so that other processes can tell it from leftovers of
+    /// a crash.
     pub(super) fn begin(&self) -> io::Result<NamedTempFile> {
         for _ in 0..TRIES {
             let file = tempfile::Builder::new()
@@ -37,7 +38,7 @@ impl Contents {
                 .permissions(std::fs::Permissions::from_mode(0o600))
                 .tempfile_in(&self.directory)?;
             match file.as_file().try_lock() {
-                // A file system without locks has no one else who cleans up either.
+                // A file system without locks has no concurrent cleanup either.
                 Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
                 Err(TryLockError::WouldBlock) => {}
                 _ if file.as_file().metadata()?.nlink() == 0 => {}
@@ -47,11 +48,11 @@ impl Contents {
         Err(io::Error::other("another process keeps deleting the temporary file"))
     }
 
-    /// Gives a whole content its name. Call it where nobody gives contents up meanwhile.
+    /// Renames a complete content to its hash. Must not run while contents are being evicted.
     pub(super) fn name(&self, hash: &str, mut file: NamedTempFile) -> io::Result<()> {
         let path = self.path(hash);
         file.flush()?;
-        // What is there may be damaged: the new one is known to be good.
+        // An existing file may be damaged; the new one is known to be good.
         file.as_file().sync_all()?;
         let parent = path.parent().unwrap_or(&self.directory).to_owned();
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
@@ -66,14 +67,14 @@ impl Contents {
         }
     }
 
-    /// Whether a content is as it was.
+    /// Reports whether a content matches its hash.
     pub(super) fn is_sound(&self, hash: &str) -> io::Result<bool> {
         let mut hasher = blake3::Hasher::new();
         io::copy(&mut File::open(self.path(hash))?, &mut hasher)?;
         Ok(hasher.finalize().to_hex().as_str() == hash)
     }
 
-    /// Removes what nobody writes any more, and lists what is there by hash and size.
+    /// Deletes abandoned unfinished files and lists the contents by hash and size.
     pub(super) fn tidy(&self) -> io::Result<Vec<(String, u64)>> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.directory)? {
@@ -103,7 +104,7 @@ fn remove_if_left(path: &Path) -> io::Result<()> {
     };
     match file.try_lock() {
         Ok(()) => std::fs::remove_file(path).or_else(gone),
-        // Somebody writes it, or nobody can tell.
+        // Still being written, or unknown.
         Err(_) => Ok(()),
     }
 }

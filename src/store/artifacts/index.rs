@@ -9,11 +9,11 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Digits of the hash in a URI; no two contents share them.
+/// Number of hash digits in a URI; no two contents share them.
 const URI_DIGITS: usize = 24;
-/// A URI that was shortened is still found with this many.
+/// Minimum number of digits of a shortened URI.
 const MIN_DIGITS: usize = 12;
-/// How many that were given up are remembered.
+/// Number of evicted artifacts that are remembered.
 const GIVEN_UP: u64 = 10_000;
 
 /// `ayea`.
@@ -43,7 +43,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Opens it and puts in order what a crash left behind.
+    /// Opens the index and repairs the leftovers of a crash.
     pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, Trouble> {
         let contents = Contents::open(directory.join(contents::DIRECTORY))?;
         let connection = index_file::open(&directory.join("index.db"), &SHAPE)?;
@@ -56,8 +56,8 @@ impl Index {
         &self.contents
     }
 
-    /// A content gets its name while nobody else changes the index; what is there without a row was named right before a crash, or
-    /// its row was damaged: it is whole, and is kept.
+    /// Adds rows for contents without one. Contents are named while nobody else changes the index, so such a content was named
+    /// right before a crash, or its row was damaged; it is complete and is kept.
     fn tidy(&mut self) -> Result<(), Trouble> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (hash, bytes) in self.contents.tidy()? {
@@ -112,16 +112,16 @@ impl Index {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone(given)),
             Err(error) => return Err(error.into()),
         }
-        // When it was used counts only for what is given up first; where that cannot be written it can be read all the same.
+        // The last use only determines the eviction order, so a failed update does not prevent reading.
         let _ = self.connection.execute("UPDATE contents SET used = ?2 WHERE hash = ?1", params![hash, now()]);
         let told = "SELECT hash, kind, name, content_type, bytes FROM contents LEFT JOIN artifacts USING (hash)
                     WHERE hash = ?1 ORDER BY key DESC LIMIT 1";
         let artifact = self.connection.query_row(told, [&hash], artifact)?;
-        // Without links: who reads it follows none.
+        // Resolve symlinks, because readers do not follow any.
         Ok(KeptArtifact { artifact, path: self.contents.path(&hash).canonicalize()? })
     }
 
-    /// Those of a session, the oldest first.
+    /// Returns the artifacts of a session, oldest first.
     pub(super) fn list(&mut self, session: &str) -> Result<Vec<Artifact>, Trouble> {
         let mut rows = self.connection.prepare(
             "SELECT hash, kind, name, content_type, bytes FROM artifacts JOIN contents USING (hash)
@@ -147,7 +147,7 @@ fn gone(given: &str) -> Trouble {
     Trouble::Said(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
 }
 
-/// Gives up what was not used for longest until the others fit; never the one just kept.
+/// Evicts the least recently used contents until the rest fits; never the one just stored.
 pub(super) fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), Trouble> {
     loop {
         let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";
@@ -159,7 +159,7 @@ pub(super) fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits
         let Some(oldest) = transaction.query_row(oldest, [keep], |row| row.get::<_, String>(0)).optional()? else {
             return Ok(());
         };
-        // Its row goes after it: a crash between leaves a row without a content, which reads as given up.
+        // The row is deleted after the file: a crash in between leaves a row without a content, which reads as evicted.
         contents.remove(&oldest)?;
         transaction.execute("DELETE FROM contents WHERE hash = ?1", [&oldest])?;
         transaction.execute("DELETE FROM artifacts WHERE hash = ?1", [&oldest])?;

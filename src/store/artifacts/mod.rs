@@ -1,4 +1,4 @@
-//! Artifacts: contents named by their hash, who kept them when, and which are given up for newer ones.
+//! Artifacts: contents named by their hash, with their owners and last use; old ones are evicted for newer ones.
 
 mod contents;
 mod index;
@@ -17,22 +17,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::NamedTempFile;
 
-/// The directory of it all inside the data directory.
+/// Subdirectory of the data directory.
 const DIRECTORY: &str = "artifacts";
 
-/// How much is kept.
+/// Storage limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Of one content.
+    /// Maximum size of one content.
     pub one_bytes: u64,
-    /// Of all contents; beyond it those that were not used for longest are given up.
+    /// Maximum total size; beyond it the least recently used contents are evicted.
     pub all_bytes: u64,
     pub count: u64,
 }
 
 const LIMITS: Limits = Limits { one_bytes: ARTIFACT_BYTES, all_bytes: 1 << 30, count: 10_000 };
 
-/// The artifacts of a data directory. Nothing is opened before the first is kept or looked for.
+/// Artifacts of a data directory, opened on first use.
 pub struct ArtifactStore {
     inner: Arc<Inner>,
 }
@@ -40,7 +40,7 @@ pub struct ArtifactStore {
 struct Inner {
     directory: PathBuf,
     limits: Limits,
-    /// Whose artifacts these become.
+    /// Session that owns new artifacts.
     session: String,
     index: Mutex<Option<Index>>,
 }
@@ -50,7 +50,7 @@ impl ArtifactStore {
         Self::within(data_dir, session, LIMITS)
     }
 
-    /// The same with another budget for all of them.
+    /// Returns the store with another total limit.
     pub fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, session) = (self.inner.directory.clone(), self.inner.session.clone());
         let limits = Limits { all_bytes, ..self.inner.limits };
@@ -142,7 +142,7 @@ impl ArtifactWriter for Writer {
     fn finish(self: Box<Self>) -> Result<Artifact, ArtifactError> {
         let Self { inner, file, hasher, bytes, new } = *self;
         let hash = hasher.finalize().to_hex();
-        // Most of the waiting is here, where nobody else has to wait with it.
+        // Most of the waiting happens here, outside the lock.
         file.as_file().sync_all().map_err(|error| inner.said(&error.into()))?;
         inner.work(|index| index.add(&hash, bytes, new, &inner.session, file))
     }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 impl ArtifactStore {
-    /// Whether anything was ever kept.
+    /// Reports whether any artifact was ever stored.
     pub fn is_there(&self) -> bool {
         self.inner.directory.join("index.db").exists()
     }
@@ -26,7 +26,7 @@ impl ArtifactStore {
         })
     }
 
-    /// Gives up those of this session that no other has.
+    /// Deletes the artifacts of this session that no other session owns.
     pub fn forget(&self) -> Result<Beside, ArtifactError> {
         let session = self.inner.session.clone();
         self.inner.if_there(|index| {
@@ -37,15 +37,15 @@ impl ArtifactStore {
         })
     }
 
-    /// Gives up what was not used for so long and belongs to sessions that are not among `living`, where those are known, or to
-    /// none, and what is over the budget. With `only_say` it is counted, and stays.
+    /// Deletes contents unused for this long whose sessions are not among `living` (if known) or that have no session, and
+    /// contents over the limit. With `only_say` they are only counted.
     pub fn prune(&self, living: Option<&HashSet<SessionId>>, unused: Duration, only_say: bool) -> Result<Beside, ArtifactError> {
         self.inner.if_there(|index| index.prune(living, unused, only_say))
     }
 }
 
 impl Inner {
-    /// Nothing is made only to find that nothing is in it.
+    /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
     fn if_there(&self, work: impl FnOnce(&mut Index) -> Result<Beside, Trouble>) -> Result<Beside, ArtifactError> {
         if self.directory.join("index.db").exists() { self.work(work) } else { Ok(Beside::default()) }
     }
@@ -71,7 +71,7 @@ impl Index {
         }
         let mut unowned = unowned(&transaction, old)?;
         if only_say {
-            // What would be over the budget once these are gone.
+            // The size over the limit after these are deleted.
             let gone: u64 = unowned.iter().map(|(_, bytes)| bytes).sum();
             let over = before.bytes.saturating_sub(gone).saturating_sub(limits.all_bytes);
             let count = unowned.len() as u64;
@@ -88,11 +88,11 @@ impl Index {
         Ok(before.less(self.total()?))
     }
 
-    /// Takes rows away, and then the contents that nobody has any more.
+    /// Deletes rows, then the contents that no longer have an owner.
     fn remove(&mut self, rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<Beside, Trouble> {
         let before = self.total()?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // What nobody had before is the business of its age.
+        // Contents that had no owner before are left to their age limit.
         let left: HashSet<String> = unowned(&transaction, i64::MAX)?.into_iter().map(|(hash, _)| hash).collect();
         rows(&transaction)?;
         for (hash, _) in unowned(&transaction, i64::MAX)?.into_iter().filter(|(hash, _)| !left.contains(hash)) {
@@ -111,7 +111,7 @@ impl Index {
     }
 }
 
-/// Contents without an owner that were last used before `old`.
+/// Returns contents without an owner that were last used before `old`.
 fn unowned(transaction: &Transaction<'_>, old: i64) -> rusqlite::Result<Vec<(String, u64)>> {
     let mut rows =
         transaction.prepare("SELECT hash, bytes FROM contents WHERE used < ?1 AND hash NOT IN (SELECT hash FROM artifacts)")?;

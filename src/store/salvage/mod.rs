@@ -1,5 +1,5 @@
-//! Salvage of a damaged store into a new one. The damaged files are read page by page and never written. An unreadable page loses
-//! its own rows and no others, and no index is needed.
+//! Recovery of a damaged store into a new one. The damaged files are read page by page and never written. An unreadable page
+//! loses only its own rows, and no index is needed.
 
 mod pages;
 mod rows;
@@ -13,27 +13,27 @@ use rusqlite::{Transaction, params};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Stands behind the last record of an open task: what followed it may be lost.
+/// Record appended to an open task whose last records may be lost.
 const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 
-/// No row has so many records packed in it.
+/// Maximum plausible number of records in a packed row.
 const MAX_IN_A_ROW: i64 = 10_000_000;
 
-/// What was saved.
+/// Result of a recovery.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Salvage {
-    /// Sessions there were, as far as that can be seen.
+    /// Number of sessions found.
     pub sessions: usize,
     pub saved: usize,
-    /// Of these, some entries are missing.
+    /// Recovered sessions that lack some entries.
     pub in_part: usize,
-    /// Of these, all entries are missing.
+    /// Recovered sessions that lack all entries.
     pub empty: usize,
-    /// Entries of the journals that were saved.
+    /// Recovered journal entries.
     pub entries: i64,
-    /// Entries that are known to be missing: gaps, and those of sessions that are lost.
+    /// Entries known to be lost: gaps, and entries of lost sessions.
     pub lost_entries: i64,
-    /// More entries may be missing than are known to be: the last ones of a session leave no trace.
+    /// More entries may be missing than known, because the last ones of a session leave no trace.
     pub may_miss_more: bool,
 }
 
@@ -69,9 +69,9 @@ impl Salvage {
     }
 }
 
-/// Puts what can be read of the files at `path` into a new database with its tables and no rows.
+/// Copies everything readable from the files at `path` into a new database with empty tables.
 pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
-    // The header may be what is damaged, so what it says of the size of a page is asked last.
+    // The header may be damaged, so its page size is tried last.
     let mut saved = Salvage::default();
     for size in [Some(USUAL_SIZE), None] {
         if let Some(pages) =
@@ -86,13 +86,13 @@ pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::R
 struct Source {
     pages: Pages,
     leaves: Vec<u32>,
-    /// The trees hang together, so that every leaf in use is known.
+    /// All trees are intact, so that every used leaf is known.
     is_whole: bool,
-    /// Rows of these leaves that could not be read.
+    /// Number of unreadable rows in these leaves.
     unread: i64,
 }
 
-/// What is known of a session by its records.
+/// Facts about a session derived from its records.
 #[derive(Default)]
 struct Known {
     has_row: bool,
@@ -100,21 +100,21 @@ struct Known {
     last: i64,
     records: i64,
     is_cut: bool,
-    /// It was saved with records: only a draft may be there before the first one, which gives the title.
+    /// The session had records; without any there may be only a draft, since the first one sets the title.
     had_records: bool,
-    /// Entries that belong to it although its own row is lost.
+    /// Entries of a session whose own row is lost.
     orphans: i64,
-    /// Places that are packed.
+    /// Ranges of packed positions.
     packed: Vec<(i64, i64)>,
 }
 
 impl Known {
-    /// Entries that are known to be lost.
+    /// Returns the number of entries known to be lost.
     fn missing(&self) -> i64 {
         if self.has_row { self.last.saturating_sub(self.records).max(0) } else { self.orphans }
     }
 
-    /// All its entries are lost, and nothing says how many there were.
+    /// Reports whether all entries are lost and their number is unknown.
     fn is_empty(&self) -> bool {
         self.had_records && self.records == 0
     }
@@ -152,7 +152,7 @@ impl Source {
         self.each(&[Table::Packed], |row| packed_row(transaction, &row, &mut known))?;
         self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
         self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
-        // A row that cannot be read where the trees are whole may have been the last of its session.
+        // If the trees are intact, an unreadable row may have been the last of its session.
         let mut saved = Salvage { may_miss_more: !self.is_whole || self.unread > 0, ..Salvage::default() };
         for (key, session) in known {
             saved.sessions += 1;
@@ -175,7 +175,7 @@ impl Source {
     }
 }
 
-/// Where the trees of the tables begin, by the tree that begins with the first page.
+/// Returns the root pages of the tables, from the schema tree in the first page.
 fn roots(pages: &mut Pages) -> Vec<u32> {
     let (leaves, true) = pages.leaves(&[1]) else { return Vec::new() };
     let mut roots = Vec::new();
@@ -188,7 +188,7 @@ fn roots(pages: &mut Pages) -> Vec<u32> {
             }
         }
     }
-    // Fewer than any version had: that tree is not to be trusted.
+    // Fewer tables than any version had: the schema tree is not trustworthy.
     if roots.len() < 2 { Vec::new() } else { roots }
 }
 
@@ -259,7 +259,7 @@ fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Kn
     Ok(())
 }
 
-/// It stands in the log under the session's id once that is gone.
+/// Restores a decision, which is stored under the session's ID once the session is deleted.
 fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, Known>) -> rusqlite::Result<()> {
     let values = &row.values;
     let lost = matches!(values[2], Value::Int(key) if known.get(&key).is_none_or(|session| !session.has_row));

@@ -1,4 +1,4 @@
-//! The pages of a database as they lie in its files, whatever state those are in; nothing is written.
+//! Read access to database pages, whatever the state of the files.
 
 use crate::store::quarantine::beside;
 use std::collections::{HashMap, HashSet};
@@ -6,28 +6,28 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// What aye's own databases have.
+/// Page size of aye's own databases.
 pub(super) const USUAL_SIZE: usize = 4096;
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// The last bit says in which order the checksum reads its words.
+/// The last bit is the byte order of the checksum.
 const LOG_MAGIC: u32 = 0x377f_0682;
 const INTERIOR: u8 = 0x05;
 const LEAF: u8 = 0x0d;
-/// The first page begins with the header of the file.
+/// The first page starts with the file header.
 const FILE_HEADER: usize = 100;
 
 pub(super) struct Pages {
     main: Option<File>,
     log: Option<File>,
-    /// Where in the log the latest content of a page stands.
+    /// Offset of the latest version of each page in the log.
     in_log: HashMap<u32, u64>,
     pub size: usize,
     pub count: u32,
 }
 
 impl Pages {
-    /// `None` where there is nothing to read. The size of a page is taken from the header, unless it is given.
+    /// Opens the files; `None` if nothing is readable. Uses the page size of the header unless one is given.
     pub fn open(path: &Path, size: Option<usize>) -> Option<Self> {
         let file = |path: &Path| File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
         let mut main = file(path);
@@ -53,7 +53,7 @@ impl Pages {
         })
     }
 
-    /// One page, numbered from 1.
+    /// Reads a page, numbered from 1.
     pub fn read(&mut self, number: u32) -> Option<Vec<u8>> {
         let (file, at) = match (self.in_log.get(&number), &mut self.log) {
             (Some(at), Some(log)) => (log, *at),
@@ -65,7 +65,7 @@ impl Pages {
         Some(page)
     }
 
-    /// The leaves in use: of the trees below these roots where all of them hang together, else every leaf that is not known to be free.
+    /// Returns the used leaves: those of these trees if all are intact, else every leaf not known to be free.
     pub fn leaves(&mut self, roots: &[u32]) -> (Vec<u32>, bool) {
         let mut found = HashSet::new();
         let whole = !roots.is_empty() && roots.iter().all(|root| self.walk(*root, &mut found));
@@ -78,7 +78,7 @@ impl Pages {
         ((1..=self.count).filter(|number| !free.contains(number)).collect(), false)
     }
 
-    /// Adds the leaves of one tree; whether it is whole.
+    /// Adds the leaves of a tree; returns whether it is intact.
     fn walk(&mut self, root: u32, leaves: &mut HashSet<u32>) -> bool {
         let mut seen = HashSet::new();
         let mut open = vec![root];
@@ -108,7 +108,7 @@ impl Pages {
         true
     }
 
-    /// The pages that are in nobody's use, as far as the list of them can be read.
+    /// Returns the free pages, as far as their list is readable.
     fn free(&mut self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let mut trunk = self.read(1).and_then(|page| word(&page, 32)).unwrap_or(0);
@@ -126,7 +126,7 @@ impl Pages {
     }
 }
 
-/// Where the rows of a leaf begin; none for any other page.
+/// Returns the row offsets of a leaf; empty for any other page.
 pub(super) fn rows(page: &[u8], number: u32) -> Vec<usize> {
     let start = start_of(number);
     if page.get(start) == Some(&LEAF) { cells(page, start, start + 8) } else { Vec::new() }
@@ -136,7 +136,7 @@ fn start_of(number: u32) -> usize {
     if number == 1 { FILE_HEADER } else { 0 }
 }
 
-/// The places its cells have by the list of them.
+/// Returns the cell offsets from the cell list.
 fn cells(page: &[u8], start: usize, list: usize) -> Vec<usize> {
     let two = |at: usize| page.get(at..at + 2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
     let count = two(start + 3).unwrap_or(0);
@@ -149,7 +149,7 @@ pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes))
 }
 
-/// Where the pages stand in the log that were committed; what does not fit the checksums is no part of it, nor what follows.
+/// Returns the log offsets of committed pages; stops at the first frame with a wrong checksum.
 fn committed(log: &mut File, size: usize) -> Option<HashMap<u32, u64>> {
     let mut header = [0; LOG_HEADER];
     log.read_exact(&mut header).ok()?;

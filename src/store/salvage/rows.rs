@@ -1,8 +1,8 @@
-//! A row of a table from the bytes of its page, and which table it can only be from.
+//! Parsing of table rows from page bytes, and detection of their table.
 
 use super::pages::{Pages, word};
 
-/// No row is larger.
+/// Maximum size of a row, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_COLUMNS: usize = 16;
 
@@ -25,24 +25,24 @@ pub(super) enum Table {
 pub(super) struct Row {
     pub key: i64,
     pub values: Vec<Value>,
-    /// Its end was not to be had.
+    /// The end of the row could not be read.
     pub is_cut: bool,
 }
 
-/// What can be known of a row before all of it is read.
+/// Facts about a row before all of it is read.
 pub(super) struct Head {
     key: i64,
     pub table: Table,
     types: Vec<u64>,
-    /// Where its values begin, in its bytes.
+    /// Offset of the values in the row.
     body: usize,
     bytes: usize,
-    /// Where these lie in the page, and how many of them.
+    /// Offset and length of the part stored in the page.
     local: (usize, usize),
 }
 
 impl Head {
-    /// Of the row that begins here, where it is one of ours.
+    /// Parses the head of a row, if it may be from one of our tables.
     pub fn read(page: &[u8], at: usize) -> Option<Self> {
         let mut rest = page.get(at..)?;
         let bytes = take(&mut rest)?;
@@ -65,12 +65,12 @@ impl Head {
         Some(Self { key, table, types, body, bytes, local: (start, length) })
     }
 
-    /// All of the row, its continuation on other pages too.
+    /// Reads the complete row, including overflow pages.
     pub fn row(self, page: &[u8], pages: &mut Pages) -> Option<Row> {
         let (start, length) = self.local;
         let mut bytes = page[start..start + length].to_vec();
         let mut next = if bytes.len() < self.bytes { word(page, start + length)? } else { 0 };
-        // Each page brings something, so that this ends however they are chained.
+        // Each page adds bytes, so the loop ends however the pages are chained.
         while bytes.len() < self.bytes && (2..=pages.count).contains(&next) {
             let Some(more) = pages.read(next) else { break };
             next = word(&more, 0)?;
@@ -83,7 +83,7 @@ impl Head {
     }
 }
 
-/// The name and the root of what a row of the schema describes; the root is 0 for what is no table.
+/// Returns name and root page from a schema row; the root is 0 for anything but a table.
 pub(super) fn in_schema(page: &[u8], at: usize) -> Option<(String, u32)> {
     let mut rest = page.get(at..)?;
     let bytes = usize::try_from(take(&mut rest)?).ok()?;
@@ -104,7 +104,7 @@ pub(super) fn in_schema(page: &[u8], at: usize) -> Option<(String, u32)> {
     }
 }
 
-/// Which table has rows of this shape; the first column of each is the key, which is not in the row.
+/// Returns the table with rows of this shape. The first column of each table is the key, which is not part of the row.
 fn table_of(types: &[u64]) -> Option<Table> {
     let shape: String = types.iter().map(|kind| shape(*kind)).collect();
     let fits = |pattern: &str| {
@@ -134,7 +134,7 @@ fn shape(kind: u64) -> char {
     }
 }
 
-/// A value cut short is what there is of it.
+/// Parses a value; a truncated value keeps its beginning.
 fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
     let length = match kind {
         1..=4 => usize::try_from(kind).ok()?,
@@ -159,7 +159,7 @@ fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
     })
 }
 
-/// How much of a row lies in its leaf; the file format says so.
+/// Returns how much of a row is stored in its leaf, as defined by the file format.
 fn local_bytes(bytes: usize, page: usize) -> usize {
     let most = page - 35;
     if bytes <= most {
@@ -170,7 +170,7 @@ fn local_bytes(bytes: usize, page: usize) -> usize {
     if fitting <= most { fitting } else { least }
 }
 
-/// A number as the file format writes it, the first bits first.
+/// Parses a variable-length integer of the file format, most significant bits first.
 fn take(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for index in 0..9 {

@@ -1,4 +1,4 @@
-//! Baselines: the content of each path before the session changed it, and who changed it.
+//! Baselines: the content of each path before the session changed it, and the authors of the changes.
 
 use super::Trouble;
 use super::file_stat::{Look, look};
@@ -13,14 +13,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Sessions whose baselines are kept; those that began to change something longest ago are given up first.
+/// Number of sessions whose baselines are kept; those that began to change files earliest are evicted first.
 const SESSIONS: i64 = 100;
-/// Of these nothing is given up, whatever room it takes.
+/// Number of latest sessions that are never evicted, whatever their size.
 const NEWEST_SESSIONS: i64 = 10;
-/// What is kept of a session.
+/// Tables with data of a session.
 const SESSION_TABLES: [&str; 5] = ["baselines", "spans", "directories", "gaps", "tracked"];
 
-/// Beside the authors: somebody else changed it between two changes of the same step.
+/// Flag next to the authors: someone else changed the path between two changes of the same step.
 pub(super) const MIXED: i64 = 8;
 
 fn bit(by: ChangedBy) -> i64 {
@@ -35,7 +35,7 @@ pub(super) fn authors(bits: i64) -> Vec<ChangedBy> {
     [ChangedBy::Tool, ChangedBy::Command, ChangedBy::Outside].into_iter().filter(|by| bits & bit(*by) != 0).collect()
 }
 
-/// What is counted of one session while something is added to it.
+/// Counters of a session while data is added.
 struct Tracked<'a> {
     transaction: &'a Transaction<'a>,
     session: &'a str,
@@ -73,21 +73,21 @@ impl<'a> Tracked<'a> {
         Ok(())
     }
 
-    /// The mark of the baseline that this step has of a path.
+    /// Returns the mark of this step's baseline of a path.
     fn baseline(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT stood FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?4";
         let key = params![self.session, path.as_os_str().as_bytes(), self.task, self.step];
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()
     }
 
-    /// What was left at a path by whom, the last time that was seen.
+    /// Returns the last known state of a path after a change.
     fn left(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM baselines WHERE session = ?1 AND path = ?2 ORDER BY number DESC LIMIT 1";
         let key = params![self.session, path.as_os_str().as_bytes()];
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
-    /// Makes the path one of the session's; whether there was room.
+    /// Adds a path to the session; returns whether there was room.
     fn add(&mut self, path: &Path, before: &Standing, after: Option<&[u8]>, bits: i64, most: u64) -> rusqlite::Result<bool> {
         if self.files >= most {
             self.left_out += 1;
@@ -132,7 +132,7 @@ impl<'a> Tracked<'a> {
         Ok(())
     }
 
-    /// Whether anything is known of a path in any task, or a tool was about to make a directory that it lies in.
+    /// Reports whether a path is known in any task, or lies in a directory that a tool was about to create.
     fn knows(&self, path: &Path) -> rusqlite::Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2 AND (?3 OR after IS NULL))";
         let mut statement = self.transaction.prepare_cached(sql)?;
@@ -151,7 +151,7 @@ impl<'a> Tracked<'a> {
         Ok(())
     }
 
-    /// Paths of this step at or below one, whose maker has not said yet what it left.
+    /// Returns paths of this step at or below a path whose final state is not recorded yet.
     fn unsettled(&self, path: &Path) -> rusqlite::Result<Vec<(PathBuf, Vec<u8>)>> {
         let sql = "SELECT path, stood FROM baselines
                    WHERE session = ?1 AND task = ?2 AND step = ?6 AND (path = ?3 OR (path > ?4 AND path < ?5))";
@@ -167,14 +167,14 @@ impl<'a> Tracked<'a> {
 
 fn give_up_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let old = "SELECT session FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1";
-    // The list of what is old is the last to go.
+    // The list of old sessions is deleted last.
     for table in SESSION_TABLES {
         transaction.execute(&format!("DELETE FROM {table} WHERE session IN ({old})"), [SESSIONS])?;
     }
     Ok(())
 }
 
-/// Gives up what is kept of the session that began to change something longest ago, if it is none of the newest.
+/// Evicts the data of the session that began to change files earliest, unless it is one of the latest.
 pub(super) fn give_up_one(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
     let sql = "SELECT session FROM (SELECT session, number FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1)
                ORDER BY number LIMIT 1";
@@ -234,7 +234,7 @@ impl Index {
         let mut tracked = Tracked::open(&transaction, owner)?;
         let (most, limit) = (self.limits.session_files, self.limits.file_bytes);
         for path in paths {
-            // What came with a directory stands for itself from now on.
+            // Paths in a new directory are tracked individually from now on.
             if is_directory(path) && tracked.baseline(path)?.is_some_and(|mark| marked(&mark) == Stood::Missing) {
                 tracked.forget(path)?;
                 let (found, more) = below(path, usize::try_from(most.saturating_sub(tracked.files)).unwrap_or(usize::MAX));
@@ -248,7 +248,7 @@ impl Index {
             for (path, before) in tracked.unsettled(path)? {
                 let now = Standing::now(&path, limit);
                 if now.mark == before && tracked.left(&path)?.is_none() {
-                    // It was not changed after all. What stood there is worth knowing all the same.
+                    // It was not changed after all, but its state is still recorded.
                     tracked.nobodys(&path, &now.mark)?;
                 } else {
                     tracked.update(&path, Some(&now.mark), 0)?;
@@ -261,7 +261,7 @@ impl Index {
 
     pub(super) fn note_baselines(&mut self, owner: &Owner, by: ChangedBy, noted: Vec<Noted>) -> Result<(), Trouble> {
         let transaction = writing(&mut self.connection)?;
-        // What others did belongs to no step.
+        // Changes by others belong to no step.
         let owner = Owner { step: if by == ChangedBy::Outside { 0 } else { owner.step }, ..owner.clone() };
         let mut tracked = Tracked::open(&transaction, &owner)?;
         for one in noted {
@@ -327,7 +327,7 @@ impl Index {
         let transaction = self.connection.transaction()?;
         let key = root_key(&transaction, &since.root)?;
         let columns = "SELECT content, link, bytes, mode FROM versions WHERE root = ?1 AND path = ?2 AND since <= ?3 AND";
-        // Each is found by an index of its own.
+        // Each query uses its own index.
         let lasting = format!("{columns} until IS NULL");
         let past = format!("{columns} until > ?3");
         let mut found = Vec::with_capacity(paths.len());
@@ -359,7 +359,7 @@ impl Index {
         let limit = self.limits.file_bytes;
         let mut files = BTreeMap::new();
         for (path, Known { before, why, after, bits }) in &known {
-            // Who made a directory here was stopped before it said what it put there.
+            // The creator of a directory here was stopped before it recorded its contents.
             if is_directory(path) {
                 let (found, _) = below(path, usize::try_from(self.limits.session_files).unwrap_or(usize::MAX));
                 for inner in found.into_iter().filter(|inner| after.is_none() && !known.contains_key(inner)) {
@@ -380,7 +380,7 @@ impl Index {
         Ok(Differences { files: files.into_values().collect(), left_out: left_out.unsigned_abs() })
     }
 
-    /// Of each path the first baseline, what was left there last, and all who had to do with it.
+    /// Returns the first baseline, the last recorded state and all authors of each path.
     fn baselines(&self, session: &str, task: Option<&TaskId>) -> rusqlite::Result<BTreeMap<PathBuf, Known>> {
         let sql = "SELECT path, stood, why, after, authors, task FROM baselines WHERE session = ?1 ORDER BY number";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -401,7 +401,7 @@ impl Index {
                 known.insert(path, Known { before: row.get(1)?, why: row.get(2)?, after, bits });
             }
         }
-        // What a later task left there is not said to be somebody else's.
+        // The state left by a later task is not attributed to others.
         for path in others {
             if let Some(known) = known.get_mut(&path) {
                 known.after = None;
@@ -442,7 +442,7 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> ru
     let Noted { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
     if let Some(first) = tracked.baseline(&path)? {
-        // What a tool left there and is there still, the command did not make.
+        // An unchanged result of a tool was not made by the command.
         let left = tracked.left(&path)?;
         if after.is_some() && left == after {
             return tracked.update(&path, after.as_deref(), 0);
@@ -451,7 +451,7 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> ru
         let mixed = left.is_some_and(|left| left != found) && first != found;
         return tracked.update(&path, after.as_deref(), bit(by) | if mixed { MIXED } else { 0 });
     }
-    // The same where another step of the task left it there.
+    // Likewise for the result of another step of the task.
     if after.is_some() && tracked.step > 0 && tracked.left(&path)? == after {
         return Ok(());
     }
@@ -459,7 +459,7 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> ru
     Ok(())
 }
 
-/// What stands there, its content kept where it fits.
+/// Returns the state of a path, with its content stored if it fits.
 fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tracked<'_>) -> Standing {
     match look(path) {
         Ok(Look::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {

@@ -15,7 +15,7 @@ impl Index {
     pub(super) fn note_directories(&mut self, owner: &Owner, noted: &[TouchedDirectory]) -> Result<(), Trouble> {
         let transaction = writing(&mut self.connection)?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
-        // What a step did to it first tells what was there before.
+        // The first change in a step shows the previous state.
         let sql = "INSERT OR IGNORE INTO directories (session, task, step, path, made, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         for one in noted {
             let path = one.path.as_os_str().as_bytes();

@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A change so close to a look may have left the same stamp behind: the kernel's clock for files ticks this slowly.
+/// Granularity of file times, in nanoseconds. A change this close to a check may leave the same stamp.
 const TICK_NS: i64 = 20_000_000;
 
-/// What the system says of a file without opening it. Times are in nanoseconds of the epoch.
+/// File metadata, without opening the file. Times are in nanoseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Stamp {
     pub inode: i64,
@@ -31,7 +31,7 @@ impl Stamp {
         }
     }
 
-    /// Whether a file with the same stamp is the same: not when it was changed at about the time it was looked at.
+    /// Reports whether an equal stamp proves that the file is unchanged: not if it was changed around the time of the check.
     pub(super) fn is_telling(self, looked_at: i64) -> bool {
         self.changed < looked_at - TICK_NS
     }
@@ -41,7 +41,7 @@ pub(super) enum Look {
     Missing,
     File(Stamp),
     Link(Stamp, PathBuf),
-    /// Neither: nothing of it can be kept.
+    /// Neither a file nor a symlink; its content cannot be stored.
     Special(Stamp),
 }
 
@@ -61,7 +61,7 @@ pub(super) fn look(path: &Path) -> io::Result<Look> {
     })
 }
 
-/// An open file and its stamp; what is read from it belongs to that stamp if the stamp is the same afterwards.
+/// Opens a file and returns its stamp. Data read from it belongs to the stamp if the stamp is the same afterwards.
 pub(super) fn open(path: &Path) -> io::Result<(std::fs::File, Stamp)> {
     let file = open_file(path)?;
     let stamp = Stamp::of(&file.metadata()?);
@@ -72,7 +72,7 @@ pub(super) fn stamp_of(file: &std::fs::File) -> io::Result<Stamp> {
     Ok(Stamp::of(&file.metadata()?))
 }
 
-/// Nanoseconds of the epoch.
+/// Returns the current time in nanoseconds since the epoch.
 pub(super) fn now_ns() -> i64 {
     i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }

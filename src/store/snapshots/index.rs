@@ -1,4 +1,4 @@
-//! Index of snapshots: which path had which content. The newest snapshot of each root is in memory.
+//! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
 
 use super::file_stat::{Look, Stamp, look, now_ns};
 use super::objects::{Kept, Objects};
@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Left-out files that are named; the others are counted.
+/// Number of skipped files listed by name; the rest are counted.
 const MAX_NAMED: usize = 20;
 
 pub(super) struct Index {
@@ -21,7 +21,7 @@ pub(super) struct Index {
     pub(super) roots: HashMap<PathBuf, Newest>,
 }
 
-/// The files of a root as its newest snapshot has them.
+/// Files of a root in its latest snapshot.
 pub(super) struct Newest {
     key: i64,
     number: i64,
@@ -36,18 +36,18 @@ struct Known {
 }
 
 impl Known {
-    /// Whether a stamp says that it is as it was.
+    /// Reports whether a stamp proves that the file is unchanged.
     fn still(&self, stamp: Stamp) -> bool {
         self.stamp == stamp && self.stood != Stood::Unkept && stamp.is_telling(self.looked_at)
     }
 }
 
-/// What one look at all files came to.
+/// Result of a survey of all files.
 #[derive(Default)]
 struct Found {
-    /// New or other than before.
+    /// New or changed.
     differs: Vec<(PathBuf, Known)>,
-    /// The same, with another stamp.
+    /// Unchanged, but with another stamp.
     touched: Vec<(PathBuf, Known)>,
     gone: Vec<PathBuf>,
     contents: Vec<(ContentId, u64)>,
@@ -56,7 +56,7 @@ struct Found {
 }
 
 impl Found {
-    /// That something is there is kept all the same.
+    /// Skips a file's content; its existence is still recorded.
     fn leave_out(&mut self, path: &Path, before: Option<&Known>, stamp: Stamp, why: impl Into<String>) {
         self.left_out_count += 1;
         if self.left_out.len() < MAX_NAMED {
@@ -85,7 +85,7 @@ impl Index {
     }
 
     pub(super) fn take(&mut self, root: PathBuf, files: Vec<PathBuf>) -> Result<Checkpoint, Trouble> {
-        // Contents are added only by who may write, so that nobody gives them up before they are said to be needed.
+        // Contents are added only under the write lock, so that they are not deleted before they are referenced.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let key = root_key(&transaction, &root)?;
         let number = newest_number(&transaction, key)?;
@@ -119,7 +119,7 @@ impl Index {
         Ok(checkpoint)
     }
 
-    /// Removes the contents that no snapshot has any more.
+    /// Deletes the contents that no snapshot references.
     pub(super) fn sweep(&mut self) -> Result<(), Trouble> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let wanted: HashSet<ContentId> = {
@@ -175,9 +175,9 @@ fn stood(known: Option<&Known>) -> Stood {
     known.map_or(Stood::Missing, |known| known.stood.clone())
 }
 
-/// What stands at a path now, where that is not what stood there. A file of more than `limit` bytes is not read.
+/// Returns the state of a path if it differs from `before`. A file of more than `limit` bytes is not read.
 fn now(path: &Path, before: Option<&Known>, limit: u64) -> Option<Stood> {
-    // Of what was not kept nothing can be said.
+    // Nothing is known about content that was not stored.
     if before.is_some_and(|known| known.stood == Stood::Unkept) {
         return None;
     }
@@ -192,7 +192,7 @@ fn now(path: &Path, before: Option<&Known>, limit: u64) -> Option<Stood> {
                 Ok(Some((content, bytes))) => Stood::File { content, bytes, mode: mode_of(stamp) },
                 Ok(None) => Stood::Unkept,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Stood::Missing,
-                // What cannot be read cannot be told from what it was.
+                // An unreadable file cannot be compared.
                 Err(_) => return None,
             }
         }
@@ -205,7 +205,7 @@ pub(super) fn mode_of(stamp: Stamp) -> u32 {
     u32::try_from(stamp.mode).unwrap_or(0)
 }
 
-/// Looks at every file, and reads what may be other than it was.
+/// Checks every file and reads those that may have changed.
 fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, objects: &Objects, limits: Limits) -> Found {
     let mut found = Found::default();
     let mut seen: HashSet<PathBuf> = HashSet::with_capacity(files.len());
@@ -237,7 +237,7 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
     found
 }
 
-/// Keeps one file's content, or says why not.
+/// Stores one file's content, or returns the reason why not.
 pub(super) fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
     let bytes = stamp.bytes.unsigned_abs();
     if bytes > limits.file_bytes {
@@ -261,12 +261,12 @@ pub(super) fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::
     Ok(transaction.last_insert_rowid())
 }
 
-/// 0 where there is none yet.
+/// Returns the latest snapshot number; 0 if there is none.
 fn newest_number(transaction: &Transaction<'_>, root: i64) -> rusqlite::Result<i64> {
     transaction.query_row("SELECT coalesce(max(number), 0) FROM snapshots WHERE root = ?1", [root], |row| row.get(0))
 }
 
-/// The files of a root in one snapshot, or in the newest.
+/// Returns the files of a root in one snapshot, or in the latest.
 fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, Known>> {
     let columns = "SELECT path, content, link, bytes, mode, inode, modified, changed, looked_at FROM versions";
     let mut rows = match number {
@@ -325,7 +325,7 @@ fn write(transaction: &Transaction<'_>, newest: &Newest, found: &Found) -> rusql
     Ok(())
 }
 
-/// Gives up the oldest snapshots, of whatever root, until the contents of the others fit; never the one just taken.
+/// Deletes the oldest snapshots of any root until the remaining contents fit; never the one just taken.
 pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusqlite::Result<bool> {
     let total = |transaction: &Transaction<'_>| {
         transaction.query_row("SELECT coalesce(sum(bytes), 0) FROM contents", [], |row| row.get::<_, i64>(0))
@@ -357,7 +357,7 @@ pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i6
     Ok(any)
 }
 
-/// Those that no snapshot and no session has any more.
+/// Deletes contents that no snapshot or session references.
 pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
     transaction.execute(
         "DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)

@@ -1,4 +1,4 @@
-//! Snapshots of a workspace: contents named by their hash, and which path had which content when.
+//! Workspace snapshots: contents named by their hash, and the content of each path over time.
 
 mod baselines;
 mod change_log;
@@ -22,22 +22,22 @@ use index::Index;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The directory of it all inside the data directory.
+/// Subdirectory of the data directory.
 const DIRECTORY: &str = "snapshots";
 
-/// How much is kept.
+/// Storage limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Of one file; a larger one is left out.
+    /// Maximum size of a file; a larger one is skipped.
     pub file_bytes: u64,
-    /// New in one snapshot; what comes after it is left out.
+    /// Maximum size of new contents in one snapshot; further files are skipped.
     pub snapshot_bytes: u64,
-    /// Of all contents; beyond it the oldest snapshots are given up.
+    /// Maximum size of all contents; beyond it the oldest snapshots are deleted.
     pub all_bytes: u64,
     pub files: usize,
-    /// Paths of one session whose baselines are kept.
+    /// Maximum number of paths with baselines in one session.
     pub session_files: u64,
-    /// New contents of those.
+    /// Maximum size of new contents of these paths.
     pub session_bytes: u64,
 }
 
@@ -50,7 +50,7 @@ const LIMITS: Limits = Limits {
     session_bytes: 512 << 20,
 };
 
-/// The snapshots of a data directory. Nothing is opened before the first is taken.
+/// Snapshots of a data directory, opened on first use.
 pub struct Snapshots {
     inner: Arc<Inner>,
 }
@@ -66,7 +66,7 @@ impl Snapshots {
         Self::within(data_dir, LIMITS)
     }
 
-    /// The same with another budget for all contents.
+    /// Returns the store with another total limit.
     pub fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, limits) = (self.inner.directory.clone(), Limits { all_bytes, ..self.inner.limits });
         Self { inner: Arc::new(Inner { directory, limits, index: Mutex::new(None) }) }
@@ -77,7 +77,7 @@ impl Snapshots {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Works with the index where waiting for a disk harms nobody.
+    /// Runs `work` on a thread where blocking on the disk is harmless.
     fn with_index<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Index) -> Result<T, Trouble> + Send + 'static,
@@ -101,7 +101,7 @@ impl Inner {
         let Some(index) = slot.as_mut() else { return Err(CheckpointError { message: "no index".to_owned() }) };
         let done = work(index);
         if done.is_err() {
-            // What it holds in memory may be ahead of what was written.
+            // The state in memory may be ahead of the database.
             *slot = None;
         }
         done.map_err(|trouble| self.said(&trouble))
@@ -127,7 +127,7 @@ impl Checkpoints for Snapshots {
 }
 
 impl Snapshots {
-    /// Gives up what is kept of a session's changes.
+    /// Deletes the recorded changes of a session.
     pub fn forget(&self, session: &SessionId) -> Result<(), CheckpointError> {
         if !self.inner.directory.exists() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Contents on the disk, each in a file that has its hash for a name.
+//! Snapshot contents on disk, each in a file named by its hash.
 
 use super::file_stat::{Stamp, open, stamp_of};
 use crate::ports::ContentId;
@@ -7,21 +7,21 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// What fits in here is read at once and written only when it is new.
+/// Maximum size of a file that is read at once and written only if new.
 const WHOLE_BYTES: u64 = 1 << 20;
 const CHUNK_BYTES: usize = 256 << 10;
-/// How often a file that changes while it is read is read again.
+/// Number of attempts to read a file that changes while being read.
 const TRIES: usize = 3;
 
 pub(super) struct Objects {
     directory: PathBuf,
 }
 
-/// A file's content, kept.
+/// Stored content of a file.
 pub(super) struct Kept {
     pub id: ContentId,
     pub bytes: u64,
-    /// Of the file when it was read.
+    /// Stamp of the file when it was read.
     pub stamp: Stamp,
     pub is_new: bool,
 }
@@ -37,7 +37,7 @@ impl Objects {
         self.directory.join(&name[..2]).join(&name[2..])
     }
 
-    /// The content of a file that nobody changes meanwhile; `None` where somebody does each time.
+    /// Stores the content of a file that does not change while being read; `None` if it changes in every attempt.
     pub(super) fn keep(&self, path: &Path) -> io::Result<Option<Kept>> {
         for _ in 0..TRIES {
             let (mut file, before) = open(path)?;
@@ -75,7 +75,7 @@ impl Objects {
         Ok((id, bytes, self.name(id, temporary)?))
     }
 
-    /// Whether it was not there yet.
+    /// Writes a content; returns whether it was new.
     fn place(&self, id: ContentId, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<bool> {
         if self.path(id).exists() {
             return Ok(false);
@@ -97,7 +97,7 @@ impl Objects {
         Ok(true)
     }
 
-    /// A content as it was; never another one under its name.
+    /// Reads a content and verifies its hash.
     pub(super) fn read(&self, id: ContentId) -> io::Result<Vec<u8>> {
         let content = std::fs::read(self.path(id))?;
         if blake3::hash(&content).as_bytes() == &id.0 {
@@ -106,7 +106,7 @@ impl Objects {
         Err(io::Error::new(io::ErrorKind::InvalidData, "the stored content is damaged"))
     }
 
-    /// The hash of a file's content, kept or not; `None` where it is longer than `limit`.
+    /// Returns the hash of a file's content; `None` if it is longer than `limit`.
     pub(super) fn hash(path: &Path, limit: u64) -> io::Result<Option<(ContentId, u64)>> {
         let (file, _) = open(path)?;
         if file.metadata()?.len() > limit {
@@ -117,7 +117,7 @@ impl Objects {
         Ok((bytes <= limit).then(|| (ContentId(*hasher.finalize().as_bytes()), bytes)))
     }
 
-    /// Removes every content that is not wanted, and whatever a crash left half-written.
+    /// Deletes unwanted contents and unfinished files left by a crash.
     pub(super) fn sweep(&self, wanted: impl Fn(&ContentId) -> bool) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.directory)? {
             let entry = entry?;

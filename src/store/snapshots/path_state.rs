@@ -8,10 +8,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Directories below one path; what lies deeper is no project's.
+/// Maximum directory depth that is searched.
 const MAX_DEPTH: usize = 128;
 
-/// What stands at a path, and a mark that two have only if they are the same.
+/// State of a path, and a mark that is equal only for equal states.
 pub(super) struct Standing {
     pub stood: Stood,
     pub mark: Vec<u8>,
@@ -25,7 +25,7 @@ impl Standing {
         Self { mark: mark(&stood), stood, why: None, bytes }
     }
 
-    /// Something whose content is not kept: its stamp tells whether it is the same.
+    /// Creates the state of content that is not stored; its stamp is part of the mark.
     pub(super) fn unkept(stamp: Stamp, why: String) -> Self {
         let mut mark = mark(&Stood::Unkept);
         for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
@@ -34,7 +34,7 @@ impl Standing {
         Self { stood: Stood::Unkept, mark, why: Some(why), bytes: 0 }
     }
 
-    /// As it is now; a content of more than `limit` bytes is not read.
+    /// Returns the current state; a content of more than `limit` bytes is not read.
     pub(super) fn now(path: &Path, limit: u64) -> Self {
         match look(path) {
             Ok(Look::Missing) => Self::of(Stood::Missing),
@@ -60,7 +60,7 @@ pub(super) fn mark(stood: &Stood) -> Vec<u8> {
     }
 }
 
-/// What has this mark; what cannot be read is not kept.
+/// Returns the state of a mark; an unreadable mark means not stored.
 pub(super) fn marked(mark: &[u8]) -> Stood {
     match mark {
         [0] => Stood::Missing,
@@ -80,7 +80,8 @@ pub(super) fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// The path itself, or where it is a directory all that is below it and is none; at most `most`, and how many more there are.
+/// Returns the path itself or, for a directory, everything below it except directories; at most `most`, and the number of the
+/// rest.
 pub(super) fn below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
     let (mut found, mut more) = (Vec::new(), 0);
     let mut waiting = vec![(path.to_owned(), 0)];

@@ -16,15 +16,15 @@ impl Snapshots {
         self.inner.if_there(|index| index.total())
     }
 
-    /// Gives up snapshots older than `age`, the oldest that is over the budget, and what is kept of sessions that are not among
-    /// `living`, where those are known. With `only_say` it is counted, and stays.
+    /// Deletes snapshots older than `age`, the oldest over the limit, and data of sessions not among `living` (if known). With
+    /// `only_say` they are only counted.
     pub fn prune(&self, living: Option<&HashSet<SessionId>>, age: Duration, only_say: bool) -> Result<Beside, CheckpointError> {
         self.inner.if_there(|index| index.prune(living, age, only_say))
     }
 }
 
 impl Inner {
-    /// Nothing is made only to find that nothing is in it.
+    /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
     fn if_there(&self, work: impl FnOnce(&mut Index) -> Result<Beside, Trouble>) -> Result<Beside, CheckpointError> {
         if self.directory.join("index.db").exists() { self.work(work) } else { Ok(Beside::default()) }
     }
@@ -45,7 +45,7 @@ impl Index {
         let old = now_ns().saturating_sub(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
         let limits = self.limits;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // The newest of a root is what the next one is compared with, and a command that is not over is measured against its own.
+        // Keep the latest snapshot of a root for comparison, and the one of a running command.
         transaction.execute(
             "DELETE FROM snapshots WHERE time < ?1 AND number NOT IN (SELECT max(number) FROM snapshots GROUP BY root)
              AND number NOT IN (SELECT snapshot FROM spans WHERE open <> 0)",
@@ -73,7 +73,7 @@ impl Index {
         Ok(freed)
     }
 
-    /// Sessions of which something is kept and that are gone.
+    /// Returns sessions with data that no longer exist.
     fn orphans(&self, living: Option<&HashSet<SessionId>>) -> Result<Vec<SessionId>, Trouble> {
         let Some(living) = living else { return Ok(Vec::new()) };
         let mut rows = self.connection.prepare("SELECT DISTINCT session FROM tracked")?;

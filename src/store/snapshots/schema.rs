@@ -1,4 +1,4 @@
-//! The database of the snapshots: a path has a content from one snapshot until another.
+//! Snapshot database: each path has a content from one snapshot to another.
 
 use crate::store::index_file::Shape;
 
@@ -33,8 +33,8 @@ const TABLES: &str = "
     CREATE TABLE contents (id BLOB PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// What stood where before a session changed it, and the commands that may be changing more. `stood` and `after` are what
-/// `baselines` makes of them; the number tells which of a path came first.
+/// States before a session changed them, and commands that may be changing more. `baselines` defines the format of `stood` and
+/// `after`; the number orders the rows of a path.
 const BASELINES: &str = "
     CREATE TABLE tracked (
         session TEXT PRIMARY KEY,
@@ -67,7 +67,7 @@ const BASELINES: &str = "
     CREATE INDEX spans_session ON spans (session, open);
 ";
 
-/// Baselines step by step, directories, and what was not seen. What was kept without a step belongs to none.
+/// Baselines per step, directories, and gaps. Rows written without a step belong to none.
 const STEPS: &str = "
     CREATE TABLE stepwise (
         number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -396,7 +396,10 @@ fn sessions_and_branches_are_read_out_and_named() {
     };
     session.tell(EventKind::LookedUp(listed("", listed_sessions())));
     let said = session.read();
-    assert!(said.contains("a1b2c3d4: Validate the name") && said.contains("; waiting for you; 2 h; branch main; $0.42"), "{said}");
+    assert!(
+        said.contains("a1b2c3d4: Validate the name") && said.contains("; waiting for you; 2 h; branch main; $0.42"),
+        "{said}"
+    );
     assert!(said.contains("Type /resume NAME") && !said.contains(['\u{1b}', '│', '▲']), "{said}");
     session.types("/resume nothing like it");
     session.tell(EventKind::LookedUp(listed("nothing like it", Vec::new())));
