@@ -1,8 +1,8 @@
-//! What aye itself costs, measured on the built binary against a scripted model: start, idle, streams, steps.
+//! Cost of aye itself, measured on the built binary against a scripted model: start, idle, streams, steps.
 //!
-//! `cargo bench --profile dist` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist` prints one row per figure: the measured value and its limit.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed measurement ends the run")]
 
 #[expect(dead_code, unused_imports, reason = "tests use the rest of it")]
 #[path = "../tests/support/mod.rs"]
@@ -37,13 +37,13 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// User and system time of all children that have ended, in seconds.
+/// Returns user and system time of all finished child processes, in seconds.
 fn children_cpu() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage of children");
     [usage.user_time(), usage.system_time()].iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum()
 }
 
-/// From spawn until a typed letter is on the screen.
+/// Measures the time from spawn until a typed character is on the screen.
 fn start() {
     let server = Server::new([]);
     let project = Project::with(&server);
@@ -63,7 +63,7 @@ fn start() {
     row("prompt takes a key after spawn", median(times), 30.0, "ms");
 }
 
-/// Memory and processor time while nothing happens.
+/// Measures memory and CPU time while idle.
 fn idle() {
     let server = Server::new([]);
     let project = Project::with(&server);
@@ -74,7 +74,7 @@ fn idle() {
     let before = ticks(pid);
     std::thread::sleep(Duration::from_secs(5));
     row("idle memory (PSS)", pss_mb(pid), 25.0, "MB");
-    row("idle processor time in 5 s", (ticks(pid) - before) as f64 * 10.0, 0.0, "ms");
+    row("idle CPU time in 5 s", (ticks(pid) - before) as f64 * 10.0, 0.0, "ms");
     terminal.kill();
 }
 
@@ -84,14 +84,14 @@ fn pss_mb(pid: u32) -> f64 {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
 }
 
-/// Clock ticks a process used; 100 a second.
+/// Returns the clock ticks a process has used, 100 per second.
 fn ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
-/// A loop of reads: wall time of a step, disk sync included, and whether it grows.
+/// Measures a loop of reads: wall time per step including disk sync, and its growth.
 fn steps() {
     let read = |step: usize| Answer::call(&format!("call_{step}"), "ReadFile", json!({"path": "note.txt"}));
     let measure = |count: usize| {
@@ -112,14 +112,14 @@ fn steps() {
         project.aye(&["exec", "-m", MODEL, "--max-steps", "5000", "loop"]).exits(0);
         (children_cpu() - before) * 1000.0
     };
-    // What the start costs is in both, and taken out by the difference.
+    // The cost of the start is in both, and cancels out.
     let (few, more, many) = (processor(STEPS), processor(STEPS * 2), processor(STEPS * 50));
     let early = (more - few) / STEPS as f64;
-    row("processor time of a step, at step 100", early, 3.0, "ms");
+    row("CPU time of a step, at step 100", early, 3.0, "ms");
     row("the same, over 5,000 steps", (many - few) / (STEPS * 49) as f64, (early * 1.3).min(3.0), "ms");
 }
 
-/// A long answer on the screen.
+/// Measures a long response on the screen.
 fn stream(kib: usize, limit_s: f64) {
     let paragraph =
         "The **parser** reads each `token` and keeps a small stack of open blocks, so that only what changed is drawn.\n\n";
@@ -139,5 +139,5 @@ fn stream(kib: usize, limit_s: f64) {
             children_cpu() - before
         })
         .collect();
-    row(&format!("processor time for an answer of {kib} KiB"), median(times), limit_s, "s");
+    row(&format!("CPU time for a response of {kib} KiB"), median(times), limit_s, "s");
 }

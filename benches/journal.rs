@@ -1,8 +1,9 @@
-//! What a journal costs: a commit early and late in a long session, the database beside the text it holds, and taking such a session up.
+//! Cost of a journal: commits early and late in a long session, size of the database relative to its text, and resuming such a
+//! session.
 //!
-//! `cargo bench --profile dist --bench journal --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist --bench journal --features fuzzing` prints one row per figure: the measured value and its limit.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed measurement ends the run")]
 
 mod start;
 #[expect(dead_code, unused_imports, reason = "tests use the rest of it")]
@@ -18,12 +19,12 @@ use support::{Project, Server};
 
 const MODEL: &str = "anthropic/scripted";
 const STEPS: u32 = 10_000;
-/// Steps whose commits are looked at, early and late.
+/// Number of steps whose commits are measured, early and late.
 const SAMPLED: u32 = 100;
 const RUNS: usize = 7;
 const SMALL: usize = 200;
 const LARGE: usize = 50_000;
-/// Enough of them for a database of some hundred megabytes of text.
+/// Enough steps for a database of some hundred megabytes of text.
 const LARGE_STEPS: u32 = 2_000;
 
 fn main() {
@@ -71,7 +72,7 @@ fn database(directory: &Path) -> u64 {
     files.filter(|file| file.file_name().to_string_lossy().starts_with("aye.db")).map(|file| file.metadata().unwrap().len()).sum()
 }
 
-/// A long session of small steps; its id.
+/// Creates a long session of small steps; returns its ID.
 fn small(project: &Project, sync: f64) -> String {
     let data = project.beside("data");
     let mut measure = Measure::new(&data, &project.path(""), "measured", SMALL).unwrap();
@@ -106,7 +107,7 @@ fn large() {
     salvage(directory.path());
 }
 
-/// The same store with its first page and one more gone.
+/// Measures the recovery of the same store without its first page and one more.
 fn salvage(directory: &Path) {
     let path = directory.join("aye.db");
     let mut content = std::fs::read(&path).unwrap();
@@ -117,18 +118,18 @@ fn salvage(directory: &Path) {
     let began = Instant::now();
     let said = aye::fuzzing::journal::open(directory).unwrap();
     let megabytes = content.len() as f64 / f64::from(1 << 20);
-    row(&format!("salvage of {megabytes:.0} MB"), began.elapsed().as_secs_f64(), 2.0 * (megabytes / 64.0).max(1.0), "s");
+    row(&format!("recovery of {megabytes:.0} MB"), began.elapsed().as_secs_f64(), 2.0 * (megabytes / 64.0).max(1.0), "s");
     println!("  {}", said.join("; "));
 }
 
-/// From spawn until a typed letter is on the screen, without a session and with the long one.
+/// Measures the time from spawn until a typed character is on the screen, without a session and with the long one.
 fn resume(project: &Project, id: &str) {
     let server = Server::new([]);
     let empty = Project::with(&server);
     let new = ms((0..RUNS).map(|_| until_prompt(&empty, &["-m", MODEL])).collect());
     let again = format!("--resume={id}");
     let long = ms((0..RUNS).map(|_| until_prompt(project, &["-m", MODEL, &again])).collect());
-    row("start to prompt, nothing said before", new, f64::NAN, "ms");
-    row("start to prompt, 10,000 steps before", long, f64::NAN, "ms");
+    row("start to prompt, no session", new, f64::NAN, "ms");
+    row("start to prompt, session of 10,000 steps", long, f64::NAN, "ms");
     row("10,000 steps : nothing", long / new, 1.5, "x");
 }

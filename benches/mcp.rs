@@ -1,11 +1,11 @@
-//! What a call of a tool costs over the work itself, side by side: a tool of aye, and a tool of an MCP server; and what configured
-//! servers add to the start.
+//! Overhead of tool calls over the work itself, for a built-in tool and a tool of an MCP server; and the effect of configured
+//! servers on the start.
 //!
-//! `cargo bench --profile dist --bench mcp --features fuzzing` prints one row a figure: the measured value and the limit it is meant to hold. A call is
-//! planned, judged and run as in a session; what the journal adds is measured by `benches/journal.rs`. The server is this program itself,
-//! started again, at the other end of real pipes.
+//! `cargo bench --profile dist --bench mcp --features fuzzing` prints one row per figure: the measured value and its limit. A
+//! call is planned, evaluated and run as in a session; `benches/journal.rs` measures the cost of the journal. The server is this
+//! program itself, started again, at the other end of real pipes.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed measurement ends the run")]
 
 mod start;
 #[expect(dead_code, unused_imports, reason = "tests use the rest of it")]
@@ -40,13 +40,13 @@ fn main() {
     runtime.block_on(async {
         for bytes in TEXTS {
             let (own, through) = (read(bytes), local(bytes).await);
-            row(&format!("a file of {bytes} bytes is read"), own, None);
+            row(&format!("read a file of {bytes} bytes"), own, None);
             row(&format!("ReadFile of {bytes} bytes"), through, None);
-            row(&format!("what a local call adds, {bytes} bytes"), through - own, Some(1.0));
+            row(&format!("overhead of a local call, {bytes} bytes"), through - own, Some(1.0));
             let (own, through) = (bare(bytes).await, remote(bytes).await);
             row(&format!("the server and its pipes alone, {bytes} bytes"), own, None);
             row(&format!("a tool of the server, {bytes} bytes"), through, None);
-            row(&format!("what an MCP call adds, {bytes} bytes"), through - own, Some(3.0));
+            row(&format!("overhead of an MCP call, {bytes} bytes"), through - own, Some(3.0));
         }
     });
     starts();
@@ -58,7 +58,7 @@ fn row(figure: &str, measured: f64, limit: Option<f64>) {
     println!("{figure:<52} {measured:>7.3} ms {limit}{mark}");
 }
 
-/// With servers that never say a word, in turns with none.
+/// Measures the start with servers that never respond, alternating with none.
 fn starts() {
     let model = Model::new([]);
     let policy = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
@@ -74,8 +74,8 @@ fn starts() {
     let (none, ten) = (median(none), median(ten));
     row("start to prompt, no server", none, None);
     row(&format!("start to prompt, {SERVERS} servers"), ten, None);
-    // What lies within the noise of two such figures is nothing.
-    row("what they add", ten - none, Some(1.0));
+    // Differences within the noise of the two figures are ignored.
+    row("added by the servers", ten - none, Some(1.0));
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {
@@ -152,7 +152,7 @@ impl Launcher for Plain {
     }
 }
 
-/// A workspace with one file of so many bytes, in lines.
+/// Creates a workspace with one text file of `bytes` bytes.
 fn workspace(bytes: usize) -> tempfile::TempDir {
     let workspace = tempfile::tempdir().unwrap();
     let text = "a line of a file, as long as most of them\n".repeat(bytes / 42 + 1);

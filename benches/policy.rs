@@ -1,10 +1,10 @@
-//! What a verdict costs: ordinary lines, the corpus, and lines made to be slow, at growing lengths.
+//! Cost of a verdict: ordinary lines, the corpus, and lines designed to be slow, at growing lengths.
 //!
-//! `cargo bench --profile dist --bench policy` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist --bench policy` prints one row per figure: the measured value and its limit.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed measurement ends the run")]
 
-/// A path in the shared test material, as in the library: the modules below use it in their tests.
+/// Path in the shared test material, as in the library: the modules below use it in their tests.
 macro_rules! shared {
     ($path:literal) => {
         std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
@@ -27,7 +27,7 @@ use std::time::Instant;
 const ROUNDS: usize = 50;
 const LENGTHS: [usize; 5] = [1 << 10, 8 << 10, 32 << 10, 127 << 10, 1 << 20];
 
-/// A text made to be slow: its name, what it starts with, what is repeated, what it ends with.
+/// Lines designed to be slow: name, start, repeated part, end.
 const SLOW: &[(&str, &str, &str, &str)] = &[
     ("words", "ls ", "file ", ""),
     ("parts", "", "ls; ", ""),
@@ -105,7 +105,7 @@ fn enforcer() -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 }
 
-/// Microseconds for one verdict.
+/// Returns the time of one verdict in microseconds.
 fn took(enforcer: &Enforcer, line: &str) -> f64 {
     let cwd = Target { given: ".".into(), real: PathBuf::from("/home/user/project"), place: Place::Directory };
     let actions = [Action::Exec { command: line.to_owned(), cwd }];

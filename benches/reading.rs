@@ -1,8 +1,8 @@
-//! What it costs to read 20 lines far within a large file: time, and the most memory the process had.
+//! Cost of reading 20 lines far inside a large file: time, and peak memory of the process.
 //!
-//! `cargo bench --profile dist --bench reading` prints one row a figure: the measured value and the limit it is meant to hold.
+//! `cargo bench --profile dist --bench reading` prints one row per figure: the measured value and its limit.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::fs::{self, File};
@@ -14,10 +14,10 @@ use std::time::Instant;
 const FILE_BYTES: u64 = 1 << 30;
 const FIRST_LINE: u64 = 5_000_000;
 const LINES: u64 = 20;
-/// So that this many lines stand in the file.
+/// Line length that gives the file this many lines.
 const LINE_BYTES: usize = 200;
 const RUNS: usize = 5;
-/// Milliseconds, beyond the start of the process.
+/// Limit in milliseconds, beyond the start of the process.
 const MAX_MS: u128 = 1_000;
 const MAX_MB: i64 = 64;
 
@@ -35,7 +35,7 @@ fn main() {
     let range = format!(r#""offset": {FIRST_LINE}, "limit": {LINES}"#);
     let far = quickest(|| read(&base, &format!(r#"{{"path": "large", {range}}}"#), &format!("line {FIRST_LINE} ")));
     println!("{:<56} {:>7} ms {:>7} ms", "20 lines at line 5,000,000 of 1 GB, beyond that", far.saturating_sub(start), MAX_MS);
-    println!("{:<56} {:>7} MB {:>7} MB", "the most memory, beyond that of the small file", peak_mb() - memory_before, MAX_MB);
+    println!("{:<56} {:>7} MB {:>7} MB", "peak memory, beyond that of the small file", peak_mb() - memory_before, MAX_MB);
     write_lines(&workspace.join("large"), "utf-16");
     let wide = quickest(|| {
         let arguments = format!(r#"{{"path": "large", "offset": {}, "limit": {LINES}}}"#, FIRST_LINE / 2);
@@ -67,7 +67,7 @@ fn write_lines(path: &Path, encoding: &str) {
     file.flush().unwrap();
 }
 
-/// Milliseconds of the quickest run.
+/// Returns the fastest run in milliseconds.
 fn quickest(mut run: impl FnMut()) -> u128 {
     let time = |()| {
         let begun = Instant::now();
@@ -89,7 +89,7 @@ fn read(base: &Path, arguments: &str, begins: &str) {
     assert!(told.contains(&format!("\"outputText\":\"{begins}")), "{told:.500}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The most of all processes that were waited for.
+/// Returns the peak memory of all finished child processes.
 fn peak_mb() -> i64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() / 1024
 }

@@ -1,9 +1,9 @@
-//! What it costs to hold a command, and to show what it did before it happens: a plain spawn, one under aye's helper, one in
-//! each kind of sandbox, ten changes in a large workspace.
+//! Cost of sandboxing a command and of previewing its effects: a plain spawn, one under aye's helper, one in each kind of
+//! sandbox, ten changes in a large workspace.
 //!
-//! `cargo bench --profile dist --bench sandbox` prints one row a figure: the median, what 95 of 100 runs stay under, and the limit.
+//! `cargo bench --profile dist --bench sandbox` prints one row per figure: the median, the 95th percentile, and the limit.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
 #[allow(dead_code, unused_imports)]
 #[path = "../src/sys/mod.rs"]
@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 const RUNS: usize = 200;
 const FEWER_RUNS: usize = 50;
-/// Of the large workspace.
+/// Directories of the large workspace.
 const DIRECTORIES: usize = 1_000;
 const FILES_EACH: usize = 100;
-/// As many as a person has who works in several languages.
+/// Typical number of caches of a user of several languages.
 const CACHES: usize = 8;
-/// A model that prints more than anyone reads.
+/// Command that prints more than anyone reads.
 const FLOOD: &str = "head -c 1073741824 /dev/zero";
 
 const CHANGES: &str = "for number in 0 1 2 3 4; do echo more >> d$number/f$number; echo new > d$number/new; done";
@@ -77,7 +77,7 @@ impl Bench {
         row("probe", &times(RUNS, || drop(probe(program, std::slice::from_ref(&workspace), &data))), None);
     }
 
-    /// Ten changes, shown and kept, against the same command without a layer in a workspace of its own.
+    /// Measures ten changes, previewed and applied, against the same command without a layer in another workspace.
     fn large_workspace(&self) {
         let large = self.directory("large");
         for directory in 0..DIRECTORIES {
@@ -95,9 +95,9 @@ impl Bench {
             sys::overlay::discard(&view).unwrap();
         });
         let files = DIRECTORIES * FILES_EACH;
-        row(&format!("10 changes among {files} files, made for real"), &real, None);
-        over("the same shown, over that", &shown, &real, 50);
-        over("the same shown and kept, over that", &kept, &real, 50);
+        row(&format!("10 changes among {files} files, made directly"), &real, None);
+        over("the same previewed, over that", &shown, &real, 50);
+        over("the same previewed and applied, over that", &kept, &real, 50);
     }
 
     fn previewed(&self, workspace: &Path) -> (PathBuf, sys::overlay::Changes) {
@@ -118,7 +118,7 @@ impl Bench {
         let before = peak_kib();
         let took = times(1, || self.run(&workspace, FLOOD, Some(confinement(&self.base, &workspace, View::Real))));
         row("output of 1 GiB", &took, None);
-        println!("{:<52} {:>7} KiB", "memory more for that", peak_kib().saturating_sub(before));
+        println!("{:<52} {:>7} KiB", "additional memory for that", peak_kib().saturating_sub(before));
     }
 
     fn run(&self, workspace: &Path, line: &str, confinement: Option<Confinement>) {
@@ -153,7 +153,7 @@ impl Bench {
     }
 }
 
-/// As an ordinary command has it: some places hidden, some protected, one of them missing.
+/// Returns a typical confinement: some paths hidden, some protected, one of them missing.
 fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
     Confinement {
         view,
@@ -164,14 +164,14 @@ fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
     }
 }
 
-/// Of this process until now.
+/// Returns the peak memory of this process so far.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap()
 }
 
-/// In order, the shortest first.
+/// Returns the durations in ascending order.
 fn times(runs: usize, mut action: impl FnMut()) -> Vec<Duration> {
     let once = |_| {
         let start = Instant::now();
@@ -191,7 +191,7 @@ fn row(figure: &str, times: &[Duration], limit: Option<u64>) {
     print_row(figure, at(times, 50), Some(at(times, 95)), limit);
 }
 
-/// What the one takes beyond the other.
+/// Prints the difference between two series.
 fn over(figure: &str, times: &[Duration], base: &[Duration], limit_ms: u64) {
     print_row(figure, at(times, 50).saturating_sub(at(base, 50)), None, Some(limit_ms));
 }

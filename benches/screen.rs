@@ -1,10 +1,10 @@
-//! How long a frame takes: scrolling through 10,000 entries, an answer of 1 MiB as it streams, a resize, a search.
+//! Frame times: scrolling through 10,000 entries, a streaming response of 1 MiB, a resize, a search.
 //!
-//! `cargo bench --profile dist --bench screen --features fuzzing` prints the middle and the longest frame of each, and the most that one frame had of the
-//! processor: where that is less than the longest by the clock, the machine did something else meanwhile. A frame is all that happens
-//! between an input and the bytes for the terminal; the limit of one that scrolls is 8 ms.
+//! `cargo bench --profile dist --bench screen --features fuzzing` prints the median and the longest frame of each, and the
+//! largest CPU time of a frame; if that is less than the longest wall time, the machine was busy with something else. A frame
+//! covers everything between an input and the bytes for the terminal; the limit of a scrolling frame is 8 ms.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
 use aye::fuzzing::screen::Screen;
 use nix::time::{ClockId, clock_gettime};
@@ -15,7 +15,7 @@ const LIMIT_MS: f64 = 8.0;
 const CHUNK: usize = 30;
 
 fn main() {
-    println!("{:<56} {:>10} {:>10} {:>10} {:>10}", "frames", "middle ms", "99 % ms", "longest ms", "most CPU");
+    println!("{:<56} {:>10} {:>10} {:>10} {:>10}", "frames", "median ms", "99 % ms", "longest ms", "most CPU");
     for count in [10, ENTRIES] {
         scrolling(count);
     }
@@ -24,7 +24,7 @@ fn main() {
     }
 }
 
-/// A session with answers, code, tables, and commands that printed something.
+/// Creates a session with responses, code, tables, and commands with output.
 fn session(entries: usize) -> Screen {
     let mut screen = Screen::new(120, 40);
     let answer = "## Plan\nThe tokenizer re-allocates on **every** token, so\n\n- reuse the buffer\n- measure `lex` again\n\n\
@@ -65,7 +65,7 @@ fn scrolling(entries: usize) {
     println!("{:<56} {:>10.2}   {count} found", format!("{entries} entries, one search"), ms(begun.elapsed()));
 }
 
-/// As it comes in: a frame for every 64 chunks.
+/// Measures streaming: one frame for every 64 chunks.
 fn streaming(bytes: usize) {
     let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
     let mut screen = Screen::new(120, 40);
@@ -90,11 +90,11 @@ fn streaming(bytes: usize) {
         }
     }
     let whole = begun.elapsed();
-    row(&format!("an answer of {} KiB as it streams", bytes >> 10), &drawn);
-    println!("{:<56} {:>10.1}   {:.1} ns a byte", "  all of it", ms(whole), whole.as_nanos() as f64 / bytes as f64);
+    row(&format!("a streaming response of {} KiB", bytes >> 10), &drawn);
+    println!("{:<56} {:>10.1}   {:.1} ns a byte", "  total", ms(whole), whole.as_nanos() as f64 / bytes as f64);
 }
 
-/// What one frame took, by the clock and of the processor.
+/// Wall and CPU time of one frame.
 struct Frame {
     clock: Duration,
     processor: Duration,

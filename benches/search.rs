@@ -1,11 +1,11 @@
-//! How long searches take beside the programs that people know for them, in one run and in turn: Grep and ripgrep, Glob and fd,
-//! ListDirectory and ls. Each is measured as the tool alone, and as a whole `aye tool call` with the start of the program.
+//! Duration of searches compared with well-known programs, run alternately: Grep and ripgrep, Glob and fd, ListDirectory and ls.
+//! Each is measured as the tool alone, and as a whole `aye tool call` with the start of the program.
 //!
-//! `cargo bench --profile dist --bench search` prints one row a search: the median of each, the ratio of the medians, and the ratio meant.
+//! `cargo bench --profile dist --bench search` prints one row per search: the medians, their ratio, and the target ratio.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed measurement ends the run")]
 
-/// A path in the shared test material, as in the library: the modules below use it in their tests.
+/// Path in the shared test material, as in the library: the modules below use it in their tests.
 #[cfg(test)]
 macro_rules! shared {
     ($path:literal) => {
@@ -57,13 +57,13 @@ const RUNS: usize = 15;
 const GREP_LIMIT: f64 = 1.15;
 const LIST_LIMIT: f64 = 1.5;
 
-/// Many small files.
+/// Size of the tree of many small files.
 const DIRECTORIES: usize = 1_000;
 const FILES_EACH: usize = 20;
-/// Few large ones.
+/// Size of the tree of few large files.
 const LARGE_FILES: usize = 4;
 const LARGE_LINES: usize = 1_000_000;
-/// Entries to list: directories with so many empty files.
+/// Entries to list: directories with empty files.
 const LISTED_DIRECTORIES: usize = 1_000;
 const LISTED_EACH: usize = 100;
 
@@ -71,7 +71,7 @@ const WORDS: &str = "alpha beta gamma delta config value struct impl return matc
      handle request response thread mutex option result string vector iterator closure lifetime module self.width() foo_bar: \
      items[0] => Some(value) if x == y { } // \"text\" println!(\"{x}\"); use crate::deep::module;";
 
-/// What is looked for: its name, the arguments of Grep, those of ripgrep.
+/// Searches: name, pattern, arguments of Grep, arguments of ripgrep.
 const SEARCHES: &[(&str, &str, &str, &[&str])] = &[
     ("a rare word", "needle_in_haystack", "{}", &["-n"]),
     ("a common word", "value", "{}", &["-n"]),
@@ -141,7 +141,7 @@ fn is_there(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// A workspace to search.
+/// Workspace to search.
 struct Tree {
     name: String,
     root: PathBuf,
@@ -163,7 +163,7 @@ impl Tree {
 
     fn row(&self, name: &str, tool: &str, arguments: Value, program: &str, other: &[&str], limit: f64) {
         if !is_there(program) {
-            println!("{name:<34} skipped: there is no {program}");
+            println!("{name:<34} skipped: {program} is not installed");
             return;
         }
         let mut times = [const { Vec::new() }; 3];
@@ -173,7 +173,7 @@ impl Tree {
                 timed(|| self.whole(tool, &arguments)),
                 timed(|| self.other(program, other)),
             ];
-            // The first fills the caches.
+            // The first run fills the caches.
             if run > 0 {
                 times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
             }
@@ -245,7 +245,7 @@ fn enforcer(root: &Path, home: &Path) -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], context)
 }
 
-/// As a session has them.
+/// Returns settings as in a session.
 fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
     let (judge, entries) = (enforcer.clone(), enforcer.clone());
     Settings {
@@ -294,7 +294,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
     }
 }
 
-/// Numbers that are the same in every run.
+/// Reproducible random numbers.
 struct Random(u64);
 
 impl Random {

@@ -1,10 +1,10 @@
-//! How fast answers are read: from the bytes of a body to what is handed on, over recorded streams of each dialect.
+//! Speed of reading responses: from the bytes of a body to parsed events, over recorded streams of each dialect.
 //!
-//! `cargo bench --profile dist --bench sse --features fuzzing` prints one row a dialect: the measured value, by processor time, and the least it is
-//! meant to reach.
-//! The recordings lie in `fixtures/llm` under `AYE_SHARED`, by default `../shared`; without them only made ones are read.
+//! `cargo bench --profile dist --bench sse --features fuzzing` prints one row per dialect: the measured throughput by CPU time,
+//! and its lower limit. The recordings are in `fixtures/llm` under `AYE_SHARED`, by default `../shared`; without them only
+//! generated streams are read.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
 use aye::fuzzing::{Api, heard_in};
 use bytes::Bytes;
@@ -12,13 +12,13 @@ use nix::sys::resource::{UsageWho, getrusage};
 use std::fs;
 use std::path::Path;
 
-/// As a connection hands them on.
+/// Typical size of a piece delivered by a connection, in bytes.
 const PIECE_BYTES: usize = 16 << 10;
 const RUNS: usize = 5;
-/// Of one run, in seconds.
+/// Minimum duration of a run, in seconds.
 const AT_LEAST: f64 = 0.2;
 const MIN_MB_PER_S: f64 = 100.0;
-/// Of a made answer.
+/// Number of events in a generated response.
 const EVENTS: usize = 4_000;
 
 fn main() {
@@ -29,16 +29,16 @@ fn main() {
     {
         match recorded(&fixtures.join(dialect), api) {
             bodies if bodies.is_empty() => println!("skipped: no recordings of {dialect} in {}", fixtures.display()),
-            bodies => row(&format!("recorded answers, {dialect}"), api, &bodies),
+            bodies => row(&format!("recorded responses, {dialect}"), api, &bodies),
         }
     }
     for (name, api, begin, event, end) in MADE {
         let body = format!("{begin}{}{end}", event.repeat(EVENTS));
-        row(&format!("a long made answer, {name}"), *api, &[pieces(body.into())]);
+        row(&format!("generated long response, {name}"), *api, &[pieces(body.into())]);
     }
 }
 
-/// Dialect, what an answer begins with, one word of it, what it ends with.
+/// Dialect, API, and the start, one word and the end of its responses.
 const MADE: &[(&str, Api, &str, &str, &str)] = &[
     (
         "anthropic",
@@ -75,7 +75,7 @@ const MADE: &[(&str, Api, &str, &str, &str)] = &[
     ),
 ];
 
-/// The bodies that come to an answer; one that ends in an error is not read to its end.
+/// Returns the recorded bodies of complete responses; one that ends in an error is not read to its end.
 fn recorded(directory: &Path, api: Api) -> Vec<Vec<Bytes>> {
     let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let bodies = entries.filter_map(|entry| fs::read(entry.path().join("stream.sse")).ok()).map(|body| pieces(body.into()));
@@ -94,7 +94,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// User and system time of this process, in seconds: what others do meanwhile is no cost of ours.
+/// Returns user and system time of this process in seconds, which excludes other processes.
 fn cpu() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
     [usage.user_time(), usage.system_time()].iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum()

@@ -1,9 +1,9 @@
-//! How long a person waits for the prompt.
+//! Measurement of the time until the prompt is ready.
 
 use crate::support::Project;
 use std::time::{Duration, Instant};
 
-/// From spawn until a typed letter is on the screen.
+/// Measures the time from spawn until a typed character is on the screen.
 pub fn until_prompt(project: &Project, arguments: &[&str]) -> Duration {
     let began = Instant::now();
     let mut terminal = project.open(arguments);

@@ -85,7 +85,7 @@ fn decisions_are_kept_with_the_records_that_carry_them() {
     assert_eq!(all(false, None), [owned(no), owned(yes)]);
     assert_eq!(all(true, None), [owned(no)]);
     assert_eq!(all(false, Some("001122")), [owned(no)]);
-    // The oldest give way, a few rows late at most.
+    // The oldest rows are deleted, at most a few rows late.
     let old = LoggedDecision { time: jiff::Timestamp::UNIX_EPOCH, ..decision("deny") };
     store.log_decision(old).unwrap();
     assert_eq!(all(true, None).len(), 2);
@@ -159,7 +159,7 @@ fn what_was_committed_is_there_when_the_process_dies_without_closing() {
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
     append(&store, ID, vec![prompt("hello")], Durability::Process);
-    // What a dead process leaves is what is on the disk at this moment, log and all.
+    // A dead process leaves what is on the disk at this moment, including the log.
     let copy = TempDir::new().unwrap();
     for file in ["aye.db", "aye.db-wal"] {
         fs::copy(dir.path().join(file), copy.path().join(file)).unwrap();
@@ -171,7 +171,7 @@ fn what_was_committed_is_there_when_the_process_dies_without_closing() {
 
 const CHILD_DIRECTORY: &str = "AYE_TEST_STORE_DIRECTORY";
 
-/// Run by the test below in a process of its own: says aloud each record that was committed, until it is killed.
+/// Helper run by the test below in its own process: prints each committed record until it is killed.
 #[test]
 #[ignore = "is killed by the test that starts it"]
 fn a_process_that_never_stops_writing() {

@@ -220,7 +220,7 @@ fn what_looked_like_a_sequence_and_had_no_end_is_shown_and_its_rest_is_counted()
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
 
-    /// Whatever stands alone takes a cell: nothing of what is approved is unseen.
+    /// Every isolated character takes a cell, so nothing the user approves is invisible.
     #[test]
     fn every_letter_of_what_is_revealed_is_seen(text in prop::collection::vec(prop_oneof![
         any::<char>(),
@@ -392,7 +392,7 @@ proptest! {
     }
 }
 
-/// Strings of a list in a case.
+/// Returns the strings of a list in a case.
 fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
     let list = case[key].as_array().into_iter().flatten();
     list.filter_map(|entry| entry.as_str().map(str::to_owned)).collect()

@@ -169,7 +169,7 @@ mod tests {
         let clipboard = Clipboard { keep, ..Clipboard::default() };
         let words = hand_on(&clip, false, &clipboard);
         assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
-        // One that is short enough was not handed over for another reason.
+        // A short text was not handed over for another reason.
         let words = hand_on(&Clip::of("a".to_owned()), false, &clipboard);
         assert!(words.contains("~/kept.txt") && words.contains("line mode") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));

@@ -1,4 +1,4 @@
-//! The whole screen in a terminal: the test starts itself again inside a PTY, with a played session behind the screen.
+//! The full-screen UI in a terminal: the test starts itself again inside a PTY, with a simulated session.
 
 pub mod fixtures;
 pub mod snapshot;
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 const CHILD: &str = "tui::tests::inside_the_terminal";
-/// Long enough for a busy machine; nothing is judged by it.
+/// Long enough for a busy machine; no test measures it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A terminal emulator around the child.
+/// Terminal emulator around the child process.
 struct Terminal {
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
@@ -101,7 +101,7 @@ impl Write for Shared {
     }
 }
 
-/// Shows what comes and answers the status question, as a terminal does.
+/// Displays the output and answers status queries, as a terminal does.
 fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers: &Mutex<Box<dyn Write + Send>>) {
     let mut bytes = [0; 16384];
     while let Ok(count @ 1..) = reader.read(&mut bytes) {
@@ -121,11 +121,11 @@ fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers
 }
 
 thread_local! {
-    /// Whether somebody contains a panic of this thread.
+    /// Whether a panic of this thread is contained.
     static IS_CONTAINED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Plays the session: what the screen asks for is answered with events.
+/// Simulates the session: answers the UI's commands with events.
 async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
     let tell = |kind| events.send(event(kind)).is_ok();
     while let Some(command) = commands.recv().await {
@@ -146,7 +146,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                         done(&tell);
                     }
                     "panic" => {
-                        // Frames are drawn all the while.
+                        // Frames are drawn all the time.
                         let told = events.clone();
                         tokio::spawn(async move {
                             while told.send(event(text("more and more "))).is_ok() {
@@ -168,7 +168,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                     "panic beside" => {
                         done(&tell);
                         std::thread::spawn(|| {
-                            // The screen has nothing to draw any more.
+                            // The UI has nothing left to draw.
                             std::thread::sleep(Duration::from_millis(300));
                             panic!("this is a test");
                         });
@@ -214,7 +214,7 @@ fn inside_the_terminal() {
     let Ok(scene) = std::env::var("AYE_TEST_SCENE") else { return };
     let is_panic = scene == "panic";
     if scene == "contained panic" {
-        // The program logs such a panic, and prints nothing.
+        // The program logs such a panic and prints nothing.
         std::panic::set_hook(Box::new(|_| {}));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -229,7 +229,7 @@ fn inside_the_terminal() {
         };
         begin.send(Start { model_access: access, ..fixtures::start() }).unwrap();
         if is_panic {
-            // Saying it takes long enough for the screen to end meanwhile.
+            // Printing takes long enough for the UI to end in the meantime.
             let says = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |info| {
                 std::thread::sleep(Duration::from_millis(300));
@@ -275,7 +275,7 @@ fn inside_the_terminal() {
         println!("COOKED");
     }
     if is_panic {
-        // As a program ends: nobody waits for what another thread still says.
+        // Like the end of a program: nobody waits for output of other threads.
         std::process::exit(101);
     }
     match outcome {
@@ -289,7 +289,7 @@ fn inside_the_terminal() {
     runtime.shutdown_background();
 }
 
-/// Whether the terminal gives whole lines, as it does for a shell's children.
+/// Reports whether the terminal is in line mode, as for a shell's children.
 fn reads_lines() -> bool {
     use nix::sys::termios::{LocalFlags, tcgetattr};
     tcgetattr(std::io::stdin()).is_ok_and(|modes| modes.local_flags.contains(LocalFlags::ICANON | LocalFlags::ECHO))
@@ -359,7 +359,7 @@ fn a_signal_gives_the_terminal_back_and_is_told() {
     }
 }
 
-/// What a terminal answers that knows everything, and what is switched on then and off at the end.
+/// Replies of a terminal that supports everything, and the modes enabled then and disabled at the end.
 const ANSWERS: &str = "\x1b[?0u\x1b[?2026;2$y\x1b[?2027;2$y\x1b[?2031;2$y\x1b[?62c";
 const SWITCHED: [(&str, &str); 4] =
     [("\x1b[>1u", "\x1b[<u"), ("\x1b[?2027h", "\x1b[?2027l"), ("\x1b[?2031h", "\x1b[?2031l"), ("\x1b[?7l", "\x1b[?7h")];

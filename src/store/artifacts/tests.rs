@@ -20,7 +20,7 @@ fn keep(store: &ArtifactStore, name: &str, content: &[u8]) -> Artifact {
     writer.finish().unwrap()
 }
 
-/// All that lies in the directory of the contents.
+/// Returns all files in the contents directory.
 fn files(data: &TempDir) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![data.path().join("artifacts/contents")];
@@ -144,7 +144,7 @@ fn the_next_start_cleans_up_after_a_crash_at_any_point() {
     let data = TempDir::new().unwrap();
     let first = store(&data, "s");
     let kept = keep(&first, "a", b"text");
-    // While it was written, by a process that is gone; and by one that lives.
+    // Unfinished files: of a process that is gone, and of one that is alive.
     let contents = data.path().join("artifacts/contents");
     fs::write(contents.join(".unfinished-dead"), "half").unwrap();
     let mut living = first.begin(new("living")).unwrap();
@@ -153,7 +153,7 @@ fn the_next_start_cleans_up_after_a_crash_at_any_point() {
     let hash = blake3::hash(b"orphan").to_hex();
     fs::create_dir_all(contents.join(&hash[..2])).unwrap();
     fs::write(contents.join(&hash[..2]).join(&hash[2..]), "orphan").unwrap();
-    // In the index, but removed.
+    // In the index, but deleted.
     let lost = keep(&first, "lost", b"lost");
     let hash = blake3::hash(b"lost").to_hex();
     fs::remove_file(contents.join(&hash[..2]).join(&hash[2..])).unwrap();

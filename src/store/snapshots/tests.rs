@@ -227,7 +227,7 @@ fn what_is_kept_is_for_its_owner_only() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever was done since, the files as they were can be told from what is there and what was kept.
+    /// The earlier state of the files can always be reconstructed from the current files and the stored contents.
     #[test]
     fn the_past_can_be_told_from_the_present_and_the_changes(
         rounds in proptest::collection::vec(proptest::collection::vec((0..6u8, 0..4u8), 0..8), 1..5)

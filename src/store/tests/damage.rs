@@ -1,9 +1,9 @@
-//! What opening does with whatever stands in the place of a store.
+//! Opening of the store with unexpected files in its place.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// All files of a directory with their bytes.
+/// Returns all files of a directory with their bytes.
 pub(super) fn bytes(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(dir).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file());
     files.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
@@ -20,7 +20,7 @@ fn a_damaged_store_is_moved_aside_byte_for_byte() {
     let whole = fs::read(sound.path().join("aye.db")).unwrap();
     let mut scrambled = whole.clone();
     let middle = whole.len() / 2;
-    // Somewhere between the pages that are free.
+    // Somewhere among the free pages.
     scrambled[4096..whole.len() - 4096].fill(0x5a);
     let foreign = {
         let path = sound.path().join("foreign.db");
@@ -177,7 +177,7 @@ fn no_flipped_byte_makes_the_opening_fail_or_changes_what_is_moved_aside() {
         append(&store, ID, (0..100).map(|n| queue(&n.to_string().repeat(100))).collect(), Durability::Process);
     }
     let whole = fs::read(sound.path().join("aye.db")).unwrap();
-    // The whole header, then places all over the file.
+    // The whole header, then offsets all over the file.
     for at in (0..100).chain((0..100).map(|step| 100 + step * 7919 % (whole.len() - 100))) {
         let mut flipped = whole.clone();
         flipped[at] ^= 0xff;

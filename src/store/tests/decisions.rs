@@ -1,4 +1,4 @@
-//! The log of decisions beside the journal.
+//! Decision log beside the journal.
 
 use super::*;
 use crate::protocol::{CallId, ToolCall};
@@ -9,7 +9,7 @@ fn a_process_that_dies_while_a_store_is_brought_up_to_date_leaves_the_old_one() 
     let path = super::format::of_format_2(dir.path());
     let mut old = rusqlite::Connection::open(&path).unwrap();
     old.execute_batch("DROP TABLE decisions; PRAGMA user_version = 1; PRAGMA cache_spill = 1; PRAGMA cache_size = 1").unwrap();
-    // Half of it is in the log already when the process is killed: what stands on the disk then is taken up by another.
+    // Half of it is in the log when the process is killed; another process opens what is on the disk then.
     let half = old.transaction().unwrap();
     half.execute_batch("CREATE TABLE decisions (key INTEGER); CREATE TABLE more AS SELECT json FROM records").unwrap();
     for entry in std::fs::read_dir(dir.path()).unwrap() {
@@ -45,7 +45,7 @@ fn intent(id: &str, summary: &str) -> Record {
     }
 }
 
-/// Tool, line, verdict, who and mode.
+/// Tool, line, verdict, decider and mode.
 fn logged(store: &Store) -> Vec<String> {
     let filter = DecisionFilter { most: 10_000, ..DecisionFilter::default() };
     let all = store.decisions(&filter).unwrap().into_iter();
@@ -99,7 +99,7 @@ fn the_log_names_what_was_asked_last() {
     let first = vec![prompt("x"), intent("c1", "$ make"), asked("$ make", false), asked("$ make install", true)];
     append(&store, ID, [first, vec![asked("$ make", false), denied.clone()]].concat(), Durability::Power);
     drop((claim, store));
-    // The process after it asks again about a line that only the question has.
+    // The next process asks again about a line that only the question contains.
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.claim(&SessionId::new(ID)).unwrap();
     append(&store, ID, vec![asked("$ make install", true), denied], Durability::Power);
@@ -117,7 +117,7 @@ fn the_log_says_who_decided_and_in_which_mode_by_then() {
         decision: crate::protocol::Decision::Denied { reason: Some(reason.to_owned()) },
     };
     let plan = Record::PolicyInForce { layers: Vec::new(), mode: Some(Mode::Plan) };
-    // A question that the policy took back is no word of the person.
+    // A question withdrawn by the policy is not a decision of the user.
     let taken_back = vec![prompt("x"), intent("c1", "$ make"), plan, decided("the policy says no"), refused("c1")];
     let journal = store.journal(&SessionId::new(ID), Mode::Ask);
     wait(journal.append(taken_back, Durability::Process)).unwrap();

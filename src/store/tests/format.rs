@@ -3,7 +3,7 @@
 use super::damage::bytes;
 use super::*;
 
-/// A store as an aye of format 2 left it, with a session and two decisions.
+/// Creates a store as written by an aye of format 2, with a session and two decisions.
 pub(super) fn of_format_2(dir: &Path) -> PathBuf {
     let path = dir.join("aye.db");
     let old = Connection::open(&path).unwrap();
@@ -23,7 +23,7 @@ pub(super) fn of_format_2(dir: &Path) -> PathBuf {
     path
 }
 
-/// The name of the copy that is kept.
+/// Returns the name of the backup.
 pub(super) fn kept() -> String {
     format!("aye.db.before-v{}", schema::MIGRATIONS.len())
 }
@@ -46,7 +46,7 @@ fn a_store_of_an_older_format_is_kept_whole_before_it_is_brought_up_to_date() {
         |session: Option<&str>, place: &str, summary: &str| (session.map(str::to_owned), place.to_owned(), summary.to_owned());
     let both = [owned(Some(ID), "/src/greeter", "Read a"), owned(None, "/w", "Read b")];
     assert_eq!(decided(&store), both);
-    // What is said of a session outlives it.
+    // The decisions outlive the session.
     store.delete(&id).unwrap();
     assert_eq!(decided(&store), both);
     drop(store);
@@ -72,7 +72,7 @@ fn a_second_copy_overwrites_no_first_one() {
 fn a_store_that_cannot_be_copied_first_stays_as_it_is() {
     let dir = TempDir::new().unwrap();
     let path = of_format_2(dir.path());
-    // The name the copy has until it is whole is taken by what cannot be removed as a file.
+    // The temporary name of the backup is taken by a directory, which cannot be removed as a file.
     fs::create_dir(dir.path().join(format!("{}.new", kept()))).unwrap();
     let before = fs::read(&path).unwrap();
     let error = Store::open(dir.path()).err().unwrap().to_string();
@@ -86,7 +86,7 @@ fn a_store_that_cannot_be_copied_first_stays_as_it_is() {
 fn a_change_of_format_that_fails_leaves_the_store_as_it_was() {
     let dir = TempDir::new().unwrap();
     let path = of_format_2(dir.path());
-    // Something of this name is in the way of the new tables.
+    // An existing table of this name blocks the migration.
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE packed (other)").unwrap();
     let before = fs::read(&path).unwrap();
     let store = Store::open(dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! What is given up, what is read piece by piece, and what comes in from elsewhere.
+//! Pruning, partial reads and imports.
 
 use super::*;
 use std::ops::ControlFlow;
@@ -67,7 +67,7 @@ fn only_what_nobody_holds_and_nobody_changed_is_given_up() {
     append(&store, ID, vec![prompt("a")], Durability::Process);
     let updated = store.find(ID).unwrap().updated;
     let id = SessionId::new(ID);
-    // This process holds it.
+    // This process holds the lock.
     assert!(!store.forget_if_idle(&id, updated).unwrap());
     drop(claim);
     let earlier = updated - std::time::Duration::from_secs(1);
@@ -86,7 +86,7 @@ fn the_room_of_what_is_gone_goes_back_to_the_disk() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     drop(store.create(session(ID)));
-    // Nothing that could be packed.
+    // Incompressible data.
     let noise = |seed: u64| {
         let mut text = String::new();
         let mut hash = blake3::hash(&seed.to_le_bytes());
@@ -116,7 +116,7 @@ fn a_store_that_could_not_give_back_can_after_it_was_written_anew() {
         let _claim = store.create(session(ID));
         append(&store, ID, vec![prompt("kept")], Durability::Power);
     }
-    // As an older aye made it, with many free pages.
+    // As created by an older aye, with many free pages.
     let old = rusqlite::Connection::open(dir.path().join("aye.db")).unwrap();
     old.execute_batch(
         "PRAGMA auto_vacuum = NONE; VACUUM; CREATE TABLE filler (blob BLOB);

@@ -1,4 +1,4 @@
-//! What is saved of a damaged store.
+//! Recovery of damaged stores.
 
 use super::damage::bytes;
 use super::*;
@@ -10,12 +10,12 @@ fn id(number: usize) -> String {
     format!("{number:032x}")
 }
 
-/// Enough that neighbours share few pages with each other.
+/// Enough records that neighbours share few pages.
 fn said(number: usize) -> Vec<Record> {
     (0..4).map(|n| queue(&format!("{number} says {n} {}", noise(number * 10 + n, 3_300)))).collect()
 }
 
-/// Text that does not get shorter by compression.
+/// Returns incompressible text.
 fn noise(seed: usize, length: usize) -> String {
     let mut state = seed as u64 + 1;
     let mut next = || {
@@ -25,7 +25,7 @@ fn noise(seed: usize, length: usize) -> String {
     (0..length).map(|_| next()).filter(|letter| *letter != '\\').collect()
 }
 
-/// A store with sessions of which each second one is packed; `open`: as a killed process leaves it, its log beside it.
+/// Creates a store in which every second session is packed; `open` leaves it as after a killed process, with its log.
 fn sound(open: bool) -> TempDir {
     let dir = TempDir::new().unwrap();
     let copy = TempDir::new().unwrap();
@@ -48,7 +48,7 @@ fn sound(open: bool) -> TempDir {
     dir
 }
 
-/// The files of the store as they are, opened and closed; how many sessions came back as they were.
+/// Opens and closes a copy of the store; returns the notice and the number of intact sessions.
 fn salvaged(dir: &TempDir) -> (String, usize) {
     let (notice, whole) = saved(dir);
     (notice, whole.len())
@@ -68,7 +68,7 @@ fn saved(dir: &TempDir) -> (String, BTreeSet<usize>) {
             let kept = after.iter().any(|(now, kept)| now.contains("damaged") && kept == content);
             assert!(kept, "{name} is not kept as it was: {notice}");
         }
-        // It can be worked with, and is not damaged again.
+        // It is usable, and is not considered damaged again.
         let claim = store.create(session(ID));
         append(&store, ID, vec![prompt("hi")], Durability::Process);
         drop((claim, store));
@@ -107,7 +107,7 @@ fn sessions_and_entries_are_counted_as_saved_whole_in_part_or_lost() {
     let key = |number: usize| -> i64 {
         connection.query_row("SELECT key FROM sessions WHERE id = ?1", [id(number)], |row| row.get(0)).unwrap()
     };
-    // What an unreadable page takes with it: an entry of one session, the row of another.
+    // An unreadable page loses an entry of one session and the row of another.
     connection.execute("PRAGMA foreign_keys = off", []).unwrap();
     let last: i64 = connection
         .query_row(
@@ -133,7 +133,7 @@ fn sessions_and_entries_are_counted_as_saved_whole_in_part_or_lost() {
     assert_eq!(whole, 6);
 }
 
-/// Whatever page is damaged, the numbers are those of what is there, and no loss goes unsaid.
+/// Whichever page is damaged, the numbers match the content, and every loss is reported.
 #[test]
 fn what_is_saved_of_a_store_with_a_damaged_page_is_counted_as_it_is() {
     let files = bytes(sound(false).path());
@@ -146,7 +146,7 @@ fn what_is_saved_of_a_store_with_a_damaged_page_is_counted_as_it_is() {
         let dir = written(&files);
         let salvage = schema::rescue(&path(&dir)).unwrap();
         let (notice, whole) = saved(&written(&files));
-        // What SQLite takes for sound is not salvaged.
+        // A store that SQLite considers sound is not recovered.
         if notice.is_empty() {
             continue;
         }
@@ -210,7 +210,7 @@ fn what_a_killed_process_left_in_the_log_is_saved_too() {
     let mut content = fs::read(path(&dir)).unwrap();
     content[..4096].fill(0x11);
     fs::write(path(&dir), content).unwrap();
-    // The first page stands in the log again, so that this is no damage to SQLite; without the main file it is.
+    // The log contains the first page again, so SQLite sees no damage; without the main file it does.
     fs::remove_file(path(&dir)).unwrap();
     let (notice, whole) = salvaged(&dir);
     assert_eq!(whole, SESSIONS, "{notice}");
@@ -271,7 +271,7 @@ fn written(files: &Files) -> TempDir {
     dir
 }
 
-/// Which sessions are lost with each page of the database.
+/// Returns the sessions lost with each page of the database.
 fn lost_with(files: &Files) -> Vec<BTreeSet<usize>> {
     let lost = |page: usize| {
         let mut files = files.clone();
@@ -290,7 +290,7 @@ fn wherever_a_store_is_damaged_nothing_panics_and_what_is_untouched_is_saved() {
     let stores = [sound(false), sound(true)].map(|dir| bytes(dir.path()));
     let lost = [lost_with(&stores[0]), lost_with(&stores[1])];
     for lost in &lost {
-        // The list of sessions has one page, and any other page is of one or two of them, or of none.
+        // The session list fits one page, and any other page belongs to at most two sessions.
         let wide = lost.iter().filter(|sessions| sessions.len() > 2).count();
         assert!(wide <= 1, "{lost:?}");
     }
@@ -326,7 +326,7 @@ fn wherever_a_store_is_damaged_nothing_panics_and_what_is_untouched_is_saved() {
                 }
             }
         }
-        // What claims to be of a newer aye is left alone.
+        // A store that claims to be from a newer aye is left alone.
         if matches!(Store::open(written(&files).path()), Err(StoreError::Newer { .. })) {
             continue;
         }

@@ -1,9 +1,9 @@
-//! What a journal takes of the disk: little more than what was said.
+//! Disk usage of a journal: little more than its text.
 
 use super::*;
 use crate::store::bench_support::Measure;
 
-/// The bytes of the database, and of what was said in it.
+/// Returns the size of the database relative to its text.
 fn ratio(steps: u32, result_bytes: usize) -> f64 {
     let dir = TempDir::new().unwrap();
     let mut measure = Measure::new(dir.path(), Path::new("/src/greeter"), "w1", result_bytes).unwrap();

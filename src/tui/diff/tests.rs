@@ -105,7 +105,7 @@ fn changed_lines_are_tinted_to_the_edge_and_signed() {
     }
 }
 
-/// What stands in the stronger tint, in order.
+/// Returns the text in the stronger tint, in order.
 fn emphasis(unified: &str) -> Vec<String> {
     let theme = Theme::dark();
     let strong: Vec<Style> = [Token::AddedWord, Token::RemovedWord].map(|token| theme.style(token)).to_vec();

@@ -5,7 +5,7 @@ use crate::tui::view;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A terminal emulator that counts.
+/// Terminal emulator that counts bytes.
 #[derive(Clone)]
 struct Emulator(Rc<RefCell<(vt100::Parser, usize)>>);
 

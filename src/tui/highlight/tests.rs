@@ -3,7 +3,7 @@ use super::*;
 use crate::tui::theme::Theme;
 use std::time::{Duration, Instant};
 
-/// The coloured pieces of the last line, as `text:Kind`.
+/// Returns the coloured pieces of the last line, as `text:Kind`.
 fn kinds(language: &str, code: &[&str]) -> String {
     let mut track = Track::new(language);
     track.want(code.len(), |range| code[range].iter().map(|line| (*line).to_owned()).collect());

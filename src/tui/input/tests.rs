@@ -21,7 +21,7 @@ fn say(input: &Input) -> String {
     }
 }
 
-/// What the reads come to, the last one followed by silence.
+/// Returns the decoded inputs of these reads, with a pause after the last one.
 fn read(reads: &[&[u8]]) -> Vec<String> {
     let mut sequences = Sequences::default();
     let mut out = Vec::new();
@@ -71,18 +71,18 @@ fn keys_and_reports_come_in_the_order_of_the_bytes_however_they_are_cut() {
             b"\x1b]11;rgb:f/8/0\x07\x1b]11;#ff8000\x07\x1b]11;rgba:ffff/8080/0000/ffff\x07",
             &["Background(255, 136, 0)", "Background(255, 128, 0)", "Background(255, 128, 0)"],
         ),
-        // What nobody asked, in every form there is.
+        // Unrequested reports, in every form.
         (b"\x1b[=1;2cx\x1b[>41;354;0cy\x1b[4;480;640tz\x1b[12;40Ra", &["x", "y", "z", "a"]),
         (b"\x1b_Gi=1;OK\x1b\\x\x1b]52;c;eHh4\x07y\x1b^z\x1b\\", &["x", "y"]),
         (b"\x1b[;Ax\x1b[;5Ay\x1b[!pz\x1b[?6;1;1ca", &["x", "y", "z", "Answer(Attributes)", "a"]),
         (b"\x1b]11;rgb:ff\x1b[Ax\x1bP1+r\ry", &["up", "x", "enter", "y"]),
         (b"\x1b[1;5\rx\x1b[1\xc3\xa9", &["enter", "x", "\u{e9}"]),
-        // Keys in other terminals' words.
+        // Keys in the encodings of other terminals.
         (b"\x1b[27;5;106~\x1b[27;2;13~\x1b[27;5;13~", &["ctrl+j", "shift+enter", "ctrl+enter"]),
         (b"\x1bO5A\x1bO2P\x1bOMx\x1bOy", &["ctrl+up", "shift+f(1)", "enter", "x", "9"]),
         (b"\x1b[[A\x1b[1~\x1b[4~", &["f(1)", "home", "end"]),
         (b"\x1b[97:65;2:1u\x1b[97;1:2u\x1b[97;1:3u\x1b[7u\x1b[121;9ux", &["A", "a", "x"]),
-        // The mouse, in every encoding.
+        // Mouse reports, in every encoding.
         (b"\x1b[<64;3;4M\x1b[M\x60\xff\xffx", &["ScrollUp 2 3", "ScrollUp 222 222", "x"]),
         (b"\x1b[96;10;10M\x1b[97;1;1My", &["ScrollUp 9 9", "ScrollDown 0 0", "y"]),
         (b"\x1b[?9999zx\x1bP1$r0m\x1b\\y", &["x", "y"]),
@@ -114,7 +114,7 @@ fn a_long_paste_is_whole_in_any_pieces() {
     assert_eq!(read(&pieces), [format!("paste({text})")]);
 }
 
-/// What the reads come to when silence follows each of them.
+/// Returns the decoded inputs of these reads, with a pause after each.
 fn read_with_silence(reads: &[&[u8]]) -> Vec<String> {
     let mut sequences = Sequences::default();
     let mut out = Vec::new();
@@ -139,7 +139,7 @@ fn an_answer_that_comes_in_two_packets_is_no_text() {
         (&[b"\x1b]11;rgb:ff", b"ff/ffff/ffff\x1b", b"\\x"], &["Background(255, 255, 255)", "x"]),
         (&[b"\x1b", b"[<64;10;10M"], &["esc", "ScrollUp 9 9"]),
         (&[b"\xe4\xbd", b"\xa0"], &["你"]),
-        // A person types one key after the other.
+        // A user types one key after the other.
         (&[b"\x1b", b"[", b"?", b"1"], &["esc", "[", "?", "1"]),
     ] {
         assert_eq!(read_with_silence(reads), expected, "{reads:?}");
@@ -152,7 +152,7 @@ mod random {
     use crate::tui::update::{Msg, update};
     use proptest::prelude::*;
 
-    /// What a terminal may send that is no key.
+    /// Generates terminal reports that are not keys.
     fn answer() -> impl Strategy<Value = Vec<u8>> {
         let known: [&[u8]; 27] = [
             b"\x1b[?62;22c",

@@ -178,7 +178,7 @@ fn rows_are_the_same_however_much_of_them_is_asked_for() {
     }
 }
 
-/// Pieces of markdown that open and close everything there is.
+/// Generates Markdown that opens and closes every construct.
 fn markdown() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z ]{0,30}",
@@ -196,7 +196,7 @@ fn markdown() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Cuts a text at any characters.
+/// Cuts a text at arbitrary characters.
 fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
     let letters: Vec<char> = text.chars().collect();
     let chunks: Vec<String> = letters.chunks(size.max(1)).map(|chunk| chunk.iter().collect()).collect();

@@ -1,4 +1,4 @@
-//! The plain session by what is typed and what stands there afterwards.
+//! Line mode: typed input and the resulting output.
 
 use super::SIZE;
 use super::app::LineApp;
@@ -11,7 +11,7 @@ use crate::tui::tests::fixtures::*;
 use crate::tui::update::Msg;
 use std::os::fd::OwnedFd;
 
-/// A desk with what it wrote until now.
+/// A line app with its output so far.
 struct Session {
     desk: LineApp<Vec<u8>>,
     read: usize,
@@ -36,7 +36,7 @@ impl Session {
         assert!(effects.is_empty());
     }
 
-    /// The question reached the terminal, and this had been typed until then.
+    /// Delivers a fence after the question was shown, with the input typed until then.
     fn fence(&mut self, typed: &str) {
         assert!(self.desk.take_fence(), "a question is asked");
         let effects = self.heard(LineInput::Fence(typed.to_owned()));
@@ -53,7 +53,7 @@ impl Session {
         self.desk.heard(heard, self.now).unwrap()
     }
 
-    /// The queries that a line comes to.
+    /// Returns the queries that a line causes.
     fn asks(&mut self, line: &str) -> Vec<Query> {
         let effects = self.effects(LineInput::Line(line.to_owned()));
         effects.into_iter().filter_map(|effect| if let Effect::Ask(query) = effect { Some(query) } else { None }).collect()
@@ -63,7 +63,7 @@ impl Session {
         self.heard(LineInput::Line(line.to_owned()))
     }
 
-    /// What was written since the last look.
+    /// Returns the output since the last call.
     fn read(&mut self) -> String {
         let written = std::str::from_utf8(self.desk.paper.written()).unwrap();
         let new = written[self.read..].to_owned();
@@ -207,7 +207,7 @@ fn only_a_whole_word_that_was_typed_after_the_question_decides() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
-    // In the terminal's line when the question came, and ended by Enter before anybody could have read it.
+    // Was in the terminal's line buffer when the question came, and was completed before anyone could have read it.
     let sent = session.types("allow");
     assert!(!decides(&sent) && sent.contains(&Command::Prompt { text: "allow".to_owned() }), "it waits as a message: {sent:?}");
     session.fence("");
@@ -455,7 +455,7 @@ fn without_a_key_the_message_stays_in_the_draft() {
     assert_eq!(session.desk.model.composer.text(), "explain it");
 }
 
-/// Both ends of a terminal.
+/// Returns both ends of a pseudoterminal.
 fn terminal() -> (OwnedFd, OwnedFd) {
     let pair = nix::pty::openpty(None, None).unwrap();
     (pair.master, pair.slave)

@@ -55,7 +55,7 @@ fn max_colours(bytes: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A description with so many colours, its numbers in 16 or 32 bits.
+    /// Builds a description with this colour count, with 16-bit or 32-bit numbers.
     fn description(colours: u32, is_long: bool) -> Vec<u8> {
         let names = b"mine|a terminal\0";
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! A session as the tests of the screen need it.
+//! Session data for the tests of the UI.
 
 use crate::protocol::*;
 use crate::tui::interface::{
@@ -41,7 +41,7 @@ pub fn start() -> Start {
     }
 }
 
-/// A question about a project that brings these, and who waits for its answer.
+/// Creates a trust question for a project with these items, and the receiver of its answer.
 pub fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Receiver<TrustAnswer>) {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let items = items.iter().map(|&item| item.to_owned()).collect();
@@ -51,7 +51,7 @@ pub fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Receiver<T
     (TrustQuestion { place, items, runs_code: Vec::new(), files, remote, changes: None, broken: None, answer }, answered)
 }
 
-/// A question about a session that process 4711 has, and who waits for its answer.
+/// Creates a question about a session locked by process 4711, and the receiver of its answer.
 pub fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion, tokio::sync::oneshot::Receiver<LockAnswer>) {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let own = |words: Option<&str>| words.map(str::to_owned);
@@ -62,7 +62,7 @@ pub fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion, tokio:
     )
 }
 
-/// What the first questions choose from: a key, and a server of this machine.
+/// Choices of the first-run setup: a key, and a server on this machine.
 pub fn setup_found() -> SetupFound {
     let found = |model: &str, by: &str| FoundModel { model: model.to_owned(), by: by.to_owned() };
     let preset = |name: &str, [runs, asks, never]: [&str; 3]| PresetFacts {
@@ -148,7 +148,7 @@ pub fn rewind_points() -> Vec<RewindPoint> {
     ]
 }
 
-/// Back to before the second of them; one file was changed by hand since.
+/// Rewind to before the second prompt; one file was edited by hand since.
 pub fn rewind_plan() -> RewindPlan {
     let file = |path: &str, change, added, removed, conflict: Option<&str>| RewindFile {
         path: path.into(),
@@ -185,7 +185,7 @@ pub fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<RewindFile>) 
     })
 }
 
-/// An event of this task.
+/// Sends an event of this task.
 pub fn tell_of(model: &mut Model, task: &str, kind: EventKind, now: u64) {
     let event = Event { task_id: Some(TaskId::new(task)), ..event(kind) };
     assert!(update(model, Msg::Event(Box::new(event)), now).is_empty());
@@ -202,7 +202,7 @@ pub fn event(kind: EventKind) -> Event {
     }
 }
 
-/// A started screen.
+/// A started UI.
 pub fn model(width: u16, height: u16) -> Model {
     let mut model = Model::new(options(), None, Size::new(width, height));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
@@ -215,7 +215,7 @@ pub fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 
 pub fn tell(model: &mut Model, kind: EventKind, now: u64) {
     let effects = update(model, Msg::Event(Box::new(event(kind))), now);
-    // What changed in the workspace is asked for beside all else.
+    // Workspace changes are queried in addition to everything else.
     let beside = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Worktree)));
     assert!(effects.iter().all(beside));
 }
@@ -292,7 +292,7 @@ pub fn edit_approval(id: &str) -> Approval {
     }
 }
 
-/// A change of two hunks, each of which can be taken by itself.
+/// A change of two hunks that can be approved separately.
 pub fn hunks_approval(id: &str) -> Approval {
     let hunk = |first, end, name: &str| Hunk { file: Some(0), first, end, name: Some(name.to_owned()), fixed: None };
     let second =
@@ -313,7 +313,7 @@ pub fn hunks_approval(id: &str) -> Approval {
     }
 }
 
-/// What the engine and the files say of a rule.
+/// Data for saving a rule, as reported by engine and files.
 pub fn always(rules: Vec<GrantRule>) -> Always {
     let place = |scope, file: &str, line| RulePlace {
         scope,
@@ -408,7 +408,7 @@ pub fn command_approval(id: &str) -> Approval {
     }
 }
 
-/// A command that ran in a copy, with one effect of each kind.
+/// A command that ran in a preview, with one effect of each kind.
 pub fn effects_approval(id: &str) -> Approval {
     let file = |path: &str, kind| FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
     let effects = Effects {
@@ -451,7 +451,7 @@ pub fn effects_approval(id: &str) -> Approval {
     }
 }
 
-/// A request that failed and is sent again.
+/// A request that failed and is retried.
 pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRetry {
         attempt: 1,
@@ -467,7 +467,7 @@ pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usag
     }
 }
 
-/// An answer that is whole, half of its input cached.
+/// A complete response with half of its input cached.
 pub fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRequestCompleted {
         estimated: false,
@@ -529,12 +529,12 @@ pub fn compaction() -> Compaction {
     }
 }
 
-/// A command of the person's own.
+/// A custom command of the user.
 pub fn own_command(name: &str, content: &str) -> CustomCommand {
     CustomCommand::parse(name.to_owned(), format!("~/.config/aye/commands/{name}.md"), content).0
 }
 
-/// Sessions as a list has them.
+/// Sessions as listed.
 pub fn listed_sessions() -> Vec<ListedSession> {
     let session = |id: &str, title: &str, state, age: &str, seconds, branch: &str, cost| ListedSession {
         session_id: SessionId::new(id),
@@ -572,7 +572,7 @@ pub fn looked_at(id: &str) -> SessionLook {
     }
 }
 
-/// Servers of every state.
+/// Servers in every state.
 pub fn servers() -> Vec<ServerStatus> {
     let status = |name: &str, reached_by: &str, state, tools, offered, of_project| ServerStatus {
         name: name.to_owned(),
@@ -602,7 +602,7 @@ pub fn text_field(name: &str, required: bool) -> FormField {
     field(name, required, FieldKind::Text { min_length: None, max_length: None, format: None })
 }
 
-/// A server that wants one of everything.
+/// A server that asks for one field of each kind.
 pub fn form(id: &str) -> Elicitation {
     let choices = |names: &[&str]| names.iter().map(|name| (name.to_lowercase(), (*name).to_owned())).collect::<Vec<_>>();
     let name = FormField {

@@ -1,4 +1,4 @@
-//! Compares rows with a picture of them kept as text; `UPDATE=1` draws the pictures anew.
+//! Comparison of rows with stored text snapshots; `UPDATE=1` rewrites them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ratatui::backend::TestBackend;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-/// The rows as a terminal shows them, without the blanks at their ends.
+/// Returns the rows as shown by a terminal, without trailing spaces.
 pub fn picture(lines: Vec<Line<'static>>, width: u16) -> String {
     let height = u16::try_from(lines.len()).expect("a screen of rows").max(1);
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");

@@ -1,4 +1,4 @@
-//! What comes from outside never reaches the terminal as anything but text, wherever it is shown.
+//! Text from outside reaches the terminal only as text, wherever it is shown.
 
 use crate::protocol::*;
 use crate::tui::display::Display;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 const SIZE: Size = Size { width: 100, height: 40 };
 
-/// The screen as text, and the bytes that draw it.
+/// Returns the screen as text, and the bytes that draw it.
 fn shown(model: &mut Model, now: u64) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     let mut rows = String::new();
@@ -44,7 +44,7 @@ fn as_text(buffer: &Buffer) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// Sequences that are not ours.
+/// Returns sequences that aye does not send.
 fn foreign(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8(bytes.to_vec()).expect("text");
     let mut found = Vec::new();
@@ -72,14 +72,14 @@ fn foreign(bytes: &[u8]) -> Vec<String> {
     found
 }
 
-/// Direction changes and letters that nobody sees.
+/// Reports whether a character changes direction or is invisible.
 fn is_unseen(letter: char) -> bool {
     matches!(letter, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 type Make<'t> = Box<dyn Fn() -> Model + 't>;
 
-/// Every place where text from outside is shown: its name, whether something is decided there, and a screen with it.
+/// Returns every place that shows text from outside: its name, whether the user decides there, and a screen with it.
 fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, Model)> {
     let own = |text: &str| text.to_owned();
     let one_line = text.replace(['\n', '\r'], " ");
@@ -209,14 +209,14 @@ fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
     list.filter_map(|entry| entry.as_str().map(str::to_owned)).collect()
 }
 
-/// The bytes of a case as a process reads them.
+/// Returns the bytes of a case as a process reads them.
 fn text_of(case: &serde_json::Value) -> String {
     let bytes = case["text_b64"].as_str().map(|text| base64::engine::general_purpose::STANDARD.decode(text).expect("base64"));
     let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     text.unwrap_or_else(|| case["text"].as_str().unwrap_or_default().to_owned())
 }
 
-/// All pages of what is open, one below the other.
+/// Returns all pages of the open view, one below the other.
 fn pages(model: &mut Model, faults: &mut Vec<String>, name: &str) -> String {
     let mut all = String::new();
     for page in 0..40 {
@@ -239,7 +239,7 @@ fn nothing_from_outside_controls_the_terminal_wherever_it_is_shown() {
     for case in &cases() {
         let text = text_of(case);
         let (id, context) = (case["id"].as_str().unwrap_or_default(), case["context"].as_str().unwrap_or_default());
-        // The longest ones are the same letter again and again: whole only where they are meant to be.
+        // The longest cases repeat one character; they are complete only where they must be.
         let limit = text.char_indices().nth(2000).map_or(text.len(), |(at, _)| at);
         let all = places(&text[..limit], |place| place != context).into_iter().chain(places(&text, |place| place == context));
         for (place, decides, mut model) in all {
@@ -339,7 +339,7 @@ fn a_frame_in_which_nothing_changed_writes_nothing() {
     assert_eq!(writes.get(), before);
 }
 
-/// Counts what is written.
+/// Counts the bytes written.
 struct Counted(Rc<Cell<usize>>);
 
 impl std::io::Write for Counted {

@@ -21,7 +21,7 @@ fn number(colour: Color) -> Rgb {
     }
 }
 
-/// Every pair that is too close, in words.
+/// Describes every pair of colours that is too similar.
 fn faults(theme: &Theme) -> Vec<String> {
     let mut faults = Vec::new();
     let mut check = |what: String, one: Rgb, two: Rgb, least: f64| {
@@ -183,7 +183,7 @@ fn what_of_a_theme_can_hardly_be_read_is_known() {
     assert!(token == "faint" && contrast < 2.0, "{token} {contrast}");
 }
 
-/// The colours that terminals give the sixteen names, on the ground they are used on.
+/// Common terminal colours of the sixteen names, on the backgrounds they are used on.
 #[test]
 fn of_the_sixteen_colours_those_are_used_that_can_be_read() {
     let number = |colour: Color| -> Rgb {

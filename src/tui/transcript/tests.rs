@@ -285,7 +285,7 @@ mod random {
         Kind::Card(card)
     }
 
-    /// All rows as they are, each with the entry and the row it is.
+    /// Returns all rows, each with its entry and row index.
     fn naive(transcript: &mut Transcript, known: &[bool], look: RenderContext<'_>) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
         for (at, entry) in transcript.entries.iter_mut().enumerate() {
@@ -359,7 +359,7 @@ mod random {
                     Anchor::End => prop_assert_eq!(at, all.len().saturating_sub(height.into())),
                     Anchor::At(_) => prop_assert!(all.len() - at > usize::from(height)),
                 }
-                // What is known of heights is true.
+                // Known heights must be correct.
                 for (entry, rows) in measured.into_iter().enumerate().filter(|(entry, _)| known[*entry]) {
                     prop_assert_eq!(rows, all.iter().filter(|(of, _)| *of == entry).count());
                 }

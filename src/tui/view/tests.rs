@@ -43,7 +43,7 @@ fn check(name: &str, scene: impl Fn(&mut Model)) {
     for (width, height) in SIZES {
         let mut model = model(width, height);
         scene(&mut model);
-        // The second frame: the first one only tells how much is seen.
+        // The second frame, because only the first one determines how much is visible.
         picture(&mut model, 20_000);
         snapshot::check(&format!("ui-{name}-{width}x{height}"), &picture(&mut model, 20_000));
     }
@@ -331,7 +331,7 @@ fn what_runs_where() {
     });
 }
 
-/// The first questions, with nothing chosen; then as this page.
+/// Shows the first-run setup without a choice, then after these inputs.
 fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
     tell(model, EventKind::LookedUp(LookedUp::Setup(SetupTold::Found(setup_found()))), 9000);
     for input in inputs {

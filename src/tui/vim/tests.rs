@@ -37,7 +37,7 @@ fn press(vim: &mut Vim, area: &mut TextArea<'static>, keys: &str) {
     }
 }
 
-/// From normal mode.
+/// Applies keys in normal mode.
 fn after(text: &str, keys: &str) -> String {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(text));
     press(&mut vim, &mut area, keys);
@@ -292,11 +292,11 @@ fn what_was_typed_in_one_go_is_taken_back_in_one_go_and_made_again() {
 #[test]
 fn what_a_dot_repeats_is_a_change_and_ends_where_it_leads_nowhere() {
     for (text, keys, expected) in [
-        // Without an X before the end the rest would be commands, the dot itself among them.
+        // Without an X before the end the rest would be commands, including the dot.
         ("|one X two", "ctX.d⎋$.", ".dX tw|o"),
         ("|one X two", "ctXdd⎋0fX.", "dd|X two"),
         ("|a b", "ciw.⎋u.", "|. b"),
-        // What was taken back is no change, nor what only led elsewhere, was selected or given up.
+        // Undone changes, plain movements, selections and cancelled commands are not repeated.
         ("|one two", "xu.", "|ne two"),
         ("|one two", "xu↻.", "|e two"),
         ("|one two three", "xv⎋.", "|e two three"),
@@ -326,7 +326,7 @@ fn keys_on_a_great_many_rows_are_done_at_once_and_a_put_stays_in_its_bounds() {
 fn what_was_begun_ends_with_the_text_it_was_begun_in() {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("one\ntwo\nth|ree"));
     press(&mut vim, &mut area, "v");
-    // Keys that are not Vim's took the rest.
+    // Other keys removed the rest.
     area = text_area("|short");
     press(&mut vim, &mut area, "<");
     assert_eq!((shown(&area).as_str(), vim.mode()), ("|short", Mode::Normal));

@@ -7,7 +7,7 @@ fn owner() -> Owner {
 }
 
 impl Bench {
-    /// As a tool does it: kept, done, settled.
+    /// Changes a file as a tool does: stores the baseline, writes, settles.
     fn changes_file(&self, path: &str, text: impl AsRef<[u8]>) {
         let place = vec![self.root().join(path)];
         block_on(self.snapshots.keep(owner(), place.clone())).unwrap();

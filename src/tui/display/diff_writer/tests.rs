@@ -4,22 +4,22 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What a terminal believes of widths.
+/// A terminal's assumptions about widths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belief {
-    /// As we do.
+    /// Same as ours.
     Ours,
-    /// A picture takes one cell.
+    /// Emoji take one cell.
     NarrowPictures,
-    /// A picture takes two cells.
+    /// Emoji take two cells.
     WidePictures,
-    /// Fonts of East Asia.
+    /// East Asian fonts with wide symbols.
     WideSigns,
 }
 
 const BELIEFS: [Belief; 4] = [Belief::Ours, Belief::NarrowPictures, Belief::WidePictures, Belief::WideSigns];
 
-/// A terminal that shows what it is sent as it believes.
+/// Terminal that renders its input with these assumptions.
 struct Terminal {
     cells: Vec<Vec<String>>,
     row: usize,
@@ -74,7 +74,7 @@ impl Terminal {
         let width = self.cells[0].len();
         let cells = self.cells_of(grapheme);
         if self.column + cells > width {
-            // The last column: what does not fit stays there.
+            // In the last column, what does not fit stays there.
             return;
         }
         self.clear(self.column);
@@ -85,7 +85,7 @@ impl Terminal {
         self.column += cells;
     }
 
-    /// What is written over in part is gone as a whole.
+    /// A partially overwritten wide character is erased completely.
     fn clear(&mut self, column: usize) {
         let row = &mut self.cells[self.row];
         let Some(start) = (0..=column).rev().find(|at| !row[*at].is_empty()) else { return };
@@ -102,7 +102,7 @@ fn buffer(rows: &[String], width: u16) -> Buffer {
     buffer
 }
 
-/// Cells that every terminal must show as they are: those that nobody doubts, outside of a word of letters that may be wide.
+/// Returns wrong cells among those that every terminal must show correctly: unambiguous ones, outside words that may be wide.
 fn faults(next: &Buffer, terminal: &Terminal) -> Vec<String> {
     let mut faults = Vec::new();
     for y in 0..next.area.height {
@@ -119,7 +119,7 @@ fn faults(next: &Buffer, terminal: &Terminal) -> Vec<String> {
             if doubt == Doubt::Picture && terminal.belief != Belief::WidePictures && shown != symbol {
                 faults.push(format!("{:?} row {y} cell {x}: the picture `{symbol}` is shown as `{shown}`", terminal.belief));
             }
-            // Blanks after what may be too wide may be covered by it.
+            // Blanks after a possibly too wide grapheme may be covered by it.
             before = if symbol == " " { before } else { doubt };
             x += cells_of(&next[(x, y)]);
         }
@@ -172,7 +172,7 @@ proptest! {
                 changes(&shown, &next, &mut bytes);
                 terminal.show(&bytes);
                 let found = faults(&next, &terminal);
-                // Where all the letters of a long word are twice as wide nothing can be right beside it.
+                // If all characters of a long word are twice as wide, nothing beside it can be right.
                 prop_assert!(belief == Belief::WideSigns || found.is_empty(), "{found:?}\n{frame:?}\n{}", bytes.escape_ascii());
                 shown = next;
             }

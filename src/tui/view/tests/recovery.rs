@@ -18,7 +18,7 @@ fn an_interrupted_call() {
     });
 }
 
-/// Two tasks were done.
+/// Two completed tasks.
 fn two_tasks(model: &mut Model) {
     for (task, prompt, answer) in
         [("task_1", "Explain the parser", "It reads tokens."), ("task_2", "Make greet() reject empty names", "Rejected.")]

@@ -51,7 +51,7 @@ fn a_policy_that_ends_soon_says_so_in_the_status_row() {
     }
 }
 
-/// What stands in the status row, and its colours.
+/// Returns the text of the status row and its colours.
 fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
     let mut buffer = Buffer::empty(Rect::new(0, 0, model.size.width, model.size.height));
     draw(model, &mut buffer, 20_000);
@@ -133,7 +133,7 @@ fn the_way_back_is_the_last_hint_to_go() {
             let mut model = model(width, height);
             scene(&mut model);
             picture(&mut model, 20_000);
-            // The choices of a question work by then.
+            // The choices of a question are active by then.
             if model.dialogs.take_fence(20_000) {
                 feed(&mut model, Msg::Input(Input::Fence), 20_001);
             }
@@ -163,7 +163,7 @@ fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowe
     );
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.contains("ask │ policy ends 00:30 UTC\n") || drawn.contains("policy ends 00:30 UTC "), "{drawn}");
-    // After the ten minutes before it.
+    // After the last ten minutes.
     let end = model.deadline(1_300_000).unwrap();
     assert!((1_800_000..1_801_000).contains(&end), "{end}");
     feed(&mut model, Msg::Time, end);
