@@ -1,4 +1,4 @@
-//! Log of decisions: who or which rule decided, stored beside the journal for a limited time.
+//! Log of decisions: the deciding user or rule, stored beside the journal for a limited time.
 
 use super::records::{self, Place};
 use super::{Store, StoreError};

@@ -1,4 +1,4 @@
-//! Health check of the store: it reads the whole database and changes nothing.
+//! Health check of the store: reads the whole database and changes nothing.
 
 use super::error::explain;
 use super::{FILE_NAME, StoreError};

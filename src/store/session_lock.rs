@@ -1,4 +1,4 @@
-//! Session lock: one living process may write to a session.
+//! Session lock: one live process may write to a session.
 
 use super::{Inner, Store, StoreError, locked};
 use crate::ports::Durability;

@@ -16,7 +16,7 @@ const MIN_DIGITS: usize = 12;
 /// Number of evicted artifacts that are remembered.
 const GIVEN_UP: u64 = 10_000;
 
-/// `ayea`.
+/// Database format; the application ID spells `ayea`.
 const SHAPE: Shape = Shape {
     application_id: 0x6179_6561,
     versions: &["

@@ -1,4 +1,4 @@
-//! Path states in the form that is stored and compared.
+//! Path states in their stored, comparable form.
 
 use super::file_stat::{Look, Stamp, look};
 use super::index::mode_of;

@@ -2,7 +2,7 @@
 
 use crate::store::index_file::Shape;
 
-/// `ayes`.
+/// Database format; the application ID spells `ayes`.
 pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, versions: &[TABLES, BASELINES, STEPS] };
 
 const TABLES: &str = "

@@ -2,7 +2,6 @@
 //!
 //! After a grapheme whose width terminals disagree on, the cursor is moved explicitly, so that a wrong guess shifts one cell and
 //! not the rest of the line.
-//! wrong guess shifts that cell and not the rest of the line.
 
 use super::sgr_state::{PLAIN, Pen};
 use crate::text::{self, Doubt};
