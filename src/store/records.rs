@@ -99,7 +99,7 @@ fn single(
     Ok(())
 }
 
-/// Reports whether a record starts a step or task, so that earlier records are not needed to show it.
+/// Reports whether a record starts a step or task, so that the records before it can be shown without it.
 pub(super) fn begins_step(json: &[u8]) -> bool {
     let begins = |name: &str| json.strip_prefix(br#"{"record":""#).is_some_and(|rest| rest.starts_with(name.as_bytes()));
     begins("step_started\"") || begins("task_started\"")

@@ -205,7 +205,7 @@ fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
 
 /// Shortens `sandbox on: preview · net off` by dropping the text between colon and dot.
 fn sandbox(words: &str, left: DropOrder) -> String {
-    // A reduced sandbox is dropped later.
+    // A weaker sandbox stays visible longer.
     let leaves = if words.contains(": preview") { DropOrder::Extent } else { DropOrder::Effort };
     match words.split_once(':').zip(words.split_once(" · ")) {
         Some(((on, _), (_, network))) if left >= leaves => format!("{on} · {network}"),

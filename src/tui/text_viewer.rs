@@ -21,7 +21,7 @@ impl TextViewer {
         Self::of(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
-    /// Shows the transcript of a session.
+    /// Creates a viewer for the transcript of a session.
     pub fn session(title: &str, content: &str) -> Self {
         Self::of(text::reveal_line(title), content)
     }

@@ -380,10 +380,10 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Leaves for the first-run setup, which asks its questions in lines; a running task would be lost.
+    /// Leaves for the first-run setup, unless a task is running, which would be lost.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
-            return self.paper.say("Finish the running task or the waiting question first, then type /setup.");
+            return self.paper.say("Finish the running task or answer the waiting question first, then type /setup.");
         }
         effects.extend([Effect::Send(Command::Quit), Effect::Exit(ExitReason::Setup)]);
         Ok(())

@@ -98,7 +98,7 @@ pub struct Transcript {
     new: usize,
     /// Entries changed since then, with their earlier heights.
     touched: Vec<(usize, usize)>,
-    /// Size of the area of the last frame.
+    /// Height of the area of the last frame, in rows.
     height: u16,
     /// Whether the next frame, and the last one, has a row that shows the number of lines below.
     tells_below: bool,
