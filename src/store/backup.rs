@@ -39,7 +39,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// Returns the error with the path.
+    /// Returns the backup failure as a store error with the path.
     pub fn said(&self, path: &Path) -> StoreError {
         let reason = match self {
             Self::Io(error) if error.kind() == io::ErrorKind::StorageFull => "the disk is full".to_owned(),

@@ -9,9 +9,9 @@ use rusqlite::{Transaction, params};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
-/// Maximum age in days.
+/// Maximum age of a logged decision, in days.
 const KEPT_DAYS: i64 = 90;
-/// Maximum number of rows.
+/// Maximum number of logged decisions.
 const KEPT_ROWS: i64 = 50_000;
 /// Maximum number of rows deleted at once, so that no step waits; the rest follows later.
 const SWEPT_AT_MOST: i64 = 2 * SWEEP_EVERY;
@@ -22,24 +22,24 @@ const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
 /// Maximum length of a summary, which is a line in a list.
 const SUMMARY_CHARS: usize = 400;
-/// Decider if no rule decided.
+/// Decider of a verdict if no rule decided.
 const YOU: &str = "you";
 
-/// Verdict that allowed or refused an action.
+/// Logged verdict that allowed or refused an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoggedDecision {
     pub time: jiff::Timestamp,
-    /// Absent for `aye tool call`.
+    /// Session of the decision; absent for `aye tool call`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     pub workspace: String,
     pub tool_name: String,
-    /// One line: `$ cargo test`.
+    /// One-line summary of the action: `$ cargo test`.
     pub summary: String,
-    /// `allow` or `deny`.
+    /// Verdict: `allow` or `deny`.
     pub verdict: String,
-    /// `user:31`, `you`, `auto mode`.
+    /// Deciding rule or person: `user:31`, `you`, `auto mode`.
     pub by: String,
     /// Reason for a refusal.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -50,7 +50,7 @@ pub struct LoggedDecision {
 /// Filter for the decision log.
 #[derive(Debug, Clone, Default)]
 pub struct DecisionFilter {
-    /// Prefix of a session ID.
+    /// Prefix of the session ID to filter by.
     pub session: Option<String>,
     pub denied_only: bool,
     /// Maximum number of decisions, latest first.

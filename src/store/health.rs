@@ -7,12 +7,12 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// Created by the first start.
+    /// No store yet; the first start creates it.
     Missing,
     Sound {
         bytes: u64,
     },
-    /// Reason; the next start moves the store aside.
+    /// Damaged, for this reason; the next start moves the store aside.
     Damaged(String),
 }
 

@@ -13,7 +13,7 @@ pub struct Foreign {
     pub created: jiff::Timestamp,
     pub title: Option<String>,
     pub draft: String,
-    /// Session it was forked from.
+    /// Session it was forked from, if any.
     pub parent: Option<Parent>,
     pub records: Vec<Written>,
 }

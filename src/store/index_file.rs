@@ -8,7 +8,7 @@ use std::time::Duration;
 /// storing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Format of such a database.
+/// Format of an index database.
 pub(super) struct Shape {
     /// Four characters that identify the database.
     pub application_id: i64,

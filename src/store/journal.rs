@@ -36,7 +36,7 @@ struct Entry {
     mode: Mode,
     draft: Option<String>,
     status: Option<SessionStatus>,
-    /// Selected model.
+    /// Newly selected model.
     model: Option<String>,
     title: Option<String>,
     /// Saved output of a running command.
@@ -157,7 +157,7 @@ fn failed(message: String) -> JournalError {
 /// Result of writing an entry.
 enum Written {
     Yes,
-    /// The session was deleted.
+    /// The session was deleted before the entry was written.
     Deleted,
     /// Another process holds the session lock; nothing was written.
     NotOurs(Option<String>),

@@ -10,9 +10,9 @@ use flate2::write::ZlibEncoder;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
-/// First byte of a row.
+/// Format number, stored in the first byte of a packed row.
 const FORMAT: u8 = 1;
-/// Marks a copy.
+/// Byte that marks a copy of an earlier string.
 const COPY: u8 = 1;
 /// Minimum length of a copied string; shorter ones are left to the compression.
 const MIN_COPIED_BYTES: usize = 256;

@@ -13,16 +13,16 @@ const PAGES_AT_ONCE: u32 = 512;
 const REWRITTEN_FROM_BYTES: u64 = 16 << 20;
 const REWRITTEN_FROM_PERCENT: u64 = 25;
 
-/// Size of the database.
+/// Size and free space of the database, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Including companion files.
+    /// Total size, including companion files.
     pub bytes: u64,
     /// Free pages, included in `bytes`.
     pub free_bytes: u64,
 }
 
-/// Method of freeing pages.
+/// Method of returning free pages to the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiveBack {
     /// In small steps that block nobody; a store created by an older aye keeps its free pages for reuse.

@@ -12,12 +12,12 @@ pub(super) const PACKED_AT_ONCE_BYTES: usize = 1 << 20;
 /// Maximum size of a record that is packed.
 const MAX_PACKED_BYTES: usize = 16 << 20;
 
-/// Content of a journal position.
+/// Journal position: a record or a gap.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// Record as written.
+    /// Record in the form in which it was written.
     Record { seq: i64, time: i64, json: &'a [u8] },
-    /// Number of records that are lost.
+    /// Gap of lost records.
     Lost { count: i64 },
 }
 
@@ -71,7 +71,7 @@ pub(super) fn visit(
     Ok(())
 }
 
-/// Visits records with their own row.
+/// Visits the records that have their own row.
 fn single(
     connection: &Connection,
     session: i64,

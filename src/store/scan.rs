@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 /// Number of positions visited between two checks whether to stop.
 const STRETCH: i64 = 5_000;
 
-/// Record and its time.
+/// Record and the time it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     pub time: jiff::Timestamp,

@@ -108,7 +108,7 @@ pub(super) enum State {
     Missing,
     /// Usable, with an optional notice for the user.
     Sound(Connection, Option<String>),
-    /// Reason.
+    /// Damaged, for this reason.
     Damaged(String),
 }
 

@@ -35,7 +35,7 @@ impl Holder {
     }
 }
 
-/// Result of a lock attempt.
+/// Result of an attempt to lock a session.
 enum Taken {
     Yes,
     NoSession,
@@ -164,7 +164,7 @@ pub(super) fn living(owner: Option<&str>) -> Option<Holder> {
     noted(owner).filter(|holder| holder.instance.is_alive())
 }
 
-/// Reports whether this run holds the lock.
+/// Reports whether this process run holds the session lock.
 pub(super) fn is_held_by(me: &Instance, owner: Option<&str>) -> bool {
     noted(owner).is_some_and(|holder| holder.instance == *me)
 }

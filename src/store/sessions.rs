@@ -21,9 +21,9 @@ const AMBIGUOUS_SHOWN: usize = 8;
 pub struct NewSession {
     pub id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// Canonical path.
+    /// Canonical path of the workspace.
     pub workspace: PathBuf,
-    /// `anthropic/claude-sonnet-5`.
+    /// Model of the session: `anthropic/claude-sonnet-5`.
     pub model: String,
 }
 
@@ -39,7 +39,7 @@ pub struct SessionSummary {
     pub updated: jiff::Timestamp,
     pub status: SessionStatus,
     pub model: String,
-    /// Live process that holds the lock.
+    /// Live process that holds the session lock.
     pub held_by: Option<u32>,
     /// Archived: hidden from the list of sessions to resume.
     pub archived: bool,
@@ -48,14 +48,14 @@ pub struct SessionSummary {
     pub parent: Option<SessionId>,
 }
 
-/// Stored session.
+/// Session loaded from the store.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// Records in order, including unreadable ones.
     pub records: Vec<Record>,
     /// Number of records this version cannot read; they stay in the store.
     pub skipped: usize,
-    /// Text typed but not sent.
+    /// Draft: text typed but not sent.
     pub draft: String,
     /// Last output of commands with unknown outcome.
     pub tails: HashMap<CallId, Tail>,

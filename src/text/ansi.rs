@@ -6,7 +6,7 @@ use std::ops::Range;
 /// trusted.
 const FIRST: u32 = 0x0010_f000;
 const CODES: u32 = 0x200;
-/// Maximum length of an incomplete sequence.
+/// Maximum length of a sequence whose end has not arrived, in bytes.
 const MAX_LEN: usize = 64;
 
 /// One of the eight named terminal colours.
@@ -139,7 +139,7 @@ fn nearest(red: u16, green: u16, blue: u16) -> Hue {
 #[derive(Debug, Default)]
 pub struct Ansi {
     paint: Paint,
-    /// Unfinished sequence.
+    /// Sequence whose end has not arrived.
     held: String,
 }
 

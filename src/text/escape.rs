@@ -8,11 +8,11 @@ const KEPT: usize = 4096;
 pub(super) enum Escape {
     #[default]
     Ground,
-    /// After `ESC`.
+    /// State after `ESC`.
     Begun,
-    /// After `ESC` and an intermediate byte.
+    /// State after `ESC` and an intermediate byte.
     Intermediate,
-    /// Inside a control sequence, after `ESC [`.
+    /// State inside a control sequence, after `ESC [`.
     Control,
     /// Inside an OSC, DCS, APC, PM or SOS string: its start, and the number of characters after that.
     Body { kept: String, more: usize },
@@ -20,11 +20,11 @@ pub(super) enum Escape {
     Ending,
 }
 
-/// Result for the last character.
+/// Classification of the last character.
 pub(super) enum Step {
-    /// Text.
+    /// The character is text.
     Text,
-    /// Part of a sequence.
+    /// The character is part of an escape sequence.
     Taken,
     /// Text, like the escape character before it, because no sequence has this form.
     AfterStray,

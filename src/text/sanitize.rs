@@ -39,7 +39,7 @@ pub struct Filter {
     base: char,
     /// Previous character, which the next one may combine with.
     last: char,
-    /// Number of marks on the base so far.
+    /// Number of combining marks on the current base character.
     marks: usize,
     held: Held,
     /// Ranges of replacement marks in the output, if requested.
@@ -100,7 +100,7 @@ impl Filter {
         }
     }
 
-    /// Appends the rest at the end of the text.
+    /// Appends text that was held back, at the end of the input.
     pub fn finish(&mut self, out: &mut String) {
         if let Some(text) = self.escape.finish() {
             text.chars().for_each(|letter| self.show(letter, out));

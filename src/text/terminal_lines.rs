@@ -15,9 +15,9 @@ const OPEN: usize = 64 * 1024;
 /// before a `␍`, so that a command cannot hide its output.
 pub struct Cleaner {
     filter: Filter,
-    /// Part of the line that is final.
+    /// Part of the line that no longer changes.
     shown: String,
-    /// State before the current one.
+    /// State of the line before the current one.
     held: String,
     /// Whether the held state replaced another progress state.
     held_is_progress: bool,

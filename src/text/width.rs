@@ -28,7 +28,7 @@ fn is_sound_mark(letter: char) -> bool {
 /// Agreement of terminals on the width of a grapheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// All terminals agree.
+    /// All terminals agree on the width.
     None,
     /// Accented letter, or a letter that is wide with East Asian fonts, together with its whole word.
     Letter,

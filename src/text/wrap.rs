@@ -62,13 +62,13 @@ pub fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     rows
 }
 
-/// Possible end of the current row.
+/// Position where the current row may end.
 struct Break {
     /// End of the row's text, before the spaces.
     end: usize,
     /// Start of the next row, after the spaces.
     next: usize,
-    /// Cells of the row up to `next`.
+    /// Width of the row up to `next`, in cells.
     used: usize,
 }
 
@@ -81,11 +81,11 @@ struct Rows {
     used: usize,
     last_break: Option<Break>,
     after: After,
-    /// The current range must not be broken.
+    /// Whether the current range must stay in one row.
     keeps: bool,
 }
 
-/// What may follow the last grapheme.
+/// Kind of break allowed after the last grapheme.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     Start,

@@ -9,7 +9,7 @@ pub struct Browse {
     pub found: SearchMatches,
     /// Entry and index of the code block that the next `c` copies.
     pub code: (usize, usize),
-    /// Selection of lines or columns is active.
+    /// Whether lines or columns are being selected.
     pub selects: bool,
 }
 

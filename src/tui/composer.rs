@@ -23,9 +23,9 @@ pub const ROWS: u16 = 10;
 pub struct Composer {
     area: TextArea<'static>,
     history: History,
-    /// Area of the last frame.
+    /// Screen area where the draft was last drawn.
     place: Cell<Rect>,
-    /// First visible row of the last frame.
+    /// Index of the first visible row when the draft was last drawn.
     top: Cell<usize>,
     /// Vim key handling, if enabled.
     vim: Option<Vim>,

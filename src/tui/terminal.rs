@@ -39,7 +39,7 @@ pub enum TerminalMode {
     Schemes,
     /// Size reports in the input stream, in order with the keys.
     Sizes,
-    /// Progress indicator.
+    /// Progress indicator of the terminal.
     Progress,
     /// There is no alternate screen, so the screen is cleared at the end.
     OnlyScreen,

@@ -14,7 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use palette::Palette;
 
-/// Role of a piece of text.
+/// Role of a piece of text, which a theme maps to a style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     Text,
@@ -35,7 +35,7 @@ pub enum Token {
     Quote,
 }
 
-/// All tokens.
+/// All text roles.
 const TOKENS: [Token; 16] = [
     Token::Text,
     Token::Muted,
@@ -55,7 +55,7 @@ const TOKENS: [Token; 16] = [
     Token::Quote,
 ];
 
-/// Kind of a piece of source code.
+/// Kind of a piece of source code, which a theme maps to a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     Keyword,

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::NamedTempFile;
 
-/// Subdirectory of the data directory.
+/// Name of the artifact directory inside the data directory.
 const DIRECTORY: &str = "artifacts";
 
-/// Storage limits.
+/// Storage limits of artifacts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Maximum size of one content.
@@ -50,7 +50,7 @@ impl ArtifactStore {
         Self::within(data_dir, session, LIMITS)
     }
 
-    /// Returns the store with another total limit.
+    /// Returns the artifact store with another limit for the total size.
     pub fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, session) = (self.inner.directory.clone(), self.inner.session.clone());
         let limits = Limits { all_bytes, ..self.inner.limits };

@@ -19,7 +19,7 @@ const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 /// Maximum plausible number of records in a packed row.
 const MAX_IN_A_ROW: i64 = 10_000_000;
 
-/// Result of a recovery.
+/// Result of recovering a damaged store.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Salvage {
     /// Number of sessions found.
@@ -131,7 +131,7 @@ impl Source {
         Self { pages, leaves, is_whole, unread: 0 }
     }
 
-    /// Visits the rows of these tables.
+    /// Visits all readable rows of the given tables.
     fn each(&mut self, tables: &[Table], mut see: impl FnMut(Row) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         for number in &self.leaves {
             let Some(page) = self.pages.read(*number) else { continue };

@@ -42,12 +42,12 @@ impl Known {
     }
 }
 
-/// Result of a survey of all files.
+/// Result of comparing all files with the latest snapshot.
 #[derive(Default)]
 struct Found {
-    /// New or changed.
+    /// New or changed files.
     differs: Vec<(PathBuf, Known)>,
-    /// Unchanged, but with another stamp.
+    /// Unchanged files whose stamp differs.
     touched: Vec<(PathBuf, Known)>,
     gone: Vec<PathBuf>,
     contents: Vec<(ContentId, u64)>,

@@ -22,10 +22,10 @@ use index::Index;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Subdirectory of the data directory.
+/// Name of the snapshot directory inside the data directory.
 const DIRECTORY: &str = "snapshots";
 
-/// Storage limits.
+/// Storage limits of snapshots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Maximum size of a file; a larger one is skipped.
@@ -66,7 +66,7 @@ impl Snapshots {
         Self::within(data_dir, LIMITS)
     }
 
-    /// Returns the store with another total limit.
+    /// Returns the snapshot store with another limit for the total size.
     pub fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, limits) = (self.inner.directory.clone(), Limits { all_bytes, ..self.inner.limits });
         Self { inner: Arc::new(Inner { directory, limits, index: Mutex::new(None) }) }

@@ -17,11 +17,11 @@ pub(super) struct Objects {
     directory: PathBuf,
 }
 
-/// Stored content of a file.
+/// File content that is stored.
 pub(super) struct Kept {
     pub id: ContentId,
     pub bytes: u64,
-    /// Stamp of the file when it was read.
+    /// Stamp of the file at the time it was read.
     pub stamp: Stamp,
     pub is_new: bool,
 }

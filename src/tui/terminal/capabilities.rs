@@ -10,20 +10,20 @@ pub struct TerminalCapabilities {
     pub emulator: Emulator,
     /// Name reported by the terminal.
     pub name: String,
-    /// All replies have arrived.
+    /// Whether the terminal has sent all its replies.
     pub has_answered: bool,
     kitty: bool,
     modify: bool,
 }
 
-/// Consequence of a reply.
+/// Consequence of a reply from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapabilityEffect {
     Nothing,
     Push(TerminalMode),
-    /// Mark frames as synchronised updates, or not.
+    /// Turn synchronised updates on or off.
     Synchronise(bool),
-    /// The background is now light or dark.
+    /// The terminal changed to a light or dark background.
     Scheme {
         light: bool,
     },

@@ -6,12 +6,12 @@ use crate::tui::theme::Colours;
 /// Names of a terminal. Nothing is certain; its replies take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Emulator {
-    /// Value of `TERM`.
+    /// Value of the variable `TERM`.
     term: String,
     /// Other names from the environment, in lower case.
     program: String,
     multiplexer: Option<Multiplexer>,
-    /// Runs in GNU screen, not just under its name.
+    /// Whether this is GNU screen, not only a terminal named like it.
     is_gnu_screen: bool,
 }
 
@@ -25,9 +25,9 @@ enum Multiplexer {
 /// Form of a desktop notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// `OSC 9 ; TEXT`.
+    /// Sequence `OSC 9 ; TEXT`.
     Nine,
-    /// `OSC 777 ; notify ; TITLE ; TEXT`.
+    /// Sequence `OSC 777 ; notify ; TITLE ; TEXT`.
     Notify,
 }
 

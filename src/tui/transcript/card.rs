@@ -21,9 +21,9 @@ const TAIL: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CardState {
-    /// Requested by the model, not started.
+    /// The model requested the call; it has not started.
     Requested,
-    /// Waiting for the user's approval.
+    /// The call waits for the user's approval.
     Waiting,
     Running {
         since: u64,
@@ -38,11 +38,11 @@ pub enum CardState {
     Denied {
         message: String,
     },
-    /// Stopped by the user, or skipped.
+    /// The user stopped the call, or it was skipped.
     Stopped {
         message: String,
     },
-    /// The process ended before the call did.
+    /// The process ended before the call did; the outcome is unknown.
     Unknown,
 }
 
@@ -75,7 +75,7 @@ pub struct Card {
     output: Output,
     live: Live,
     diff: Option<Diff>,
-    /// Unparsed diff.
+    /// Diff of the call as unparsed text.
     source: String,
     /// Description of content hidden from the model.
     hidden: Option<String>,

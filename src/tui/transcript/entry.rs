@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Longest prompt shown in full, and the rows shown of a longer one.
 const PROMPT_ROWS: usize = 10;
 const PROMPT_HEAD: usize = 6;
-/// Rows of reasoning shown while it streams.
+/// Number of reasoning rows shown while it streams.
 const THINKING_ROWS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub enum Kind {
         head: String,
         text: String,
     },
-    /// Context window usage.
+    /// Usage of the context window.
     Window(ContextUse),
     /// Work that the previous process left unfinished.
     Recovery(Recovery),
@@ -75,7 +75,7 @@ pub struct Entry {
     fold: Option<(Fold, u32)>,
     /// Changed since the user scrolled up and its rows were last counted.
     pub is_touched: bool,
-    /// Holds cached rows.
+    /// Whether the entry has cached rows.
     pub is_warm: bool,
     /// Cached rows, without the gap and without parts that a document or diff lays out itself.
     laid: Option<LayoutCache>,
@@ -90,9 +90,9 @@ struct LayoutCache {
     rows: Vec<Row>,
 }
 
-/// Rows drawn for an entry.
+/// Rows drawn for an entry in the last frame.
 pub struct DrawnRows {
-    /// Rows of the area above the first drawn row.
+    /// Number of rows of the area above the first drawn row.
     pub skipped: u16,
     pub rows: Vec<Row>,
 }

@@ -21,11 +21,11 @@ pub struct Point {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SelectionShape {
-    /// From one character to another.
+    /// Text from one character to another.
     Text,
-    /// Whole lines, including all their rows.
+    /// Whole lines, including all rows of wrapped lines.
     Lines,
-    /// The same columns in every row.
+    /// Block of the same columns in every row.
     Columns,
 }
 
@@ -94,7 +94,7 @@ impl Marks {
         self.cursor
     }
 
-    /// Starts a frame.
+    /// Resets the cursor at the start of a frame.
     pub(super) fn begin(&mut self) {
         self.cursor = None;
     }

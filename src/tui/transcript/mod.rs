@@ -30,10 +30,10 @@ use heights::Heights;
 use std::collections::{HashMap, VecDeque};
 use viewport::{Anchor, EntryRow};
 
-/// Amount of detail shown.
+/// Amount of detail shown of calls and other entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// One line if the call succeeded.
+    /// One line per successful call.
     #[default]
     Quiet,
     /// Start and end of every output.
@@ -52,7 +52,7 @@ impl Fold {
     }
 }
 
-/// Input for laying out rows.
+/// Parameters for laying out rows.
 #[derive(Debug, Clone, Copy)]
 pub struct RenderContext<'a> {
     pub width: u16,
@@ -111,7 +111,7 @@ pub struct Transcript {
     /// Task and step of the entries being added.
     task: Option<TaskId>,
     step: Option<StepId>,
-    /// Number of rewinds.
+    /// Number of rewinds so far.
     rewinds: u32,
     /// Call whose question is shown below.
     asked: Option<CallId>,

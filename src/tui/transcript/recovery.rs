@@ -17,19 +17,19 @@ const WORDS: usize = 60;
 /// State of a call that was unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryState {
-    /// Not started.
+    /// The call had not started.
     Open,
-    /// Was running.
+    /// The call was running.
     Ran,
-    /// Outcome unknown; the user will be asked.
+    /// The outcome is unknown; the user will be asked.
     Unknown,
-    /// Waiting for the user's answer again.
+    /// The call waits for the user's answer again.
     Asked,
-    /// Running again, or now.
+    /// The call runs now, or again.
     Runs,
-    /// Answered by the user, and not run.
+    /// The user answered, and the call did not run.
     Answered,
-    /// Recovery found that it was complete.
+    /// Recovery found that the call was complete.
     Done,
     /// Recovery or the session found that it did not happen.
     NotDone,

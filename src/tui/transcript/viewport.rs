@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 /// Number of entries above the view below which older history is loaded.
 const NEAR_START: usize = 4;
 
-/// Row of an entry.
+/// Position of a row within an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct EntryRow {
     pub entry: usize,
@@ -17,9 +17,9 @@ pub struct EntryRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// The last row stays in view.
+    /// Follow the end: the last row stays in view.
     End,
-    /// This row stays at the top.
+    /// Keep this row at the top.
     At(EntryRow),
 }
 

@@ -24,7 +24,7 @@ use ratatui::style::{Color, Modifier};
 
 /// Width from which the empty composer shows all actions of Enter.
 const WIDE: u16 = 76;
-/// Width below which texts are short.
+/// Width below which texts are shortened.
 const NARROW: u16 = 52;
 
 /// Height below which a panel leaves one row above it.

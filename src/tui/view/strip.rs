@@ -20,7 +20,7 @@ const WORDS: usize = 24;
 /// Maximum number of rows of a message about the last key.
 const SAID_ROWS: usize = 3;
 
-/// Effect of a click on a row.
+/// Effect of a mouse click on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Click {
     /// Scrolls to the end of the transcript.
@@ -35,7 +35,7 @@ pub struct Row {
     /// Key hints, longest first; the longest that fits is shown.
     right: &'static [&'static str],
     token: Token,
-    /// Names pending questions.
+    /// Whether the row names pending questions.
     asks: bool,
     click: Option<Click>,
     /// Offset of the text cursor, if the row is an input field.

@@ -27,7 +27,7 @@ pub fn go(area: &mut TextArea<'_>, to: Place) {
     area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
 }
 
-/// Replaces rows.
+/// Replaces a range of rows with a text.
 pub(super) fn put_rows(area: &mut TextArea<'_>, rows: RangeInclusive<usize>, text: &str) {
     let end = Place { row: *rows.end(), column: area.lines()[*rows.end()].chars().count() };
     let start = Place { row: *rows.start(), column: 0 };

@@ -7,7 +7,7 @@ use tui_textarea::TextArea;
 
 /// Maximum size of text inserted by one count, in bytes, so that a mistyped count does not hang.
 const MAX_PUT: usize = 1 << 20;
-/// Indentation step.
+/// One step of indentation.
 const STEP: &str = "    ";
 
 impl Vim {

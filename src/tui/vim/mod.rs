@@ -20,7 +20,7 @@ use operator::Operator;
 use tui_textarea::TextArea;
 use undo::Undo;
 
-/// Maximum count.
+/// Maximum value of a count.
 const MAX: usize = 9_999;
 /// Keys that only make sense in a non-empty draft.
 const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
@@ -37,9 +37,9 @@ pub enum Mode {
 /// Effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOutcome {
-    /// Not a key for the draft.
+    /// The key is not for the draft.
     Nothing,
-    /// The text is unchanged.
+    /// The cursor may have moved; the text is unchanged.
     Moved,
     Changed,
 }
@@ -48,14 +48,14 @@ pub enum KeyOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingKeys {
     Nothing,
-    /// After `g`.
+    /// Waiting for the key after `g`.
     Go,
     Find {
         forward: bool,
         till: bool,
     },
     Replace,
-    /// After `i` or `a` following an operator.
+    /// Waiting for a text object, after `i` or `a` following an operator.
     Object {
         around: bool,
     },
@@ -77,7 +77,7 @@ struct Register {
 
 /// Range an operator works on.
 enum Extent {
-    /// Up to the second place, exclusive.
+    /// Characters up to the second place, exclusive.
     Letters(Place, Place),
     /// First and last row, inclusive.
     Rows(usize, usize),
@@ -103,7 +103,7 @@ pub struct Vim {
     inserted: Vec<KeyEvent>,
     insert_times: usize,
     inserts_rows: bool,
-    /// Typed characters replace existing ones.
+    /// Whether typed characters replace existing ones.
     overtypes: bool,
     undo: Undo,
 }

@@ -9,14 +9,14 @@ pub struct Place {
     pub column: usize,
 }
 
-/// Character search within a line.
+/// Search for a character within a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Find {
     pub letter: char,
     pub forward: bool,
-    /// Stop one character before the match.
+    /// Whether to stop one character before the match.
     pub till: bool,
-    /// Continues an earlier search.
+    /// Whether this continues an earlier search.
     pub again: bool,
 }
 
@@ -42,13 +42,13 @@ pub enum Motion {
     LineStart,
     FirstLetter,
     LineEnd,
-    /// Column by number, from 1.
+    /// Column with this number, from 1.
     Column,
-    /// Blank row after or before the paragraph.
+    /// Blank row after or before the current paragraph.
     Paragraph {
         forward: bool,
     },
-    /// Partner of the first bracket from here.
+    /// Bracket that matches the first one from here.
     Pair,
     /// Line by number, from 1; without a number the first line.
     Line(Option<usize>),
@@ -88,7 +88,7 @@ pub(super) fn class(letter: char, big: bool) -> Class {
 
 const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
-/// Text in a form suited to motions.
+/// Lines as characters, the form that motions work on.
 pub struct Lines(pub(super) Vec<Vec<char>>);
 
 impl Lines {

@@ -17,7 +17,7 @@ struct Change {
 pub(super) struct Undo {
     done: Vec<Change>,
     undone: Vec<Change>,
-    /// Draft before the current change.
+    /// Draft before the current change began.
     before: Option<String>,
 }
 
