@@ -30,9 +30,9 @@ pub struct Display<W: Write> {
     shown: Buffer,
     next: Buffer,
     last: DrawStats,
-    /// The terminal contents are unknown.
+    /// Whether the terminal contents are unknown, so that everything must be drawn.
     fresh: bool,
-    /// Frames are wrapped in synchronised updates.
+    /// Whether frames are wrapped in synchronised updates.
     synchronised: bool,
     /// Bytes of the frame being built.
     frame: Vec<u8>,

@@ -31,7 +31,7 @@ impl FrameTimer {
         self.has_keys = true;
     }
 
-    /// Notes that the model was given the time.
+    /// Notes that the model was updated with the current time.
     pub fn told(&mut self, at: Instant) {
         self.told = self.since_start(at);
     }

@@ -17,7 +17,7 @@ pub use worker::{on_let_go, on_progress};
 const LINES: usize = 5000;
 const LINE: usize = 2000;
 
-/// End of a run of bytes, and its kind.
+/// End of a run of bytes, and its syntax kind.
 type Run = (u16, Option<Syntax>);
 
 /// Block of source code, highlighted from its first line as far as requested.

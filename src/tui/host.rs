@@ -85,9 +85,9 @@ struct Host {
     /// Modes that were on when the terminal was handed over.
     pushed: Vec<TerminalMode>,
     asked: Option<Instant>,
-    /// Signalled by the highlighter thread.
+    /// Signal from the highlighter thread that new colours are ready.
     colours: Arc<Notify>,
-    /// Results of work done outside the loop.
+    /// Channel for results of work done outside the loop.
     told: (mpsc::UnboundedSender<Msg>, mpsc::UnboundedReceiver<Msg>),
 }
 

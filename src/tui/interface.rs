@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Everything the UI is connected to.
+/// Channels, options and data the UI is connected to.
 #[derive(Debug)]
 pub struct TuiHandles {
     pub commands: mpsc::Sender<Command>,
@@ -75,7 +75,7 @@ impl fmt::Debug for OpenInEditor {
 #[derive(Debug, Clone)]
 pub struct Options {
     pub theme: ThemeChoice,
-    /// Background according to the environment.
+    /// Terminal background according to the environment.
     pub ground: Background,
     pub colours: Colours,
     /// Delay before a question accepts an answer.
@@ -193,7 +193,7 @@ pub enum ThemeChoice {
 /// Notification of an unfocused user about waiting questions and finished tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notices {
-    /// The best way the terminal supports.
+    /// Notify in the best way the terminal supports.
     Auto,
     Off,
     Bell,
@@ -238,10 +238,10 @@ pub enum ModelAccess {
     },
 }
 
-/// Question before the start, or in its place.
+/// Question asked before the session starts, or instead of it.
 #[derive(Debug)]
 pub enum StartupQuestion {
-    /// Repeated until the answer works.
+    /// Question about a locked session, repeated until an answer works.
     Held(LockQuestion),
     /// There are several sessions; the user chooses one and no start follows.
     Choose,
@@ -275,13 +275,13 @@ pub enum LockAnswer {
 /// Question whether the project's own configuration takes effect.
 #[derive(Debug)]
 pub struct TrustQuestion {
-    /// Displayed directory.
+    /// Project directory, as displayed.
     pub place: String,
-    /// One line per item.
+    /// Items the project brings, one line each.
     pub items: Vec<String>,
     /// Files that run code when another program opens the folder, with that program.
     pub runs_code: Vec<String>,
-    /// Files that can be read before answering.
+    /// Project files that can be read before answering.
     pub files: Vec<ProjectFile>,
     /// Remote address from the project's git data.
     pub remote: Option<String>,
@@ -297,13 +297,13 @@ pub struct TrustQuestion {
 pub struct ProjectFile {
     pub name: String,
     pub text: String,
-    /// The file is longer than this text.
+    /// Whether the file is longer than this text.
     pub is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustAnswer {
-    /// Everything takes effect.
+    /// Trust the project: everything takes effect.
     Yes,
     /// Nothing takes effect, and the project is not changed.
     ReadOnly,
@@ -358,11 +358,11 @@ pub struct TuiOutcome {
     pub typed: String,
     /// Prompt for a session that never started.
     pub unsent: Option<String>,
-    /// Last model and mode, for the next session.
+    /// Last model and mode of the session, for the next one.
     pub model: String,
     pub mode: Option<Mode>,
     /// `aye --resume 7f3a…`, if there is a session to resume.
     pub resume_hint: Option<String>,
-    /// Session to resume.
+    /// Session that can be resumed.
     pub session: Option<SessionId>,
 }

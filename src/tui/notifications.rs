@@ -14,7 +14,7 @@ enum Progress {
     Waits,
 }
 
-/// Window focus, and what was last notified.
+/// Whether the window has the focus, and the state that was last notified.
 #[derive(Debug)]
 pub struct Notifications {
     is_focused: bool,

@@ -32,7 +32,7 @@ enum DropOrder {
     Nothing,
     /// Details of the sandbox; whether it is on, and the network state, stay.
     Extent,
-    /// Provider prefix of the model's name.
+    /// Provider prefix of the model's name, such as `anthropic/`.
     Provider,
     Bar,
     Cwd,
@@ -43,13 +43,13 @@ enum DropOrder {
     Effort,
     Cost,
     Model,
-    /// Text next to a percentage.
+    /// Explanatory text next to a percentage.
     Words,
     /// An active sandbox; a disabled one stays visible.
     Held,
     /// Long forms of the parts that stay: a time, a state.
     Long,
-    /// Context usage.
+    /// Usage of the context window.
     Context,
 }
 

@@ -37,7 +37,7 @@ impl SpanStyle {
 /// Relation of a row to the row above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Join {
-    /// Starts a new line.
+    /// The row starts a new line.
     #[default]
     Line,
     /// Continues a line broken at a space, which is in neither row.
@@ -57,7 +57,7 @@ impl Join {
     }
 }
 
-/// Decoration in a row.
+/// Decoration in a row, which is not part of the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Frame {
     #[default]
@@ -69,7 +69,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Moves the bars.
+    /// Applies `to` to the positions of all bars.
     fn moved(self, to: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Bars { at, line } => Self::Bars { at: at.into_iter().map(to).collect(), line },
@@ -85,7 +85,7 @@ pub struct Row {
     /// Cells at the left that are not text: numbers, bars, list indents.
     pub skip: u16,
     pub join: Join,
-    /// Decoration, with positions in cells.
+    /// Decoration of the row, with positions in cells.
     pub frame: Frame,
 }
 
@@ -95,7 +95,7 @@ impl Row {
         Self { line, skip: 0, join: Join::Line, frame: Frame::Nothing }
     }
 
-    /// Prepends cells that are not text.
+    /// Prepends cells that are not part of the text.
     pub fn behind(self, lead: Span<'static>) -> Self {
         let by = lead.width();
         let skip = self.skip + by as u16;
@@ -105,7 +105,7 @@ impl Row {
         Self { line: Line::from(spans), skip, join: self.join, frame: self.frame.moved(|at| at + by) }
     }
 
-    /// Returns the text of all cells.
+    /// Returns the characters of all cells as text.
     pub fn cells(&self) -> String {
         self.line.spans.iter().map(|span| span.content.as_ref()).collect()
     }
@@ -115,10 +115,10 @@ impl Row {
 #[derive(Clone, Debug, Default)]
 pub struct StyledText {
     pub text: String,
-    /// Bytes at the left that are not text.
+    /// Number of leading bytes that are not part of the text.
     pub skip: usize,
     pub join: Join,
-    /// Decoration, with positions in bytes.
+    /// Decoration of the text, with positions in bytes.
     pub frame: Frame,
     /// End of each run, and its style.
     runs: Vec<(usize, SpanStyle)>,

@@ -27,13 +27,13 @@ const LEAVE: &[u8] =
 /// Modes that are only enabled on terminals that support them, because others may print the sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalMode {
-    /// Saved window title.
+    /// Window title, saved and restored by the terminal.
     Title,
     /// Kitty's keyboard protocol, which reports keys with modifiers unambiguously.
     Kitty,
-    /// Xterm's modified key reports.
+    /// Key reports with modifiers, in xterm's form.
     ModifiedKeys,
-    /// Grapheme clusters with Unicode widths.
+    /// Grapheme clusters, with the widths that Unicode defines.
     Clusters,
     /// Reports of changes between light and dark colour schemes.
     Schemes,
@@ -152,7 +152,7 @@ pub fn push(what: TerminalMode) -> &'static [u8] {
     what.on()
 }
 
-/// Returns the enabled modes.
+/// Returns the modes that are enabled.
 pub fn pushed() -> impl Iterator<Item = TerminalMode> {
     let bits = PUSHED.load(Ordering::SeqCst);
     TerminalMode::ALL.into_iter().filter(move |what| bits & what.bit() != 0)

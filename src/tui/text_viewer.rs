@@ -5,7 +5,7 @@ use crate::text;
 use std::ops::Range;
 
 pub struct TextViewer {
-    /// Title, shown in the row above the text.
+    /// Title of the text, shown in the row above it.
     pub title: String,
     /// Index of the first visible row.
     pub top: usize,

@@ -32,12 +32,12 @@ pub(super) struct ChangeLine {
     pub old_number: usize,
     /// Displayed text, with marks for invisible characters; tabs and trailing spaces are unchanged.
     pub text: String,
-    /// Ranges of these marks.
+    /// Ranges of the marks for invisible characters in the text.
     pub marks: Vec<Range<usize>>,
     pub hunk: usize,
     /// Index among the lines of its side in the hunk.
     pub index: usize,
-    /// Entry it was changed from or into.
+    /// Entry of the line this one was changed from or into.
     pub partner: Option<usize>,
 }
 

@@ -5,7 +5,7 @@ use super::parse::{Entry, Side};
 /// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Show old and new side by side.
+    /// Show the old and new side next to each other.
     pub beside: bool,
     /// Wrap long lines; otherwise they are cut and marked.
     pub wraps: bool,
@@ -17,11 +17,11 @@ impl Default for Shape {
     }
 }
 
-/// Entries that share their rows.
+/// Entries of a diff that share their rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     One(usize),
-    /// Old and new line.
+    /// Old and new line that share a row.
     Two(Option<usize>, Option<usize>),
 }
 

@@ -4,7 +4,7 @@ use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 use std::io::Write;
 
-/// Current drawing state of the terminal.
+/// Colours and attributes the terminal currently draws with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pen {
     foreground: Color,
@@ -12,7 +12,7 @@ pub struct Pen {
     stress: Modifier,
 }
 
-/// State without colours and attributes.
+/// Drawing state without colours and attributes.
 pub const PLAIN: Pen = Pen { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
 
 /// Attributes and their SGR parameters.
@@ -28,7 +28,7 @@ const STRESSES: [(Modifier, u8); 9] = [
     (Modifier::CROSSED_OUT, 9),
 ];
 
-/// Attributes that are visible on a blank.
+/// Attributes that are visible on a space.
 const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED.union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
 impl Pen {
@@ -46,7 +46,7 @@ impl Pen {
         self.background == other.background && !self.stress.union(other.stress).intersects(SEEN_ON_BLANK)
     }
 
-    /// Switches the terminal to `next`.
+    /// Appends the sequence that switches the terminal to `next`.
     pub fn change(&mut self, next: Self, out: &mut Vec<u8>) {
         if *self == next {
             return;

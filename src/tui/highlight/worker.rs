@@ -33,7 +33,7 @@ struct Lines {
     lines: Vec<String>,
 }
 
-/// Parser state after the last line.
+/// State of the syntax parser after the last line.
 pub(super) struct Parser {
     state: ParseState,
     scopes: ScopeStack,
@@ -103,7 +103,7 @@ fn work(queue: &Receiver<Job>) {
     }
 }
 
-/// Pending work and its resources.
+/// Lines waiting for highlighting, and the grammars for them.
 struct Desk {
     waiting: VecDeque<Piece>,
     grammars: Grammars,

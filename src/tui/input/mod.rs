@@ -25,13 +25,13 @@ pub enum Input {
     FocusOut,
     /// Reply to `CSI 5 n`: earlier input was typed before the terminal saw the query.
     Fence,
-    /// Current size, in cells.
+    /// Current size of the terminal, in cells.
     Size(u16, u16),
     /// Background colour of the terminal.
     Background(u8, u8, u8),
     /// Any other reply of the terminal.
     Answer(TerminalReply),
-    /// End of input.
+    /// End of the terminal input.
     Closed,
 }
 

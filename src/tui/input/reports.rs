@@ -7,17 +7,17 @@ use super::Input;
 /// Information the terminal reported about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalReply {
-    /// Supports the kitty keyboard protocol.
+    /// The terminal supports the kitty keyboard protocol.
     Kitty,
-    /// Supports xterm's modified key reports.
+    /// The terminal supports xterm's modified key reports.
     ModifyOtherKeys,
-    /// Private mode and its state.
+    /// Number and state of a private mode.
     Mode(u16, ModeState),
     /// The colour scheme changed to light or dark.
     Scheme { light: bool },
-    /// Supports true colour.
+    /// The terminal supports true colour.
     TrueColour,
-    /// Name and version.
+    /// Name and version of the terminal.
     Name(String),
     /// `DA1`: earlier queries without a reply will not get one.
     Attributes,
@@ -37,9 +37,9 @@ pub enum ModeState {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Report {
     Known(Input),
-    /// Report that was not requested.
+    /// A report that was not requested.
     Unknown,
-    /// Key or mouse report.
+    /// Not a report, but a key or mouse event.
     None,
 }
 

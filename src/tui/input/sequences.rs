@@ -11,7 +11,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Complete key or report.
+    /// One complete key or report.
     Whole(Vec<u8>),
     Paste(Vec<u8>),
 }
@@ -25,27 +25,27 @@ pub struct Sequences {
     orphan: Vec<u8>,
 }
 
-/// Result of inspecting the first bytes.
+/// Result of inspecting the first bytes of the buffer.
 enum Cut {
     Needs,
     Piece(usize),
-    /// Meaningless bytes.
+    /// Number of meaningless bytes to drop.
     Drop(usize),
 }
 
 /// Time that incomplete bytes may wait for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing is held, or a paste continues.
+    /// Nothing is buffered, or a paste continues.
     Forever,
-    /// May be a key.
+    /// The bytes may be a key on their own.
     Key,
     /// Start of a report or a multi-byte character, which nobody types this fast.
     Report,
 }
 
 impl Sequences {
-    /// Adds the bytes of one read.
+    /// Processes the bytes of one read.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Piece)) {
         let orphan = std::mem::take(&mut self.orphan);
         let joined = [&orphan, bytes].concat();

@@ -17,7 +17,7 @@ const TRACKS: usize = 128;
 /// Highlighting of code blocks, by block and index within the block.
 pub(super) type Tracks = HashMap<(usize, usize), Track>;
 
-/// Whether rows are drawn or only counted.
+/// Whether rows are drawn with highlighting or only counted.
 pub(super) enum Colours<'t> {
     Plain,
     Tracked { tracks: &'t mut Tracks, block: usize },

@@ -1,9 +1,9 @@
 //! Classification of single Markdown lines, without context.
 
-/// Maximum indent of a top-level line.
+/// Maximum indent of a top-level line, in spaces.
 const INDENT: usize = 3;
 
-/// Code fence.
+/// Opening fence of a code block: its character and length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fence {
     letter: char,
@@ -13,7 +13,7 @@ pub(super) struct Fence {
 /// Marker of a list item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marker {
-    /// Bullet, or the character after the number.
+    /// Bullet character, or the character after the number.
     pub sign: char,
     pub number: Option<u64>,
     pub empty: bool,

@@ -63,7 +63,7 @@ impl Document {
         self.splitter.scan(&self.text, &mut self.blocks);
     }
 
-    /// Completes the response.
+    /// Marks the response as complete and closes the open block.
     pub fn finish(&mut self) {
         self.filter.finish(&mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);

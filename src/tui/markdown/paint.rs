@@ -29,11 +29,11 @@ pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colo
     rows
 }
 
-/// Layout options.
+/// Layout options of a block.
 #[derive(Clone, Copy)]
 struct Look {
     width: usize,
-    /// Inline code keeps its backticks.
+    /// Whether inline code keeps its backticks.
     ticks: bool,
 }
 

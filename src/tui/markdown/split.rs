@@ -15,7 +15,7 @@ const CODE: usize = 8 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub range: Range<usize>,
-    /// Whether an empty row precedes it.
+    /// Whether an empty row precedes the block.
     pub gap: bool,
     pub kind: Kind,
 }
@@ -34,7 +34,7 @@ pub(super) enum Kind {
 /// Part of a fenced code block.
 #[derive(Clone, Debug)]
 pub(super) struct CodePart {
-    /// Block index where the fence began.
+    /// Index of the block where the fence began.
     pub block: usize,
     pub info: Range<usize>,
     /// Start of the code of the whole fence.
@@ -300,7 +300,7 @@ impl OpenCode {
     }
 }
 
-/// Returns the range of a part within the text.
+/// Returns the byte range of a part within the text.
 fn subrange(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
     start..start + part.len()

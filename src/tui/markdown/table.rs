@@ -7,7 +7,7 @@ use crate::tui::styled_text::{Frame, Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 const SEPARATOR: &str = " │ ";
-/// Width of the separator, in cells.
+/// Width of the separator between columns, in cells.
 pub const BAR: u16 = 3;
 /// Screen width below which a table that does not fit is shown as records.
 const ROOMY: usize = 80;
@@ -19,7 +19,7 @@ const INDENT: usize = 2;
 #[derive(Default)]
 pub(super) struct Table {
     pub alignments: Vec<Alignment>,
-    /// Rows, starting with the head.
+    /// Rows of the table, starting with the head.
     pub rows: Vec<Vec<StyledText>>,
 }
 

@@ -49,7 +49,7 @@ pub struct LineApp<W> {
     /// Lines that the terminal echoed, not yet seen again as a prompt.
     typed: Vec<String>,
     interrupted: Option<u64>,
-    /// Set at the end of input.
+    /// Whether the input has ended.
     closed: bool,
     compacting: bool,
     /// Time since which saving fails, as already announced.

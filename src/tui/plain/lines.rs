@@ -63,12 +63,12 @@ struct Reading {
     input: OwnedFd,
     shown: Option<OwnedFd>,
     is_terminal: bool,
-    /// Bytes read of an unfinished line.
+    /// Bytes of a line whose end has not been read.
     buffer: Vec<u8>,
     sender: mpsc::UnboundedSender<LineInput>,
 }
 
-/// Result of a read.
+/// Result of reading from the terminal.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadStatus {
     Something,

@@ -21,9 +21,9 @@ pub enum Reply {
     /// A denial without its reason.
     NoReason,
     Later,
-    /// Return to the question.
+    /// Request to return to the question.
     Back,
-    /// Not a valid answer.
+    /// A line that is not a valid answer.
     Other,
 }
 

@@ -33,7 +33,7 @@ impl<W: Write> LineWriter<W> {
         Self { out, ascii, echoes, asked: None, lines: 0 }
     }
 
-    /// Writes a line in aye's own words.
+    /// Writes text by aye itself, in a form suited to screen readers.
     pub fn say(&mut self, words: &str) -> io::Result<()> {
         let words = spoken(words);
         let words = if self.ascii { in_ascii(&words) } else { words };
@@ -86,7 +86,7 @@ impl<W: Write> LineWriter<W> {
         self.out.flush()
     }
 
-    /// Ends an unfinished line and flushes.
+    /// Ends an unfinished line and flushes the output.
     pub fn finish(&mut self) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;

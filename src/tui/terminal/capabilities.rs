@@ -4,7 +4,7 @@ use super::TerminalMode;
 use super::emulator::Emulator;
 use crate::tui::input::{ModeState, TerminalReply};
 
-/// Known properties of the terminal.
+/// Properties of the terminal that are known so far.
 #[derive(Debug, Default)]
 pub struct TerminalCapabilities {
     pub emulator: Emulator,

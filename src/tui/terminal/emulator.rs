@@ -15,14 +15,14 @@ pub struct Emulator {
     is_gnu_screen: bool,
 }
 
-/// Terminal multiplexer.
+/// Terminal multiplexer that aye runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Multiplexer {
     Tmux,
     Screen,
 }
 
-/// Form of a desktop notification.
+/// Sequence for a desktop notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// Sequence `OSC 9 ; TEXT`.

@@ -103,13 +103,13 @@ pub fn setup_found() -> SetupFound {
     }
 }
 
-/// The disk is full.
+/// Event for a session that cannot be saved because the disk is full.
 pub fn not_saved() -> EventKind {
     let message = "Cannot save this session (disk full, 0 B free in ~/.local/share/aye). Paused before the next step.";
     EventKind::SessionPaused { failure: Failure::new(FailureKind::NotSaved, message, "make room, then /continue") }
 }
 
-/// A call that a crash left without an outcome.
+/// Event for a call that a crash left without an outcome.
 pub fn interrupted(id: &str, summary: &str) -> EventKind {
     EventKind::ToolInterrupted {
         tool_call_id: call(id),
@@ -202,7 +202,7 @@ pub fn event(kind: EventKind) -> Event {
     }
 }
 
-/// A started UI.
+/// Creates a started UI of this size.
 pub fn model(width: u16, height: u16) -> Model {
     let mut model = Model::new(options(), None, Size::new(width, height));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
@@ -451,7 +451,7 @@ pub fn effects_approval(id: &str) -> Approval {
     }
 }
 
-/// A request that failed and is retried.
+/// Event for a request that failed and is retried.
 pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRetry {
         attempt: 1,
@@ -529,12 +529,12 @@ pub fn compaction() -> Compaction {
     }
 }
 
-/// A custom command of the user.
+/// Creates a custom command of the user.
 pub fn own_command(name: &str, content: &str) -> CustomCommand {
     CustomCommand::parse(name.to_owned(), format!("~/.config/aye/commands/{name}.md"), content).0
 }
 
-/// Sessions as listed.
+/// Returns sessions as they appear in the list.
 pub fn listed_sessions() -> Vec<ListedSession> {
     let session = |id: &str, title: &str, state, age: &str, seconds, branch: &str, cost| ListedSession {
         session_id: SessionId::new(id),
@@ -572,7 +572,7 @@ pub fn looked_at(id: &str) -> SessionLook {
     }
 }
 
-/// Servers in every state.
+/// Returns MCP servers in every state.
 pub fn servers() -> Vec<ServerStatus> {
     let status = |name: &str, reached_by: &str, state, tools, offered, of_project| ServerStatus {
         name: name.to_owned(),

@@ -339,7 +339,7 @@ fn a_frame_in_which_nothing_changed_writes_nothing() {
     assert_eq!(writes.get(), before);
 }
 
-/// Counts the bytes written.
+/// Writer that counts the bytes written.
 struct Counted(Rc<Cell<usize>>);
 
 impl std::io::Write for Counted {

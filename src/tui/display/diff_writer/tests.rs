@@ -7,13 +7,13 @@ use unicode_segmentation::UnicodeSegmentation;
 /// A terminal's assumptions about widths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belief {
-    /// Same as ours.
+    /// Same widths as ours.
     Ours,
     /// Emoji take one cell.
     NarrowPictures,
     /// Emoji take two cells.
     WidePictures,
-    /// East Asian fonts with wide symbols.
+    /// Symbols are wide, as in East Asian fonts.
     WideSigns,
 }
 
