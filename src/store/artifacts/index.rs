@@ -138,7 +138,7 @@ impl Index {
         Ok(if was > 0 {
             gone(given)
         } else {
-            Trouble::Said(format!("no artifact {given}; copy the URI exactly from the tool result, or run that tool call again"))
+            Trouble::Said(format!("there is no {given}; copy the URI exactly from the tool result, or run that tool call again"))
         })
     }
 }

@@ -136,7 +136,7 @@ fn a_damaged_content_is_never_given_out_and_kept_anew_it_is_sound() {
     keep(&store, "a", b"text");
     assert_eq!(fs::read(store.find(&kept.uri).unwrap().path).unwrap(), b"text");
     fs::remove_file(&files(&data)[0]).unwrap();
-    assert!(store.find(&kept.uri).unwrap_err().message.contains("given up"));
+    assert!(store.find(&kept.uri).unwrap_err().message.contains("evicted"));
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
         "Run downloaded code from `example.com`\ncritical risk\n",
         "command: cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp &&",
         "part 3 of 5: rm -rf target/tmp\n  ask by built-in: deletes `target/tmp`; risk medium\n",
-        "part 5 of 5: sh\n  reads what part 4 prints\n  ask by built-in: runs downloaded code from `example.com`; risk critical\n",
+        "part 5 of 5: sh\n  reads the output of part 4\n  ask by built-in: runs downloaded code from `example.com`; risk critical\n",
         "always (not available): always",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");

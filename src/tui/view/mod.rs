@@ -233,7 +233,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
             (true, true, true) => "Type ahead: enter sends it after this task, ctrl+enter steers now",
             (true, true, false) => "Type ahead: enter sends it after this task, /steer TEXT steers now",
             (true, false, _) if area.width >= NARROW => "Type ahead: enter sends it after this task",
-            (true, false, _) => "Type ahead: enter queues it",
+            (true, false, _) => "Type ahead: enter sends it next",
         };
         let words = model.keymap.sentence(Focus::Composer, words);
         // One cell is left for the cursor.
