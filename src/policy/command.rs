@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-const DISCARDS: &str = "aye can restore files of the workspace, except ignored and very large ones";
-const UNCOVERED: &str = "no rule covers it";
-const CONCEALS_NAME: &str = "the program's name is known only when it runs, and this policy blocks programs";
-const CONCEALS_TEXT: &str = "it runs text that is known only when it runs, and this policy blocks programs";
-const MOVES: &str = "the line changes directory, so its paths cannot be told";
+const DISCARDS: &str = "aye can restore workspace files, except ignored and very large ones";
+const UNCOVERED: &str = "no rule matches this command";
+const CONCEALS_NAME: &str = "runs a program whose name is known only at run time, and this policy blocks programs";
+const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this policy blocks programs";
+const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
 /// What does not change while one line is judged.
 pub struct Scene<'a> {
@@ -106,7 +106,7 @@ fn both(mut whole: Finding, mut one: Finding) -> Finding {
 fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
     let given = &cwd.given;
     if scene.context.is_own(&cwd.real) {
-        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye itself, which no tool reaches")));
+        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
     }
     if !scene.context.in_workspace(&cwd.real) {
         return Some(Decided::deny("built-in", format!("the working directory `{given}` is outside the workspace")));
@@ -129,7 +129,7 @@ pub fn asking(
         return Err(vec![guard::FAILED.to_owned()]);
     }
     if line.hopeless || line.parts.is_empty() {
-        return Err(vec![if line.hopeless { HOPELESS } else { "there is no command in it" }.to_owned()]);
+        return Err(vec![if line.hopeless { HOPELESS } else { "the line contains no command" }.to_owned()]);
     }
     let held = scene.context.sandbox == Sandbox::Present;
     let (mut asking, mut never) = (Vec::new(), Vec::new());
@@ -140,8 +140,8 @@ pub fn asking(
         }
         match never_kept(&line, part, &decided, scene) {
             None => asking.push(part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect()),
-            Some(why) if line.parts.len() > 1 => never.push(format!("{} {why}", at + 1)),
-            Some(why) => never.push(format!("it {why}")),
+            Some(why) if line.parts.len() > 1 => never.push(format!("part {} {why}", at + 1)),
+            Some(why) => never.push(format!("the command {why}")),
         }
     }
     if never.is_empty() { Ok(asking) } else { Err(never) }
@@ -165,16 +165,16 @@ fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) 
         return Some(why);
     }
     if decided.locked {
-        let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "is asked about by" };
+        let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "needs approval under" };
         return Some(format!("{managed} {}: {}", decided.rule, decided.reason));
     }
     if let Some(why) = danger::never(part, &danger) {
         return Some(why);
     }
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
-        return Some(format!("is not plain: {floor}"));
+        return Some(format!("is not a plain program call: {floor}"));
     }
-    (part.invocations.len() != 1).then(|| "is started by another program".to_owned())
+    (part.invocations.len() != 1).then(|| "is run through another program".to_owned())
 }
 
 /// A line without a simple command: nothing at all, or only arithmetic.
@@ -182,7 +182,7 @@ fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
     let part = Simple { text: command.trim().to_owned(), ..Simple::default() };
     let mut finding = judge_part(line, &part, scene);
     if command.trim().is_empty() {
-        finding.decided = finding.decided.stricter(Decided::ask("built-in", "the line is empty").locked());
+        finding.decided = finding.decided.stricter(Decided::ask("built-in", "the command is empty").locked());
         finding.parts.clear();
     }
     finding
@@ -203,8 +203,8 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         decided.reason.clone_from(&effect.sentence);
     }
     if scene.context.is_too_wide() {
-        decided =
-            decided.stricter(Decided::ask("built-in", "the workspace is so wide that aye asks before it runs anything").locked());
+        decided = decided
+            .stricter(Decided::ask("built-in", "the workspace is too broad, so aye asks before it runs anything").locked());
     }
     if danger::discards(part) && decided.verdict != VerdictKind::Deny {
         let effect = danger.effect.as_ref().map_or("discards uncommitted changes", |effect| effect.sentence.as_str());
@@ -268,7 +268,7 @@ fn blocking_rule(scene: &Scene<'_>) -> Option<String> {
 fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>, scene: &Scene<'_>) -> Decided {
     let mode = scene.context.mode;
     if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
-        return Decided::deny("plan mode", "plan mode runs only commands that read");
+        return Decided::deny("plan mode", "plan mode runs only read-only commands");
     }
     // What the person allowed by name counts as theirs where nothing holds a command, also if a rule allows it too.
     let unheld = decided.verdict == VerdictKind::Allow && scene.context.sandbox == Sandbox::Absent;
@@ -310,7 +310,7 @@ pub fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
         owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
     };
     let owned = layer.commands.iter().find(denies)?;
-    Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it")))
+    Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule")))
 }
 
 /// What a rule asks about, however it is run.
@@ -319,7 +319,7 @@ pub fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
         owned.rule.decision == Decision::Ask && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
     };
     let owned = layer.commands.iter().find(asks)?;
-    let mut asked = Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule asks"));
+    let mut asked = Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
     asked.locked = layer.scope == Scope::Managed;
     Some(asked)
 }
@@ -342,7 +342,7 @@ fn invocation_in_layer(
         current.filter(move |owned| owned.rule.decision == decision).map(|owned| (owned.scope, &owned.rule))
     };
     if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.strikes(argv)) {
-        let mut asked = Decided::ask(of.rule(rule.line), reason(&rule.reason, "a rule asks"));
+        let mut asked = Decided::ask(of.rule(rule.line), reason(&rule.reason, "a rule requires approval"));
         asked.locked = scope == Scope::Managed;
         asked.approve = rule.approve;
         asked.approval_rule.clone_from(&shell.approval_rule);
@@ -351,7 +351,7 @@ fn invocation_in_layer(
     let mut obstacle = None;
     for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| !argv[0].text.contains('/') && rule.speaks_of(argv)) {
         match out_of_reach(rule, line, part, invocation, scene) {
-            None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "a rule allows it")).by_name(),
+            None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "allowed by a rule")).by_name(),
             Some(why) => obstacle = Some(why),
         }
     }
@@ -395,13 +395,13 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
                     return Some(why);
                 }
             }
-            Some(target) => return Some(format!("it writes to `{}`", target.text)),
-            None => return Some("it redirects to a name known only when it runs".to_owned()),
+            Some(target) => return Some(format!("writes to `{}`", target.text)),
+            None => return Some("redirects to a file whose name is known only at run time".to_owned()),
         }
     }
     let argv = &invocation.argv;
     let words: Vec<&str> = match reading(argv) {
-        Reading::MayDoMore { word } if !rule.any_args => return Some(format!("`{word}` may do more than read")),
+        Reading::MayDoMore { word } if !rule.any_args => return Some(format!("`{word}` can write or run something")),
         Reading::Reads { paths } => paths,
         Reading::MayDoMore { .. } | Reading::NoTable => argv[1..].iter().map(|arg| path_in(&arg.text)).collect(),
     };
@@ -433,7 +433,7 @@ fn bad_operand(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
         return Some(format!("`{text}` is outside the workspace"));
     }
     if text.split('/').any(|component| component == "..") && !text.starts_with("..") {
-        return Some(format!("`{text}` goes up again, which a link could turn elsewhere"));
+        return Some(format!("`{text}` contains `..`, which a symlink could redirect"));
     }
     blocked(arg, false, scene).map(|_| format!("`{text}` is a blocked path"))
 }
@@ -484,13 +484,13 @@ pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
         let wrong = |example: &(String, usize), what: &str| BundleError {
             name: name.to_owned(),
             line: Some(example.1),
-            message: format!("the rule {what} `{}`", example.0),
+            message: format!("the rule {what} example `{}`", example.0),
         };
         if let Some(example) = rule.matches.iter().find(|example| !applies(rule, &example.0, &scene)) {
-            return Err(wrong(example, "does not match its own example"));
+            return Err(wrong(example, "does not match its `match`"));
         }
         if let Some(example) = rule.not_matches.iter().find(|example| applies(rule, &example.0, &scene)) {
-            return Err(wrong(example, "matches what it says it does not,"));
+            return Err(wrong(example, "matches its `not_match`"));
         }
     }
     Ok(())

@@ -68,10 +68,10 @@ fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
     };
     let named = |owned: &Owned<ToolRule>| owned.scope.rule(owned.rule.line);
     if let Some((_, owned)) = rules(Decision::Deny).next() {
-        return Decided::deny(named(owned), reason(&owned.rule.reason, "a rule denies it"));
+        return Decided::deny(named(owned), reason(&owned.rule.reason, "denied by a rule"));
     }
     if let Some((scope, owned)) = rules(Decision::Ask).next() {
-        let mut asked = Decided::ask(named(owned), reason(&owned.rule.reason, "a rule asks"));
+        let mut asked = Decided::ask(named(owned), reason(&owned.rule.reason, "a rule requires approval"));
         // No mode runs what nobody looked at.
         asked.locked = scope == Scope::Managed || !custom.known;
         return asked;
@@ -86,14 +86,14 @@ fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
                 continue;
             }
         }
-        return Decided::allow(named(owned), reason(&owned.rule.reason, "a rule allows it"));
+        return Decided::allow(named(owned), reason(&owned.rule.reason, "allowed by a rule"));
     }
     let name = custom.name;
     match changed {
         Some(rule) => Decided::ask(rule, format!("the tool `{name}` or its program changed since it was allowed")).locked(),
         None if !custom.known => {
-            Decided::ask("built-in", format!("the project's tool `{name}` is not, or no longer, one that you looked at")).locked()
+            Decided::ask("built-in", format!("the project's tool `{name}` is new or has changed since you reviewed it")).locked()
         }
-        None => Decided::ask("built-in", format!("the tool `{name}` asks until a rule of yours allows it")),
+        None => Decided::ask("built-in", format!("the tool `{name}` needs approval until one of your rules allows it")),
     }
 }

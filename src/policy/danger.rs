@@ -354,7 +354,7 @@ pub fn lasting(line: &str) -> Option<&'static str> {
     if all().any(|one| NETWORK.contains(&one.base()) || (installs(one.base(), &one.argv) && !local(one))) {
         Some("used the network")
     } else if all().any(|one| PRIVILEGED.contains(&one.base())) {
-        Some("acted on the whole machine")
+        Some("acted on the whole system")
     } else {
         None
     }
@@ -369,15 +369,15 @@ pub fn never(part: &Simple, danger: &Danger) -> Option<String> {
         return Some(effect.sentence.clone());
     }
     let why = if any(INTERPRETERS) || part.invocations.iter().any(|one| one.base().starts_with("python")) {
-        "is a wrapper or an interpreter, which runs whatever it is given"
+        "is a wrapper or an interpreter, which can run anything"
     } else if lasting || part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
         "cannot easily be undone"
     } else if part.redirects.iter().any(|redirect| !redirect.reads_only) {
         "writes to a file"
     } else if !part.redirects.is_empty() {
-        "reads a file that the shell opens"
+        "redirects its input from a file"
     } else if danger.never_remembered && part.floors.is_empty() {
-        "is risky each time"
+        "needs approval each time"
     } else {
         return None;
     };

@@ -48,10 +48,10 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
     let decided = across(action.capability(), layers, |layer| scene.in_layer(layer));
     let decided = everywhere(access, target, context).into_iter().chain([decided]).reduce(Decided::stricter);
     let special = (target.place == Place::Special)
-        .then(|| Decided::deny("built-in", format!("`{}` is a device, a pipe or a socket, which is never opened", target.given)));
+        .then(|| Decided::deny("built-in", format!("`{}` is a device, pipe or socket, which aye never opens", target.given)));
     // Last of equals: what stands outside is not told.
     let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
-    let decided = decided.unwrap_or_else(|| Decided::deny("built-in", "nothing grants it"));
+    let decided = decided.unwrap_or_else(|| Decided::deny("built-in", "no policy grants this"));
     let decided = if access == Access::Read { decided } else { asked_where_opened(decided, target, layers, context, now) };
     let risk = match access {
         Access::Read => Risk::Low,
@@ -103,7 +103,7 @@ fn opened(target: &Target, context: &Context) -> Option<CodeReader> {
 fn kept_content(action: &Action, layers: &[Ready]) -> Finding {
     let capability = action.capability();
     let decided = across(capability, layers, |layer| match Access::Read.rules(layer) {
-        Some(_) => Some(Decided::allow("built-in", "it reads what a result told before")),
+        Some(_) => Some(Decided::allow("built-in", "reads an artifact of this session")),
         None => unlisted(capability, layer),
     });
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
@@ -114,22 +114,25 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     let path = target.real.as_path();
     let given = &target.given;
     if context.is_own(path) {
-        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye itself, which no tool reaches")));
+        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
     }
     if of_the_machine(path, access != Access::Read) {
-        return Some(Decided::deny("built-in", format!("`{given}` belongs to a process or the kernel, which no tool reaches")));
+        return Some(Decided::deny(
+            "built-in",
+            format!("`{given}` belongs to a process or the kernel, and no tool may access it"),
+        ));
     }
     if access == Access::Delete
         && (context.roots.iter().chain(&context.own).any(|kept| kept.starts_with(path)) || context.home == path)
     {
-        return Some(Decided::deny("built-in", format!("`{given}` holds the workspace or aye's own files")));
+        return Some(Decided::deny("built-in", format!("`{given}` contains the workspace or aye's own files")));
     }
     if access != Access::Read && hides(&path.to_string_lossy()) {
-        let reason = "its name has control or invisible characters, so it is not what it looks like";
+        let reason = "the name contains control or invisible characters, so it is not what it appears to be";
         return Some(Decided::ask("built-in", reason).locked());
     }
     context.is_too_wide().then(|| {
-        let reason = format!("the workspace is so wide that aye asks before it {} anything", access.verb());
+        let reason = format!("the workspace is too broad, so aye asks before it {} anything", access.verb());
         Decided::ask("built-in", reason).locked()
     })
 }
@@ -165,7 +168,7 @@ impl Scene<'_> {
         let verb = self.access.verb();
         if let Some(shut) = rules.shut(scope, path, self.now) {
             let blocked = || format!("`{given}` is a blocked path");
-            return Decided::deny(shut.rule, shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "a rule denies it")));
+            return Decided::deny(shut.rule, shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "denied by a rule")));
         }
         if let Some(Guard::Closed(why)) = self.guarded {
             return Decided::deny("built-in", why.clone());
@@ -177,23 +180,23 @@ impl Scene<'_> {
             return Decided::deny(scope.rule(files.allowed_line), format!("`{given}` {place}"));
         }
         if let Some(Guard::Opened(rule)) = self.guarded {
-            return Decided::ask(rule.clone(), format!("it {verb} a protected place that the bundle opens")).locked();
+            return Decided::ask(rule.clone(), format!("{verb} a protected path that the policy unprotects")).locked();
         }
         if let Some(owned) = rule(Decision::Ask) {
-            return Decided::ask(named(owned), reason(&owned.rule.rule.reason, "a rule asks"));
+            return Decided::ask(named(owned), reason(&owned.rule.rule.reason, "a rule requires approval"));
         }
         // Where no list says how far it goes, an allow rule ends with the workspace.
         if let Some(owned) = rule(Decision::Allow)
             && (inside || listed.is_some())
         {
-            return Decided::allow(named(owned), reason(&owned.rule.rule.reason, "a rule allows it"));
+            return Decided::allow(named(owned), reason(&owned.rule.rule.reason, "allowed by a rule"));
         }
         if files.requires_approval {
-            let asked = Decided::ask(scope.rule(files.approval_line), format!("it {verb} a file"));
+            let asked = Decided::ask(scope.rule(files.approval_line), format!("{verb} a file"));
             return Decided { is_uncovered: true, ..asked };
         }
         let line = listed.flatten().unwrap_or(files.line);
-        Decided::allow(scope.rule(line), format!("it {verb} where the bundle allows it"))
+        Decided::allow(scope.rule(line), format!("{verb} a file where the policy allows it"))
     }
 }
 
@@ -221,13 +224,13 @@ pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
             let wrong = |example: &(String, usize), what: &str| BundleError {
                 name: name.to_owned(),
                 line: Some(example.1),
-                message: format!("the rule {what} `{}`", example.0),
+                message: format!("the rule {what} example `{}`", example.0),
             };
             if let Some(example) = rule.matches.iter().find(|example| !applies(&example.0)) {
-                return Err(wrong(example, "does not match its own example"));
+                return Err(wrong(example, "does not match its `match`"));
             }
             if let Some(example) = rule.not_matches.iter().find(|example| applies(&example.0)) {
-                return Err(wrong(example, "matches what it says it does not,"));
+                return Err(wrong(example, "matches its `not_match`"));
             }
         }
     }

@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why a call is denied whose judgement panicked.
-pub const FAILED: &str =
-    "it could not be judged because of an internal error in aye; the log says where. Please report it, and write it differently";
+pub const FAILED: &str = "aye could not evaluate this call because of an internal error; see the log for details. Report the error, and try a different call";
 
 thread_local! {
     /// Judgements under way on this thread; one may contain another.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 const CAPABILITY: &str = "Mcp.Invoke";
 /// What reading a resource of a server is judged as: a tool of it.
 pub const READING: &str = "resources/read";
-const CHANGED: &str = "its description or its arguments changed since it was allowed";
+const CHANGED: &str = "the description or the arguments of the tool changed since it was allowed";
 
 /// A tool as its server offers it now.
 pub struct Offered<'a> {
@@ -37,7 +37,7 @@ pub fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding
     let mut decided = across(CAPABILITY, layers, |layer| in_layer(offered, layer, now));
     // `docs/x` with the tool `y` would read like `docs` with the tool `x/y`.
     if offered.server.is_empty() || offered.server.contains('/') {
-        decided = decided.stricter(Decided::deny("built-in", "the server's name is empty or has a `/` in it"));
+        decided = decided.stricter(Decided::deny("built-in", "the server name is empty or contains `/`"));
     }
     Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
 }
@@ -58,7 +58,7 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
         current.filter(move |owned| owned.rule.decision == decision).filter(|owned| owned.rule.speaks_of(&name))
     };
     if let Some(owned) = by(Decision::Deny).next() {
-        return Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it"));
+        return Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule"));
     }
     // A layer that only tightens and has no list leaves the lists of the others as they are.
     let listed = match &tools.allowed {
@@ -70,7 +70,7 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
         return Decided::deny(layer.scope.rule(tools.allowed_line), told);
     };
     if let Some(owned) = by(Decision::Ask).next() {
-        return Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule asks"));
+        return Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
     }
     let mut changed = None;
     for owned in by(Decision::Allow) {
@@ -83,7 +83,7 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
                 continue;
             }
         }
-        return Decided::allow(rule, reason(&owned.rule.reason, "a rule allows it"));
+        return Decided::allow(rule, reason(&owned.rule.reason, "allowed by a rule"));
     }
     // No mode lets a tool through that is not the one that was looked at.
     if let Some(rule) = changed {
@@ -93,9 +93,9 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
         return Decided::ask(layer.scope.rule(listed), CHANGED).locked();
     }
     if tools.requires_approval {
-        return Decided::ask(layer.scope.rule(tools.approval_line), "it uses a tool of an MCP server");
+        return Decided::ask(layer.scope.rule(tools.approval_line), "calls a tool of an MCP server");
     }
-    Decided::allow(layer.scope.rule(listed), "the bundle lists it")
+    Decided::allow(layer.scope.rule(listed), "the policy allows this tool")
 }
 
 /// What all layers together say of a server that asks the model of the session. No mode answers for the person.
@@ -112,9 +112,9 @@ pub fn sampling(server: &str, layers: &[Ready]) -> Decided {
             return Some(Decided::deny(layer.scope.rule(tools.line), told));
         };
         Some(if tools.requires_approval {
-            Decided::ask(layer.scope.rule(tools.approval_line), "it asks the model of this session").locked()
+            Decided::ask(layer.scope.rule(tools.approval_line), "sends a prompt to the model of this session").locked()
         } else {
-            Decided::allow(layer.scope.rule(line), "the bundle lets it ask the model")
+            Decided::allow(layer.scope.rule(line), "the policy lets this server use the model")
         })
     })
 }

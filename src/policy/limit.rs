@@ -36,7 +36,7 @@ impl ToolLimit {
         let hit = |names: &[String]| names.iter().any(|entry| means_tool(entry, tool_name));
         let reason = match &self.names {
             ToolNames::Disabled(names) if hit(names) => format!("the tool `{tool_name}` is disabled"),
-            ToolNames::Enabled(names) if !hit(names) => format!("the tool `{tool_name}` is not among those that are enabled"),
+            ToolNames::Enabled(names) if !hit(names) => format!("the tool `{tool_name}` is not in `tools.enabled`"),
             ToolNames::Disabled(_) | ToolNames::Enabled(_) => return None,
         };
         Some(Denial { rule: self.rule.clone(), reason, parts: Vec::new() })

@@ -35,10 +35,11 @@ fn defined<'a>(name: &str, layers: &'a [Ready]) -> Option<(Scope, &'a NamedComma
 
 pub fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let decided = match defined(filled.name, layers) {
-        None => Decided::deny("built-in", format!("no policy has a named command `{}`", filled.name)),
-        Some((scope, command)) if !command.fits(filled.argv) => {
-            Decided::deny(scope.rule(command.line), format!("the words are not those of the named command `{}`", command.name))
-        }
+        None => Decided::deny("built-in", format!("no policy defines the named command `{}`", filled.name)),
+        Some((scope, command)) if !command.fits(filled.argv) => Decided::deny(
+            scope.rule(command.line),
+            format!("the command line does not match the named command `{}`", command.name),
+        ),
         Some((scope, command)) => by_command(scope, command),
     };
     // What no shell line may run, no other way of running may either.
@@ -53,7 +54,7 @@ pub fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Time
 
 fn by_command(scope: Scope, command: &NamedCommand) -> Decided {
     let mut decided = if command.requires_approval {
-        Decided::ask(scope.rule(command.approval_line), format!("the named command `{}` asks", command.name))
+        Decided::ask(scope.rule(command.approval_line), format!("the named command `{}` needs approval", command.name))
     } else {
         Decided::allow(scope.rule(command.approval_line), format!("the named command `{}` needs no approval", command.name))
     };

@@ -22,9 +22,9 @@ pub fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestam
     finding.risk = risk(target);
     if !finding.decided.is_denial() {
         let reason = if finding.risk == Risk::High {
-            "it is opened outside the sandbox, and what opens it may run it"
+            "opens outside the sandbox, in a program that may run it"
         } else {
-            "it is opened by another program, outside the sandbox"
+            "opens outside the sandbox, in another program"
         };
         let asked = Decided::ask("built-in", reason).locked();
         finding.decided = if finding.decided.is_question() { finding.decided.stricter(asked) } else { asked };

@@ -61,7 +61,7 @@ const FILE_OPTIONS: &[&str] = &["--file", "--exclude-from", "--ignore-file"];
 /// The operands of a line, as far as its words tell.
 ///
 /// # Errors
-/// Why they cannot be told, where the line names files by another file or by what is known only when it runs.
+/// Why they cannot be told, where the line names files by another file or by what is known only at run time.
 pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
     let mut all = Vec::new();
     for part in read(line).parts {
@@ -69,11 +69,11 @@ pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
             of_invocation(invocation, &mut all)?;
         }
         for redirect in &part.redirects {
-            let target = redirect.target.as_ref().ok_or("it redirects to a name known only when it runs")?;
+            let target = redirect.target.as_ref().ok_or("redirects to a file whose name is known only at run time")?;
             all.push(Operand { path: as_path(target), is_glob: target.glob, follows: Follows::Nothing });
         }
         if all.len() > MAX {
-            return Err(format!("it names more than {MAX} files"));
+            return Err(format!("the command names more than {MAX} files"));
         }
     }
     Ok(all)
@@ -87,7 +87,7 @@ fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), 
         return Err(format!("`{program}` reads file names from another file (`{}`)", list.text));
     }
     if words.iter().any(|word| !word.is_known()) {
-        return Err(format!("a word of `{program}` is known only when it runs"));
+        return Err(format!("an argument of `{program}` is known only at run time"));
     }
     let follows = follows(program, words);
     let read = reading(argv);

@@ -5,7 +5,7 @@ use super::shell::read;
 /// More names of one line are not looked at.
 const MAX: usize = 64;
 
-/// The names of programs, those that others of the line start among them. What is known only when it runs is left out.
+/// The names of programs, those that others of the line start among them. What is known only at run time is left out.
 pub fn programs(line: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {

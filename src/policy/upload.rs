@@ -23,11 +23,11 @@ fn in_layer(target: &Target, layer: &Ready) -> Option<Decided> {
     if let (Some(most), Place::File { bytes }) = (upload.max_file_size_bytes, target.place)
         && bytes > most
     {
-        return Some(Decided::deny(rule, format!("it has {bytes} bytes, and a file that is handed over has at most {most}")));
+        return Some(Decided::deny(rule, format!("the file has {bytes} bytes; the limit for uploads is {most}")));
     }
     if upload.requires_approval {
-        let asked = Decided::ask(rule, "handing files over asks");
+        let asked = Decided::ask(rule, "uploads the file as an artifact");
         return Some(Decided { approval_rule: upload.approval_rule.clone(), ..asked });
     }
-    Some(Decided::allow(rule, "files may be handed over"))
+    Some(Decided::allow(rule, "the policy allows uploads"))
 }

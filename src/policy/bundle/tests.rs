@@ -182,11 +182,11 @@ fn a_mistake_is_named_where_it_stands() {
         ),
         (
             format!("{rule}decision = \"allow\"\nmatch = [\n\"git push --output=x >y\"]"),
-            "policy.toml line 6: the rule does not match its own example `git push --output=x >y`",
+            "policy.toml line 6: the rule does not match its `match` example `git push --output=x >y`",
         ),
         (
             format!("{rule}decision = \"deny\"\nnot_match = [\"env git push\"]"),
-            "policy.toml line 5: the rule matches what it says it does not, `env git push`",
+            "policy.toml line 5: the rule matches its `not_match` example `env git push`",
         ),
         (
             "schema_version = 1\n[tools]\ndisable = []".into(),

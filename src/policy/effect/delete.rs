@@ -3,13 +3,16 @@
 use super::{Arg, Effect, Place, find_places, listed, plain_words, quoted};
 use crate::protocol::Risk;
 
+/// Verb whose object stands before its last words.
+const TRASHES: &str = "moves to the trash";
+
 /// The effect of a program that deletes or empties files.
 pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let (verb, targets) = match program {
         "rm" | "rmdir" | "unlink" | "srm" => ("deletes", plain_words(words, &[])),
         "shred" => ("overwrites", plain_words(words, &["-n", "-s", "--iterations", "--size"])),
-        "truncate" => ("cuts", plain_words(words, &["-s", "--size", "-r", "--reference"])),
-        "trash" | "trash-put" => ("moves to the trash:", plain_words(words, &[])),
+        "truncate" => ("truncates", plain_words(words, &["-s", "--size", "-r", "--reference"])),
+        "trash" | "trash-put" => (TRASHES, plain_words(words, &[])),
         "find" if words.iter().any(|word| word.text == "-delete") => ("deletes files in", find_places(words)),
         _ => return None,
     };
@@ -26,13 +29,27 @@ fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
     let outside: Vec<String> =
         targets.iter().filter(|target| place.is_outside(target)).map(|target| target.text.clone()).collect();
     if let Some(names) = listed(&outside) {
-        return Effect::critical(format!("{verb} {names}, outside the workspace"));
+        return Effect::critical(format!("{}, outside the workspace", phrase(verb, &names)));
     }
     let inside: Vec<String> = targets.iter().map(|target| target.text.clone()).collect();
     let risk = if verb == "overwrites" { Risk::High } else { Risk::Medium };
     match listed(&inside) {
-        Some(names) => Effect::new(risk, format!("{verb} {names}")),
-        None => Effect::new(Risk::High, format!("{verb} files whose names are known only when it runs")),
+        Some(names) => Effect::new(risk, phrase(verb, &names)),
+        None => Effect::new(Risk::High, phrase(verb, unnamed(verb))),
+    }
+}
+
+/// Returns the verb with its object.
+fn phrase(verb: &str, object: &str) -> String {
+    if verb == TRASHES { format!("moves {object} to the trash") } else { format!("{verb} {object}") }
+}
+
+/// Returns the object of a verb for targets that are not known before the command runs.
+fn unnamed(verb: &str) -> &'static str {
+    if verb.ends_with(" in") {
+        "directories whose names are known only at run time"
+    } else {
+        "files whose names are known only at run time"
     }
 }
 
@@ -44,7 +61,7 @@ struct Special {
 
 impl Special {
     fn with_verb(self, verb: &str) -> Effect {
-        let sentence = format!("{verb} {}", self.object);
+        let sentence = phrase(verb, &self.object);
         if self.is_critical { Effect::critical(sentence) } else { Effect::new(Risk::High, sentence) }
     }
 }
@@ -52,7 +69,7 @@ impl Special {
 fn special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
     let critical = |object: String| Some(Special { object, is_critical: true });
     if !target.is_known() {
-        return critical("files whose names are known only when it runs".to_owned());
+        return critical(unnamed(verb).to_owned());
     }
     let mut path = place.path(target);
     // All entries of a directory are as much as the directory.
@@ -62,7 +79,7 @@ fn special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
     }
     let home = &place.context.home;
     if path.parent().is_none() {
-        let object = if verb.ends_with(" in") { "any directory of this machine" } else { "every file on this machine" };
+        let object = if verb.ends_with(" in") { "any directory on this machine" } else { "every file on this machine" };
         return critical(object.to_owned());
     }
     if path == *home {

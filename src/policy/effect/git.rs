@@ -39,7 +39,7 @@ pub fn effect(invocation: &Invocation) -> Option<Effect> {
         // Behind an option with a value these words may be that value.
         ("push", _) => Some(of_push(words, has(&["-n", "--dry-run"]) && !has(PUSH_VALUES))),
         ("send-email", _) => high("sends commits by email".to_owned()),
-        ("daemon" | "instaweb", _) => medium("serves this repository to the network".to_owned()),
+        ("daemon" | "instaweb", _) => medium("serves this repository over the network".to_owned()),
         ("clone", _) => medium(format!("downloads {}", object(words, "a repository"))),
         ("fetch" | "pull" | "ls-remote", _) => medium(format!("downloads from {}", object(words, "the remote repository"))),
         ("remote", Some("update" | "prune")) => medium("downloads from the remote repositories".to_owned()),
@@ -50,13 +50,13 @@ pub fn effect(invocation: &Invocation) -> Option<Effect> {
         ("gc" | "prune", _) if has(&["--prune", "--expire"]) || name == "prune" => {
             high("deletes commits that no branch contains".to_owned())
         }
-        ("reflog", Some("expire" | "delete")) => high("deletes the record of earlier commits".to_owned()),
-        ("branch", _) if has(&["-D", "-d", "--delete"]) => medium(format!("deletes the branch {}", object(words, "named"))),
-        ("tag", _) if has(&["-d", "--delete"]) => medium(format!("deletes the tag {}", object(words, "named"))),
+        ("reflog", Some("expire" | "delete")) => high("deletes reflog entries".to_owned()),
+        ("branch", _) if has(&["-D", "-d", "--delete"]) => medium(format!("deletes {}", named("branch", words))),
+        ("tag", _) if has(&["-d", "--delete"]) => medium(format!("deletes {}", named("tag", words))),
         ("config", _) if has(&["--global", "--system"]) && !has(&["--get", "--list", "-l", "--get-all", "--get-regexp"]) => {
             medium("changes your git configuration".to_owned())
         }
-        ("worktree", Some("remove")) => medium(format!("deletes the worktree {}", object(&words[1..], "named"))),
+        ("worktree", Some("remove")) => medium(format!("deletes {}", named("worktree", &words[1..]))),
         _ => None,
     }
 }
@@ -98,4 +98,10 @@ fn of_push(words: &[Arg], dry: bool) -> Effect {
 
 fn object(words: &[Arg], otherwise: &str) -> String {
     plain_words(words, FETCH_VALUES).first().map_or_else(|| otherwise.to_owned(), |word| quoted(&word.text))
+}
+
+/// Returns the branch, tag or worktree that the words name: "the branch `x`", or "a branch" if they name none.
+fn named(kind: &str, words: &[Arg]) -> String {
+    let name = plain_words(words, FETCH_VALUES).first().map(|word| quoted(&word.text));
+    name.map_or_else(|| format!("a {kind}"), |name| format!("the {kind} {name}"))
 }

@@ -75,14 +75,14 @@ pub fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effe
     }
     effects.extend(part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| {
         redirect.target.as_ref().map_or_else(
-            || Some(Effect::new(Risk::Medium, "writes to a file whose name is known only when it runs")),
+            || Some(Effect::new(Risk::Medium, "writes to a file whose name is known only at run time")),
             |target| of_write(target, place),
         )
     }));
     let network = part.invocations.iter().any(|one| network::uses(one.base()));
     let outputs = part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
     effects.extend(outputs.filter(|target| network && is_credential(&target.text)).map(|target| {
-        Effect::critical(format!("writes what it downloads to {}, which can contain credentials", quoted(&target.text)))
+        Effect::critical(format!("saves downloaded data to {}, which can contain credentials", quoted(&target.text)))
     }));
     let inputs = part.redirects.iter().filter(|redirect| redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
     effects.extend(inputs.filter_map(|target| of_read(target, place, network)));
@@ -105,12 +105,12 @@ fn of_unseen_code(part: &Simple) -> Option<Effect> {
             part.invocations.iter().chain(printers).filter(|one| network::downloads(one.base())).collect();
         let hosts: Vec<String> = sources.iter().flat_map(|one| network::hosts(one)).collect();
         return Some(Effect::critical(match (sources.is_empty(), listed(&hosts)) {
-            (true, _) => "runs code that is known only when it runs".to_owned(),
+            (true, _) => "runs code that is known only at run time".to_owned(),
             (false, None) => "runs downloaded code".to_owned(),
             (false, Some(hosts)) => format!("runs downloaded code from {hosts}"),
         }));
     }
-    part.floors.contains(&COMPUTED).then(|| Effect::critical("runs a program whose name is known only when it runs"))
+    part.floors.contains(&COMPUTED).then(|| Effect::critical("runs a program whose name is known only at run time"))
 }
 
 fn of_invocation(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
@@ -153,7 +153,7 @@ fn of_write(target: &Arg, place: Place<'_>) -> Option<Effect> {
         return None;
     }
     if !target.is_known() {
-        return Some(Effect::new(Risk::Medium, "writes to a file whose name is known only when it runs"));
+        return Some(Effect::new(Risk::Medium, "writes to a file whose name is known only at run time"));
     }
     let path = place.path(target);
     let name = quoted(&target.text);

@@ -69,7 +69,7 @@ pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
         let before = words.iter().take(*at).all(|word| !word.text.starts_with('-'));
         let reads = before && words.get(*at).is_some_and(|word| reading.contains(&word.text.as_str()));
         return Some(if reads {
-            Effect::new(Risk::Medium, format!("reads from {service}"))
+            Effect::new(Risk::Medium, format!("reads from {}", service.split(',').next().unwrap_or_default()))
         } else {
             Effect::new(Risk::High, format!("acts on {service}"))
         });

@@ -18,7 +18,7 @@ const SYSTEM: &[(&str, &str)] = &[
     ("launchctl", "changes system services"),
     ("mount", "changes which file systems are mounted"),
     ("umount", "changes which file systems are mounted"),
-    ("swapoff", "changes the memory of the system"),
+    ("swapoff", "turns off swap space"),
     ("insmod", "loads code into the kernel"),
     ("modprobe", "loads code into the kernel"),
     ("iptables", "changes the firewall"),
@@ -46,15 +46,15 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("pnpm", &["install", "i", "add", "update"], "installs packages from the npm registry", Risk::Medium),
     ("yarn", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
     ("bun", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
-    ("npm", &["exec"], "runs a package, downloaded if it is missing", Risk::Medium),
-    ("pnpm", &["dlx"], "runs a package, downloaded if it is missing", Risk::Medium),
-    ("yarn", &["dlx"], "runs a package, downloaded if it is missing", Risk::Medium),
-    ("bun", &["x"], "runs a package, downloaded if it is missing", Risk::Medium),
+    ("npm", &["exec"], "runs a package, downloading it if needed", Risk::Medium),
+    ("pnpm", &["dlx"], "runs a package, downloading it if needed", Risk::Medium),
+    ("yarn", &["dlx"], "runs a package, downloading it if needed", Risk::Medium),
+    ("bun", &["x"], "runs a package, downloading it if needed", Risk::Medium),
     ("pip", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("pip3", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("uv", &["add", "pip", "sync", "tool"], "installs packages from PyPI", Risk::Medium),
     ("poetry", &["install", "add", "update"], "installs packages from PyPI", Risk::Medium),
-    ("cargo", &["install"], "installs downloaded programs", Risk::Medium),
+    ("cargo", &["install"], "downloads and installs programs", Risk::Medium),
     ("cargo", &["add", "fetch", "update"], "downloads from crates.io", Risk::Medium),
     ("go", &["install", "get"], "downloads Go modules", Risk::Medium),
     ("gem", &["install"], "installs packages from rubygems.org", Risk::Medium),
@@ -95,7 +95,7 @@ pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> 
         let package = plain_words(words, &["-p", "--package", "--from"]);
         let package = package.into_iter().find(|word| word.text != "run");
         let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
-        return Some(Effect::new(Risk::Medium, format!("runs {name}, downloaded if it is missing")));
+        return Some(Effect::new(Risk::Medium, format!("runs {name}, downloading it if needed")));
     }
     match program {
         "env" | "export" | "declare" | "typeset" | "readonly" | "local" => words
@@ -165,10 +165,12 @@ fn of_permissions(words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let outside: Vec<String> = targets.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
     match (listed(&outside), recursive) {
         (Some(names), true) => {
-            Some(Effect::critical(format!("changes permissions of all files in {names}, outside the workspace")))
+            Some(Effect::critical(format!("changes the permissions of all files in {names}, outside the workspace")))
         }
-        (Some(names), false) => Some(Effect::new(Risk::High, format!("changes permissions of {names}, outside the workspace"))),
-        (None, true) => Some(Effect::new(Risk::Medium, "changes permissions of a whole directory")),
+        (Some(names), false) => {
+            Some(Effect::new(Risk::High, format!("changes the permissions of {names}, outside the workspace")))
+        }
+        (None, true) => Some(Effect::new(Risk::Medium, "changes the permissions of a whole directory")),
         (None, false) => None,
     }
 }

@@ -53,8 +53,8 @@ impl Enforcer {
             let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
             let name = layer.bundle.version.as_deref().unwrap_or(layer.scope.as_str());
             let end = end.strftime("%Y-%m-%d %H:%M UTC");
-            let file = layer.file.as_ref().map(|file| format!(" ({} is watched)", file.display())).unwrap_or_default();
-            Some(format!("policy `{name}` expired {end}; nothing runs until it is renewed{file}"))
+            let file = layer.file.as_ref().map(|file| format!(" (aye watches {})", file.display())).unwrap_or_default();
+            Some(format!("policy `{name}` expired on {end}; nothing runs until you renew it{file}"))
         })
     }
 }

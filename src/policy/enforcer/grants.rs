@@ -81,7 +81,7 @@ impl Enforcer {
         trial.settle();
         let readable = trial.held_by(&[], now).readable;
         if let Some(path) = paths.iter().find(|path| !readable.iter().any(|place| place == *path)) {
-            return never(path, "would stay hidden: your policy does not let a project add it");
+            return never(path, "would stay hidden, because your policy does not let a project add it");
         }
         let offer = Offer {
             rules,
@@ -156,7 +156,7 @@ impl Enforcer {
         let lasting = with(&draft.rules, Scope::Mine, Sandbox::Present)
             .and_then(|()| with(&draft.everywhere, Scope::Mine, Sandbox::Present));
         if let (Err(why), false) = (&lasting, draft.in_memory) {
-            return Err(format!("a rule would not help: {why}"));
+            return Err(format!("a rule would have no effect: {why}"));
         }
         let real = self.context.sandbox;
         let mut asks_still = Vec::new();
@@ -169,7 +169,7 @@ impl Enforcer {
         {
             asks_still.push(GrantScope::Everywhere);
         }
-        let memory_only = lasting.err().map(|why| format!("a rule in a file would not help: {why}"));
+        let memory_only = lasting.err().map(|why| format!("a saved rule would have no effect: {why}"));
         let Draft { rules, everywhere, .. } = draft;
         Ok(Offer { rules, everywhere, written: false, memory_only, asks_still, places: Vec::new() })
     }
@@ -200,25 +200,27 @@ impl Enforcer {
                 (Action::Write { target }, Some(Grant::Write { path })) if !hides(&path.to_string_lossy()) => {
                     match path.to_str() {
                         Some(_) => paths.push(path.clone()),
-                        None => never.push(format!("the name of `{}` is not UTF-8 text", given(target))),
+                        None => never.push(format!("the name of `{}` is not valid UTF-8", given(target))),
                     }
                 }
-                (Action::Delete { target }, _) => never.push(format!("`{}` is deleted", given(target))),
+                (Action::Delete { target }, _) => never.push(format!("deletes `{}`", given(target))),
                 (Action::Read { target } | Action::Write { target }, _) => {
                     never.push(format!("`{}`: {}", given(target), locked(&told.rule, &told.reason)));
                 }
                 (Action::Named { name, .. }, _) => {
-                    never.push(format!("the named command `{name}` asks until its policy has `requires_approval = false`"));
+                    never.push(format!(
+                        "the named command `{name}` needs approval until its policy sets `requires_approval = false`"
+                    ));
                 }
                 (Action::Open { target }, _) => {
-                    never.push(format!("`{}` is opened outside the sandbox, which is asked about each time", given(target)));
+                    never.push(format!("opening `{}` outside the sandbox needs approval each time", given(target)));
                 }
                 (Action::Upload { target }, _) => {
-                    never.push(format!("handing over `{}` is asked about each time", given(target)));
+                    never.push(format!("uploading `{}` needs approval each time", given(target)));
                 }
                 (Action::Exec { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
                     let what = if matches!(action, Action::Fetch { .. }) { "request" } else { action.capability() };
-                    never.push(format!("a {what} is asked about each time"));
+                    never.push(format!("each {what} needs its own approval"));
                 }
             }
         }

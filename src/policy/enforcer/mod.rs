@@ -37,9 +37,9 @@ use std::path::Path;
 
 /// The largest file that is read whole where no layer says.
 const FILE_BYTES: u64 = 10 << 20;
-const NO_SANDBOX: &str = "nothing on this system can hold the command, so aye asks";
+const NO_SANDBOX: &str = "this system has no sandbox for the command, so aye asks";
 const UNHELD_REPOSITORY: &str =
-    "it runs what the repository's configuration names (filters, hooks), and nothing on this system can hold that, so aye asks";
+    "runs programs that the repository's configuration names (filters, hooks), and this system has no sandbox, so aye asks";
 
 /// Judges actions by its layers; the strictest answer wins.
 #[derive(Debug, Clone)]
@@ -269,7 +269,7 @@ impl Enforcer {
             });
         }
         // A call that touches nothing needs no leave.
-        let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "it touches nothing")));
+        let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "the call has no effects")));
         let shell =
             actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }));
         let needs =
@@ -322,7 +322,7 @@ impl Enforcer {
             Some(Action::Invoke { .. }) => "Tool",
             Some(Action::Custom { .. }) => "Custom tool",
             Some(Action::Open { .. }) => "Open",
-            Some(Action::Upload { .. }) => "Hand over",
+            Some(Action::Upload { .. }) => "Upload",
         };
         named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
@@ -393,7 +393,7 @@ impl Enforcer {
         let Some(name) = self.other_shell else { return finding };
         finding.remember = None;
         if finding.decided.verdict == VerdictKind::Allow {
-            let reason = format!("`{name}` reads the line, and rules are about bash");
+            let reason = format!("`{name}` runs the command, but rules are written for bash");
             finding.decided = Decided { verdict: VerdictKind::Ask, approve: Approve::Command, reason, ..finding.decided };
         }
         finding.decided.approve = Approve::Command;
@@ -404,7 +404,7 @@ impl Enforcer {
     fn loosened(&self, writes: bool, mut finding: Finding) -> Finding {
         let mode = self.context.mode;
         if mode == Mode::Plan && !finding.reads_only && finding.decided.verdict != VerdictKind::Deny {
-            finding.decided = Decided::deny("plan mode", "plan mode changes nothing");
+            finding.decided = Decided::deny("plan mode", "plan mode allows no changes");
             return finding;
         }
         if finding.decided.verdict != VerdictKind::Ask || finding.decided.locked {

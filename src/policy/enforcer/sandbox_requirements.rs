@@ -92,7 +92,7 @@ impl Enforcer {
         let named = terms.writable_paths.as_deref().unwrap_or_default();
         let named = Places::new(named, context, false);
         for (_, glob) in named.globs() {
-            unheld.push(format!("`writable_paths`: a sandbox opens places, not globs; `{glob}` opens nothing"));
+            unheld.push(format!("`writable_paths`: the sandbox supports paths, not globs; `{glob}` has no effect"));
         }
         let open = |place: &&Path| {
             let shut = protected(place, context).is_some_and(|protected| !protected.may_be_opened);
@@ -122,7 +122,7 @@ impl Enforcer {
         for (verb, list) in [("read", &marks.hidden), ("written", &marks.read_only)] {
             for (_, glob) in list.iter().flat_map(Places::globs).filter(|(_, glob)| of_others(glob)) {
                 unheld.push(format!(
-                    "`{glob}` may not be {verb}: a command is kept from what exists in the workspace, not from what it makes"
+                    "`{glob}` may not be {verb}: the sandbox blocks only files that exist when a command starts, not files it creates"
                 ));
             }
         }
@@ -170,7 +170,7 @@ impl Enforcer {
             if context.in_workspace(start) && lists().any(|list| list.covers(start)) {
                 places.push(start.to_owned());
             } else if !context.roots.iter().all(|root| lists().all(|list| list.covers(root))) {
-                unheld.push(format!("`allowed_paths`: a command may not write by the glob `{glob}`, only in whole directories"));
+                unheld.push(format!("`allowed_paths`: commands can write only to whole directories, not to the glob `{glob}`"));
             }
         }
         let shut = |place: &Path| {
@@ -191,7 +191,7 @@ impl Enforcer {
         let context = &self.context;
         let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
         for (_, glob) in named.globs() {
-            unheld.push(format!("`readable_paths`: a sandbox shows places, not globs; `{glob}` shows nothing"));
+            unheld.push(format!("`readable_paths`: the sandbox supports paths, not globs; `{glob}` has no effect"));
         }
         let lists = || self.layers.iter().filter_map(|layer| layer.read.as_ref()?.allowed.as_ref());
         let starts = lists().flat_map(|list| list.literal().chain(list.globs().map(|(start, _)| start)));

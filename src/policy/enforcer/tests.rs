@@ -384,11 +384,11 @@ fn the_reason_says_what_is_dangerous_about_it() {
     for (line, reason) in [
         ("rm x", "deletes `x`"),
         ("curl https://x.org", "downloads from `x.org`"),
-        ("make", "no rule covers it"),
-        ("ls > out", "it writes to `out`"),
-        ("make > out", "no rule covers it"),
+        ("make", "no rule matches this command"),
+        ("ls > out", "writes to `out`"),
+        ("make > out", "no rule matches this command"),
         ("ls; rm -rf ~; git push origin", "deletes your home directory"),
-        ("cat <<'E' > f\nx\nE", "a here-document is not covered by an allow rule"),
+        ("cat <<'E' > f\nx\nE", "allow rules do not cover here-documents"),
     ] {
         let told = built_in().explain(&exec(line), now());
         assert_eq!(told.reason, reason, "{line}");

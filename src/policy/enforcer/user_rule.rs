@@ -18,20 +18,20 @@ impl Enforcer {
         let rules = GrantRule::of_line(line)?;
         for rule in &rules {
             if words(rule).any(hides) {
-                return Err(format!("`{}` has characters that do not show", line.escape_debug()));
+                return Err(format!("`{}` contains invisible characters", line.escape_debug()));
             }
             let within = offers.iter().flat_map(|offer| &offer.rules).any(|wide| covers(wide, rule));
             if !within {
                 let widest = offers.last().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>());
                 let widest = widest.unwrap_or_default().join("; ");
-                return Err(format!("`{rule}` reaches further than the widest that is offered: {widest}"));
+                return Err(format!("`{rule}` is wider than the widest rule offered: {widest}"));
             }
             let harmless = actions.iter().all(|action| match action {
                 Action::Exec { cwd, .. } => stays_harmless(rule, &self.scene(cwd, now)),
                 _ => true,
             });
             if !harmless {
-                return Err(format!("`{rule}` would reach what is asked about each time"));
+                return Err(format!("`{rule}` would cover commands that need approval each time"));
             }
         }
         let everywhere = rules.iter().map(|rule| self.in_all_projects(rule)).collect::<Result<_, _>>()?;
@@ -48,7 +48,7 @@ impl Enforcer {
                 [root] => root.to_str().map(|root| format!("{}{rest}", literal(root))),
                 _ => None,
             }
-            .ok_or_else(|| format!("`{path}` cannot be said for other projects")),
+            .ok_or_else(|| format!("`{path}` cannot be expressed for other projects")),
         };
         Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
     }

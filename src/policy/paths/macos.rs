@@ -34,26 +34,26 @@ pub struct Machine<'a> {
 /// Where an operation on `given` would go.
 pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     if given.is_empty() || given.contains('\0') {
-        return Judged::Blocked("it is no path");
+        return Judged::Blocked("not a path");
     }
     if given.len() >= MAX_BYTES || given.split('/').any(|name| name.len() > MAX_NAME_BYTES) {
         return Judged::Blocked("the path is too long");
     }
     let whole = match given.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", machine.home),
-        Some(_) => return Judged::Blocked("only `~` and `~/…` stand for a home directory"),
+        Some(_) => return Judged::Blocked("only `~` and `~/…` name a home directory"),
         None if given.starts_with('/') => given.to_owned(),
         None => format!("{}/{given}", machine.root),
     };
     let (Some(root), Some(real)) = (resolved(machine.root, machine), resolved(&whole, machine)) else {
-        return Judged::Blocked("its links lead in a circle");
+        return Judged::Blocked("symlink loop");
     };
     if real.first().is_some_and(|first| ODD.contains(&first.as_str())) {
-        return Judged::Blocked("it opens by number what a path would not lead to");
+        return Judged::Blocked("the path addresses a file by number");
     }
     // A fork of a file has a path of its own below it.
     if real.iter().any(|name| without_case(name) == "..namedfork") {
-        return Judged::Blocked("it names a fork of a file");
+        return Judged::Blocked("the path names a fork of a file");
     }
     let same = |(one, other): (&String, &String)| compared(one, machine.case) == compared(other, machine.case);
     if real.len() < root.len() || !real.iter().zip(&root).all(same) {
@@ -63,7 +63,7 @@ pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     if purpose == Use::Changes
         && (real[root.len()..].iter().any(|name| is(name, PROTECTED)) || root.iter().any(|name| is(name, &[".git"])))
     {
-        return Judged::Blocked("it is a protected place");
+        return Judged::Blocked("the path is protected");
     }
     Judged::Inside
 }

@@ -82,7 +82,7 @@ pub struct Protected {
 
 impl Protected {
     fn runs(name: &str, may_be_opened: bool) -> Self {
-        Self { name: name.to_owned(), may_be_opened, why: "it decides what other programs run" }
+        Self { name: name.to_owned(), may_be_opened, why: "it controls what other programs run" }
     }
 
     /// In a sentence.
@@ -101,7 +101,7 @@ pub struct Credentials {
 impl Credentials {
     /// In a sentence.
     pub fn reason(&self) -> String {
-        format!("`{}` holds credentials; only a bundle of yours that names it in `allowed_paths` opens it", self.name)
+        format!("`{}` contains credentials; to allow access, name it in `allowed_paths` of your policy", self.name)
     }
 }
 
@@ -116,7 +116,7 @@ pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
         return Some(Protected::runs(".git", false));
     }
     if let Some(found) = credentials(path, context) {
-        return Some(Protected { name: found.name.to_owned(), may_be_opened: false, why: "it holds credentials" });
+        return Some(Protected { name: found.name.to_owned(), may_be_opened: false, why: "it contains credentials" });
     }
     find(START_UP, path, context).map(|(name, _)| Protected::runs(name, true))
 }

@@ -29,7 +29,7 @@ const fn kept(readers: &'static str, names: &'static str) -> Kind {
 /// Column one: a program runs them, or what they name, as soon as the folder is opened or the program starts in it.
 const OPENED: &[Kind] = &[
     kind(
-        "version control programs",
+        "version control tools",
         ".gitmodules .gitattributes .hg .hgsub .svn .bzr .jj .sl .pijul .fossil-settings .husky .huskyrc* husky.config.* \
          .githooks .git-hooks .git_hooks githooks git-hooks .hooks lefthook.* .lefthook.* lefthook-local.* \
          .lefthook-local.* .lefthook .lefthook-local .config/lefthook* .pre-commit-config.yaml .pre-commit-config.yml \
@@ -96,7 +96,7 @@ const OPENED: &[Kind] = &[
          mvnw.cmd .mvn .mavenrc .jvmopts .sbtopts .sbtrc .sbt .jvmrc .mill-jvm-opts .mill-opts millw .m2 .ammonite =mill",
     ),
     kind(
-        "Bazel and other build programs",
+        "Bazel and other build tools",
         ".bazelrc *.bazelrc .bazeliskrc .bazelversion tools/bazel .buckconfig .buckconfig.local .buckconfig.d \
          cmakeuserpresets.json",
     ),
@@ -126,7 +126,7 @@ const OPENED: &[Kind] = &[
          .sqliterc .mongorc.js .mongoshrc.js .myclirc .sopsrc .watchmanconfig .nanorc",
     ),
     kind(
-        "infrastructure programs",
+        "infrastructure tools",
         ".ssh .aws .kube .docker/config.json .netrc .terraformrc .terraform terraform.rc .terraform.d .terragrunt-cache .ansible ansible.cfg .ansible.cfg .vagrant .vagrant.d \
          .pulumi",
     ),
@@ -135,7 +135,7 @@ const OPENED: &[Kind] = &[
 /// Column two: they run in a build, a test or a deployment that the user starts.
 const BUILT: &[Kind] = &[
     kind(
-        "make and other build programs",
+        "make and other build tools",
         "makefile makefile.* gnumakefile bsdmakefile *.mk *.mak kbuild justfile .justfile *.just taskfile.* rakefile \
          rakefile.rb *.rake sconstruct sconscript meson.build meson.options cmakelists.txt *.cmake cmakepresets.json \
          configure configure.ac configure.in *.m4 *.am autogen.sh bootstrap.sh build.sh *.ninja wscript snakefile \
@@ -144,7 +144,7 @@ const BUILT: &[Kind] = &[
     ),
     kind("Cargo", "build.rs cargo.toml"),
     kind(
-        "JavaScript build programs",
+        "JavaScript build tools",
         "package.json .mocharc.* pnpm-workspace.yaml lerna.json nx.json turbo.json rush.json deno.json deno.jsonc *.config.js \
          *.config.cjs *.config.mjs *.config.ts *.config.mts *.config.cts gulpfile.* gruntfile.* jakefile* webpack.*.js \
          .babelrc* .swcrc .storybook karma.conf.* wdio.conf.* angular.json project.json metro.config.* ember-cli-build.js \
@@ -152,19 +152,19 @@ const BUILT: &[Kind] = &[
          .stylelintrc.js",
     ),
     kind(
-        "Python build and test programs",
+        "Python build and test tools",
         "setup.py setup.cfg pyproject.toml tox.ini noxfile.py conftest.py pytest.ini manage.py tasks.py fabfile.py \
          dodo.py pipfile requirements*.txt environment.yml environment.yaml hatch.toml hatch_build.py mypy.ini .mypy.ini \
          .flake8 .coveragerc meson_options.txt pavement.py .pylintrc pylintrc",
     ),
     kind(
-        "Java, Kotlin, Scala and Clojure build programs",
+        "Java, Kotlin, Scala and Clojure build tools",
         "build.gradle build.gradle.kts settings.gradle settings.gradle.kts *.gradle *.gradle.kts buildsrc \
          libs.versions.toml pom.xml build.xml ivy.xml build.sbt *.sbt project/build.properties project/plugins.sbt \
          build.sc build.mill project.clj deps.edn shadow-cljs.edn bb.edn build.boot local.properties nbproject",
     ),
     kind(
-        "other build programs",
+        "other build tools",
         "gemfile *.gemspec guardfile fastfile fastlane podfile config.ru .rspec .rubocop.yml composer.json phpunit.xml \
          phpunit.xml.dist .php-cs-fixer* go.mod go.work *.csproj *.fsproj *.vbproj *.vcxproj *.sln *.slnx *.props \
          *.targets global.json nuget.config mix.exs rebar.config shard.yml dub.json dub.sdl package.swift *.xcodeproj \

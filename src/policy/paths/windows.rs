@@ -29,12 +29,12 @@ enum Start {
 
 /// Where an operation on `given` would go.
 pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
-    let Ok(root) = absolute(machine.root, &[], ' ') else { return Judged::Blocked("the workspace is no path with a drive") };
+    let Ok(root) = absolute(machine.root, &[], ' ') else { return Judged::Blocked("the workspace path has no drive letter") };
     let (drive, names) = match absolute(given, &root.names, root.drive) {
         Ok(found) => (found.drive, found.names),
         Err(judged) => return judged,
     };
-    let Some(real) = resolved(Located { drive, names }, machine) else { return Judged::Blocked("its links lead in a circle") };
+    let Some(real) = resolved(Located { drive, names }, machine) else { return Judged::Blocked("symlink loop") };
     let real = match real {
         Ok(real) => real,
         Err(judged) => return judged,
@@ -45,7 +45,7 @@ pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
         PROTECTED.iter().any(|known| *known == folded || is_short_for(&folded, known))
     };
     if purpose == Use::Changes && (below.iter().any(protected) || root.names.iter().any(|name| fold_name(name) == ".git")) {
-        return Judged::Blocked("it is a protected place");
+        return Judged::Blocked("the path is protected");
     }
     Judged::Inside
 }
@@ -83,7 +83,7 @@ fn absolute(given: &str, base: &[String], drive: char) -> Result<Located, Judged
     }
     let text = given.replace('/', "\\");
     if text.starts_with(r"\??\") || text.starts_with(r"\\?\") || text.starts_with(r"\\.\") || text == r"\\." || text == r"\\?" {
-        return Err(Judged::Blocked("it names a device or speaks to the kernel"));
+        return Err(Judged::Blocked("the path names a device or the kernel"));
     }
     if text.starts_with(r"\\") {
         // To open it would send the person's credentials there.
@@ -115,7 +115,7 @@ fn start_of(text: &str) -> Result<(Start, &str), Judged> {
     match (letters.next(), letters.next()) {
         (Some(letter), Some(':')) if letter.is_ascii_alphabetic() => match text[2..].strip_prefix('\\') {
             Some(rest) => Ok((Start::Drive(letter.to_ascii_lowercase()), rest)),
-            None => Err(Judged::Blocked("it is relative to whatever directory that drive is at")),
+            None => Err(Judged::Blocked("the path is relative to the current directory of its drive")),
         },
         (Some('\\'), _) => Ok((Start::Rooted, &text[1..])),
         _ => Ok((Start::Relative, text)),
@@ -128,7 +128,7 @@ fn verbatim(rest: &str) -> Result<Located, Judged> {
         return Err(Judged::Outside);
     }
     let Ok((Start::Drive(drive), rest)) = start_of(rest) else {
-        return Err(Judged::Blocked("it names a volume or a device"));
+        return Err(Judged::Blocked("the path names a volume or a device"));
     };
     let names = rest.split('\\').filter(|name| !name.is_empty()).map(|name| match name {
         "." | ".." => Err(Judged::Blocked("`..` after `\\\\?\\` is a name that nothing has")),
@@ -140,19 +140,19 @@ fn verbatim(rest: &str) -> Result<Located, Judged> {
 /// A name that means what it says.
 fn usable(name: &str) -> Result<String, Judged> {
     if name.chars().any(|letter| letter.is_control() || "<>\"|?*/".contains(letter)) {
-        return Err(Judged::Blocked("it has a letter that no name has"));
+        return Err(Judged::Blocked("the name contains an invalid character"));
     }
     if name.contains(':') {
-        return Err(Judged::Blocked("it names a stream of a file"));
+        return Err(Judged::Blocked("the path names a stream of a file"));
     }
     if name.ends_with(['.', ' ']) {
-        return Err(Judged::Blocked("the system drops dots and blanks at the end of a name"));
+        return Err(Judged::Blocked("the system drops trailing dots and spaces from a name"));
     }
     if name.encode_utf16().count() > MAX_NAME_UNITS {
         return Err(Judged::Blocked("a name is too long"));
     }
     if is_device(name) {
-        return Err(Judged::Blocked("it is the name of a device"));
+        return Err(Judged::Blocked("the name is reserved for a device"));
     }
     Ok(name.to_owned())
 }

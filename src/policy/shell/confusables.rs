@@ -3,8 +3,8 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
-const CONTROL: &str = "the line has control characters, so what is shown is not what would run";
-const INVISIBLE: &str = "the line has invisible or misleading characters";
+const CONTROL: &str = "the line contains control characters, so it would not run as shown";
+const INVISIBLE: &str = "the line contains invisible or misleading characters";
 
 pub fn oddities(line: &str) -> Vec<&'static str> {
     let mut found = Vec::new();

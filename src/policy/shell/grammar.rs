@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-const TWO_READINGS: &str = "the line can be read in more than one way";
-const NOT_PLAIN: &str = "the line uses a construct that no allow rule covers";
+const TWO_READINGS: &str = "the line can be parsed in more than one way";
+const NOT_PLAIN: &str = "the line uses a construct that allow rules do not cover";
 
 /// How often the parser may report on a line before it is given up; it reports after a fixed amount of work.
 const TIMEOUT: usize = 64;

@@ -54,14 +54,14 @@ pub struct Scan {
     pub raws: Vec<String>,
 }
 
-pub const UNPARSABLE: &str = "the line does not parse, so what it runs is not certain";
-const CONTROL_FLOW: &str = "conditions, loops, groups and functions are not covered by an allow rule";
+pub const UNPARSABLE: &str = "the line cannot be parsed, so aye cannot tell what it runs";
+const CONTROL_FLOW: &str = "allow rules do not cover conditions, loops, groups and functions";
 const BACKGROUND: &str = "`&` leaves a command running in the background";
-const PIPE_BOTH: &str = "`|&` is not covered by an allow rule";
-const DOCUMENT: &str = "a here-document is not covered by an allow rule";
-const DESCRIPTOR: &str = "a redirect that sets a variable is not covered by an allow rule";
-const ARRAY: &str = "an array is not covered by an allow rule";
-const ARITHMETIC: &str = "an arithmetic command can run what its variables hold";
+const PIPE_BOTH: &str = "allow rules do not cover `|&`";
+const DOCUMENT: &str = "allow rules do not cover here-documents";
+const DESCRIPTOR: &str = "allow rules do not cover redirects that set a variable";
+const ARRAY: &str = "allow rules do not cover arrays";
+const ARITHMETIC: &str = "an arithmetic command can run code stored in its variables";
 
 struct Scanner<'t> {
     reader: Reader<'t>,

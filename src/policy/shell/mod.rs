@@ -47,15 +47,15 @@ const MAX_PRINTED: usize = 32;
 const MAX_COMMANDS: usize = 200_000;
 const MAX_NESTED_BYTES: usize = 384 * 1024;
 
-const TOO_LONG: &str = "the line is too long to be shown whole";
-const SUBSTITUTION: &str = "a substitution is known only when it runs";
-const EXPANSION: &str = "what the line expands to is known only when it runs";
+const TOO_LONG: &str = "the line is too long to show in full";
+const SUBSTITUTION: &str = "the result of a substitution is known only at run time";
+const EXPANSION: &str = "the result of an expansion is known only at run time";
 const ASSIGNMENT: &str = "an assignment can change what a program does";
-const HERE_STRING: &str = "a here-string is not covered by an allow rule";
-const ALIAS: &str = "the line gives the name another meaning";
-pub const COMPUTED: &str = "the program's name is known only when it runs";
-pub const LONGER_THAN_A_LINE: &str = "the line is longer than a command line can be (128 KiB); put it into a file";
-pub const HOPELESS: &str = "the line is too involved to be judged; split it into simpler commands";
+const HERE_STRING: &str = "allow rules do not cover here-strings";
+const ALIAS: &str = "the line redefines the program's name";
+pub const COMPUTED: &str = "the program's name is known only at run time";
+pub const LONGER_THAN_A_LINE: &str = "the line exceeds the limit for a command line (128 KiB); put it into a file";
+pub const HOPELESS: &str = "the line is too complex to analyse; split it into simpler commands";
 
 /// A whole line, taken apart.
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ pub fn base(name: &str) -> &str {
 #[derive(Debug, Clone)]
 pub struct Redirected {
     pub reads_only: bool,
-    /// `None` where the name is known only when it runs.
+    /// `None` where the name is known only at run time.
     pub target: Option<Arg>,
 }
 

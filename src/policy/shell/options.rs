@@ -129,7 +129,7 @@ pub enum Reading<'a> {
     NoTable,
     /// It only reads, and these words name what.
     Reads { paths: Vec<&'a str> },
-    /// It may do more than read, by this word.
+    /// It can write or run something, by this word.
     MayDoMore { word: &'a str },
 }
 

@@ -8,10 +8,10 @@ use super::word::{Reader, Word};
 use super::wrappers::{starts, wraps};
 use super::{ALIAS, COMPUTED, DEPTH, Engine, Invocation, Simple, base};
 
-const UNKNOWN_TEXT: &str = "it runs text that is known only when it runs";
-const RUNS_FILE: &str = "it runs the commands in a file";
-const RUNS_INPUT: &str = "it runs whatever it is given on its input";
-const WRAPPED: &str = "it starts another program";
+const UNKNOWN_TEXT: &str = "runs code that is known only at run time";
+const RUNS_FILE: &str = "runs the commands in a file";
+const RUNS_INPUT: &str = "runs commands from its input";
+const WRAPPED: &str = "runs another program";
 
 pub(super) const SHELLS: &[&str] =
     &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash"];

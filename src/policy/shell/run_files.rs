@@ -37,7 +37,7 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
 ];
 
-/// The files, as the line writes them; what is known only when it runs is left out, and no disk is asked.
+/// The files, as the line writes them; what is known only at run time is left out, and no disk is asked.
 pub fn run_files(line: &str) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {

@@ -26,7 +26,7 @@ pub enum Piece {
         inner: String,
         quoted: bool,
     },
-    /// `$((…))`, `<(…)`: known only when it runs.
+    /// `$((…))`, `<(…)`: known only at run time.
     Opaque,
 }
 

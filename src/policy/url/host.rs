@@ -9,41 +9,41 @@ const LOCAL_ENDS: &[(&str, &str)] = &[
     ("localhost", "is this machine (RFC 6761)"),
     ("localdomain", "is this machine"),
     ("localdomain6", "is this machine"),
-    ("local", "is of the local network (RFC 6762)"),
-    ("home.arpa", "is of a home network (RFC 8375)"),
-    ("internal", "is of a private network"),
-    ("intranet", "is of a private network"),
-    ("private", "is of a private network"),
-    ("corp", "is of a private network"),
-    ("home", "is of a private network"),
-    ("lan", "is of a private network"),
-    ("svc", "is of a cluster"),
-    ("onion", "is not a name of the Internet (RFC 7686)"),
+    ("local", "is on the local network (RFC 6762)"),
+    ("home.arpa", "is on a home network (RFC 8375)"),
+    ("internal", "is on a private network"),
+    ("intranet", "is on a private network"),
+    ("private", "is on a private network"),
+    ("corp", "is on a private network"),
+    ("home", "is on a private network"),
+    ("lan", "is on a private network"),
+    ("svc", "is inside a cluster"),
+    ("onion", "is not an Internet name (RFC 7686)"),
     // Names under public domains that lead to a cloud's metadata from inside it.
-    ("metadata.goog", "serves a cloud's credentials"),
-    ("metadata.tencentyun.com", "serves a cloud's credentials"),
-    ("metadata.platformequinix.com", "serves a cloud's credentials"),
-    ("metadata.packet.net", "serves a cloud's credentials"),
+    ("metadata.goog", "serves cloud credentials"),
+    ("metadata.tencentyun.com", "serves cloud credentials"),
+    ("metadata.platformequinix.com", "serves cloud credentials"),
+    ("metadata.packet.net", "serves cloud credentials"),
 ];
 
 /// Whether a name, in lower case and ASCII, can be a name at all.
 pub fn check_name(name: &str) -> Result<(), String> {
     if name.len() > NAME_BYTES {
-        return Err(format!("the host's name has {} letters, at most {NAME_BYTES} can be looked up", name.len()));
+        return Err(format!("the host name has {} characters; the limit is {NAME_BYTES}", name.len()));
     }
     for label in name.split('.') {
         if label.is_empty() {
-            return Err(format!("the host `{name}` has a dot too many"));
+            return Err(format!("the host `{name}` has one dot too many"));
         }
         if label.len() > LABEL_BYTES {
-            return Err(format!("a part of the host's name has {} letters, at most {LABEL_BYTES} can be looked up", label.len()));
+            return Err(format!("a label of the host name has {} characters; the limit is {LABEL_BYTES}", label.len()));
         }
         let odd = |letter: char| !letter.is_ascii_lowercase() && !letter.is_ascii_digit() && letter != '-' && letter != '_';
         if let Some(letter) = label.chars().find(|letter| odd(*letter)) {
-            return Err(format!("the host `{name}` has `{letter}` in it, which no name has"));
+            return Err(format!("the host `{name}` contains `{letter}`, which host names do not allow"));
         }
         if label.starts_with('-') {
-            return Err(format!("a part of the host `{name}` starts with `-`, which no name does"));
+            return Err(format!("a label of the host `{name}` starts with `-`, which host names do not allow"));
         }
     }
     Ok(())
@@ -55,7 +55,7 @@ pub fn local(name: &str) -> Option<String> {
     if let Some((_, why)) = LOCAL_ENDS.iter().find(ends) {
         return Some((*why).to_owned());
     }
-    (!name.contains('.')).then(|| "has no dot, so it is of the local network".to_owned())
+    (!name.contains('.')).then(|| "has no dot, so it is on the local network".to_owned())
 }
 
 /// Whether the name as written is the name that is looked up; letters that only stand for others are refused.
@@ -66,12 +66,12 @@ pub fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
         return Ok(mixed.then(|| format!("`{name}` reads as `{shown}`, which mixes letters of two scripts")));
     }
     if valid.is_err() || shown.is_ascii() || raw.to_lowercase() != shown {
-        return Err(format!("the host has letters that stand for others; if you mean `{name}`, write that"));
+        return Err(format!("the host contains characters that stand for others; if you mean `{name}`, write that"));
     }
     if shown.split('.').any(mixes_scripts) {
         return Err(format!("the host mixes letters of two scripts that look alike; if you mean `{name}`, write that"));
     }
-    Ok(Some(format!("the host `{raw}` is `{name}`, and letters of other scripts can look alike")))
+    Ok(Some(format!("the host `{raw}` is `{name}`; letters of other scripts can look alike")))
 }
 
 /// Latin together with a script whose letters pass for it.

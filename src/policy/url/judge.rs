@@ -27,7 +27,7 @@ pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
     let risk = if reads_only && carried.is_none() && !service { Risk::Medium } else { Risk::High };
     let decided = across(CAPABILITY, layers, |layer| in_layer(&destination, method, layer));
     let decided = everywhere(&destination, opened.as_ref()).into_iter().chain([decided]).reduce(Decided::stricter);
-    let Some(decided) = decided else { return finding(Decided::deny("built-in", "nothing grants it"), risk) };
+    let Some(decided) = decided else { return finding(Decided::deny("built-in", "no policy grants this"), risk) };
     let decided = match carried {
         Some(why) if decided.is_question() && !decided.locked => {
             Decided { reason: format!("{}; {why}", decided.reason), ..decided }
@@ -40,7 +40,7 @@ pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
         opened.is_some() || lists().any(|rules| rules.allowed.iter().flatten().any(|one| one.singles_out(destination.host())));
     let by_mode = mode == Mode::Auto && named && risk <= Risk::Medium && !decided.locked;
     let decided = if mode == Mode::Plan && !reads_only && !decided.is_denial() {
-        Decided::deny("plan mode", "plan mode changes nothing")
+        Decided::deny("plan mode", "plan mode allows no changes")
     } else if by_mode && decided.is_question() {
         Decided::allow("auto mode", decided.reason)
     } else {
@@ -60,12 +60,12 @@ pub fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Result<(), S
     }
     let shown = Host::Address(address);
     Err(match destination.host() {
-        Host::Name(name) => format!("`{name}` leads to `{shown}`, {}; {ONLY_PUBLIC}", kind.words()),
+        Host::Name(name) => format!("`{name}` resolves to `{shown}`, {}; {ONLY_PUBLIC}", kind.words()),
         Host::Address(_) => format!("`{shown}` is {}; {ONLY_PUBLIC}", kind.words()),
     })
 }
 
-const ONLY_PUBLIC: &str = "only a public host can be asked";
+const ONLY_PUBLIC: &str = "only public hosts are allowed";
 
 fn rules(layer: &Ready) -> Option<&Http> {
     layer.bundle.http.as_ref()
@@ -103,7 +103,7 @@ fn everywhere(destination: &Destination, opened: Option<&Opened>) -> Option<Deci
             }
         }
         (host, Some(Kind::Metadata | Kind::LinkLocal), Some(opened)) => {
-            return Some(Decided::ask(opened.rule.clone(), format!("`{host}` can give a cloud's credentials away")).locked());
+            return Some(Decided::ask(opened.rule.clone(), format!("`{host}` can expose cloud credentials")).locked());
         }
         (Host::Address(_) | Host::Name(_), _, _) => {}
     }
@@ -130,10 +130,10 @@ fn in_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<De
         return Some(Decided::deny(scope.rule(rules.allowed_line), format!("`{host}` is not in `allowed_domains`")));
     }
     let mut decided = if rules.requires_approval {
-        Decided::ask(scope.rule(rules.approval_line), format!("it sends a {method} to `{host}`"))
+        Decided::ask(scope.rule(rules.approval_line), format!("sends a {method} request to `{host}`"))
     } else {
         let line = listed.flatten().or(own).unwrap_or(rules.line);
-        Decided::allow(scope.rule(line), format!("the bundle allows requests to `{host}`"))
+        Decided::allow(scope.rule(line), format!("the policy allows requests to `{host}`"))
     };
     decided.locked |= scope == Scope::Managed;
     decided.approval_rule.clone_from(&rules.approval_rule);

@@ -86,29 +86,29 @@ pub fn parse(text: &str) -> Result<Destination, String> {
         return Err("the URL is empty".to_owned());
     }
     if text.len() > MAX_BYTES {
-        return Err(format!("the URL has {} bytes, at most {MAX_BYTES} are sent", text.len()));
+        return Err(format!("the URL has {} bytes; the limit is {MAX_BYTES}", text.len()));
     }
     if hides(text) {
-        return Err("the URL has control or invisible characters; escape them with `%`".to_owned());
+        return Err("the URL contains control or invisible characters; escape them with `%`".to_owned());
     }
     if text.contains(char::is_whitespace) {
-        return Err("the URL has a blank in it; write it as `%20`".to_owned());
+        return Err("the URL contains a space; write it as `%20`".to_owned());
     }
     if text.contains('\\') {
-        return Err("the URL has a backslash, which programs read in two ways; write `/` or `%5C`".to_owned());
+        return Err("the URL contains a backslash, which programs interpret differently; write `/` or `%5C`".to_owned());
     }
     let rest = after_scheme(text)?;
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     if authority.contains('@') {
-        return Err("the URL has a name or password before its host; send credentials in a header".to_owned());
+        return Err("the URL contains a user name or password; send credentials in a header".to_owned());
     }
     if authority.contains('%') {
-        return Err("the host of the URL is escaped with `%`; write it out".to_owned());
+        return Err("the host of the URL is percent-encoded; write it unencoded".to_owned());
     }
-    let mut url = Url::parse(text).map_err(|error| format!("it is not a URL: {error}"))?;
+    let mut url = Url::parse(text).map_err(|error| format!("invalid URL: {error}"))?;
     url.set_fragment(None);
     if url.port() == Some(0) {
-        return Err("port 0 is not a port that can be asked".to_owned());
+        return Err("port 0 is not a valid port".to_owned());
     }
     let port = url.port_or_known_default().ok_or("the URL has no port")?;
     let raw = raw_host(authority);
@@ -121,10 +121,10 @@ pub fn parse(text: &str) -> Result<Destination, String> {
             let doubt = host::spelled(raw, &name)?;
             (Host::Name(name), doubt)
         }
-        None => return Err("the URL names no host".to_owned()),
+        None => return Err("the URL has no host".to_owned()),
     };
     if let Host::Name(name) = &host {
-        url.set_host(Some(name)).map_err(|error| format!("it is not a URL: {error}"))?;
+        url.set_host(Some(name)).map_err(|error| format!("invalid URL: {error}"))?;
     }
     Ok(Destination { url, host, port, doubt })
 }
@@ -138,12 +138,12 @@ fn after_scheme(text: &str) -> Result<&str, String> {
         return Err("the URL has no scheme; start it with `https://`".to_owned());
     }
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(format!("`{scheme}:` is not asked, only http and https are; start the URL with `https://`"));
+        return Err(format!("`{scheme}:` is not supported, only http and https are; start the URL with `https://`"));
     }
     match rest.strip_prefix("//") {
         Some(rest) if !rest.starts_with(['/', '?', '#']) && !rest.is_empty() => Ok(rest),
-        Some(_) => Err(format!("the host does not follow `{scheme}://`")),
-        None => Err(format!("`//` does not follow `{scheme}:`")),
+        Some(_) => Err(format!("the host is missing after `{scheme}://`")),
+        None => Err(format!("`//` is missing after `{scheme}:`")),
     }
 }
 
@@ -161,7 +161,7 @@ fn spelled(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String> {
     }
     let octal = |part: &str| part.len() > 1 && part.starts_with('0') && part.bytes().all(|byte| byte.is_ascii_digit());
     if !raw.is_ascii() || raw.split('.').any(octal) {
-        return Err(format!("`{raw}` is read as `{address}` by some programs and not by others; write the one you mean"));
+        return Err(format!("some programs read `{raw}` as `{address}` and others do not; write the address you mean"));
     }
-    Ok(Some(format!("`{raw}` is the address `{address}`")))
+    Ok(Some(format!("`{raw}` is another spelling of the address `{address}`")))
 }

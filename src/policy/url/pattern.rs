@@ -36,7 +36,7 @@ impl HostPattern {
         } else if let Some(rest) = text.strip_prefix("*.") {
             match host(rest)? {
                 Host::Name(name) => Reach::Below(name),
-                Host::Address(_) => return Err(format!("`{text}` is no pattern: an address has nothing below it")),
+                Host::Address(_) => return Err(format!("`{text}` is not a valid pattern: an address has no subdomains")),
             }
         } else {
             Reach::Exact(host(text)?)
@@ -84,7 +84,12 @@ impl PrivateHost {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) if !bare && !port.ends_with(']') => {
                 let port = port.parse::<u16>().ok().filter(|port| *port > 0);
-                (name, Some(port.ok_or_else(|| format!("`{text}` has no port from 1 to 65535 after its `:`"))?))
+                (
+                    name,
+                    Some(port.ok_or_else(|| {
+                        format!("`{text}` has an invalid port; expected a number from 1 to 65535 after the `:`")
+                    })?),
+                )
             }
             Some(_) | None => (text, None),
         };
@@ -106,17 +111,17 @@ fn host(text: &str) -> Result<Host, String> {
     }
     let expected = "expected a host such as `docs.rs`, `*.rust-lang.org` or an address";
     if text.contains("://") || text.contains('/') {
-        return Err(format!("`{text}` is a URL, {expected}"));
+        return Err(format!("`{text}` is a URL; {expected}"));
     }
     if text.contains('*') {
-        return Err(format!("`{text}`: a `*` stands alone or as the first part, as in `*.rust-lang.org`"));
+        return Err(format!("`{text}` is not a valid pattern: `*` must be alone or the first label, as in `*.rust-lang.org`"));
     }
-    let name = idna::domain_to_ascii(text).map_err(|_| format!("`{text}` is no host, {expected}"))?;
+    let name = idna::domain_to_ascii(text).map_err(|_| format!("`{text}` is not a valid host; {expected}"))?;
     let name = name.strip_suffix('.').unwrap_or(&name).to_owned();
-    check_name(&name).map_err(|reason| format!("`{text}` is no host ({reason}), {expected}"))?;
+    check_name(&name).map_err(|reason| format!("`{text}` is not a valid host ({reason}); {expected}"))?;
     let numeric = name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     if numeric {
-        return Err(format!("`{text}` is no address in its usual form, {expected}"));
+        return Err(format!("`{text}` is not an address in the usual form; {expected}"));
     }
     Ok(Host::Name(name))
 }

@@ -94,7 +94,7 @@ pub fn odd(port: u16) -> Option<Odd> {
     let service = SERVICES.iter().find(|(known, _)| *known == port);
     let reason = match service {
         Some((_, name)) => format!("port {port} is for {name}, not for the web"),
-        None => format!("port {port} is not one of the web ({})", listed()),
+        None => format!("port {port} is not a web port ({})", listed()),
     };
     Some(Odd { reason, is_service: service.is_some() })
 }

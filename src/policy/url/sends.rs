@@ -52,7 +52,7 @@ pub fn carries(destination: &Destination) -> Option<String> {
     if let Host::Name(name) = destination.host()
         && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))
     {
-        return Some("the host's name is long enough to carry data".to_owned());
+        return Some("the host name is long enough to carry data".to_owned());
     }
     let (path, query) = destination.sent();
     let query = query.unwrap_or_default();
@@ -62,12 +62,12 @@ pub fn carries(destination: &Destination) -> Option<String> {
     let named =
         |pair: &str| pair.split_once('=').is_some_and(|(name, value)| value.len() >= NAMED_SECRET && is_secret_name(name));
     if query.split(['&', ';']).any(named) {
-        return Some("the URL carries what is named a secret".to_owned());
+        return Some("the URL contains a parameter named like a secret".to_owned());
     }
     let run = |run: &str| run.len() >= LONG_RUN || (run.len() >= KEY_LENGTH && KEYS.iter().any(|key| run.starts_with(key)));
     let between = |letter: char| !letter.is_ascii_alphanumeric() && !"_-%+".contains(letter);
     (path.split(between).chain(query.split(between)).any(|part| run(part) && !is_words(part)))
-        .then(|| "the URL carries what looks like a key".to_owned())
+        .then(|| "the URL contains text that looks like a key".to_owned())
 }
 
 fn is_secret_name(name: &str) -> bool {

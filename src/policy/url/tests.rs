@@ -44,16 +44,16 @@ fn expect(enforcer: &Enforcer, expected: VerdictKind, urls: &[&str]) {
 fn a_reason_says_what_is_at_the_address() {
     let enforcer = user(OPEN);
     for (url, reason) in [
-        ("http://127.0.0.1/", "`127.0.0.1` is a loopback address; only a public host can be asked"),
+        ("http://127.0.0.1/", "`127.0.0.1` is a loopback address; only public hosts are allowed"),
         (
             "http://2852039166/",
-            "`169.254.169.254` is an address that serves a cloud's credentials; only a public host can be asked",
+            "`169.254.169.254` is a cloud metadata address, which serves credentials; only public hosts are allowed",
         ),
-        ("http://[::ffff:10.0.0.1]/", "`[::ffff:10.0.0.1]` is a private address; only a public host can be asked"),
-        ("http://db/", "`db` has no dot, so it is of the local network; only a public host can be asked"),
-        ("https://app.localhost./", "`app.localhost` is this machine (RFC 6761); only a public host can be asked"),
+        ("http://[::ffff:10.0.0.1]/", "`[::ffff:10.0.0.1]` is a private address; only public hosts are allowed"),
+        ("http://db/", "`db` has no dot, so it is on the local network; only public hosts are allowed"),
+        ("https://app.localhost./", "`app.localhost` is this machine (RFC 6761); only public hosts are allowed"),
         ("ftp://example.com/", "`ftp:` is not asked, only http and https are; start the URL with `https://`"),
-        ("https://u@example.com/", "the URL has a name or password before its host; send credentials in a header"),
+        ("https://u@example.com/", "the URL contains a user name or password; send credentials in a header"),
     ] {
         let told = explain(&enforcer, "GET", url);
         assert_eq!((told.verdict, told.reason.as_str(), told.rule.as_str()), (VerdictKind::Deny, reason, "built-in"), "{url}");
@@ -333,7 +333,7 @@ fn a_name_leads_only_where_its_url_was_judged_to_go() {
     assert_eq!(may("https://docs.rs/", "93.184.216.34"), Ok(()));
     assert_eq!(
         may("https://docs.rs/", "10.0.0.5"),
-        Err("`docs.rs` leads to `10.0.0.5`, a private address; only a public host can be asked".to_owned())
+        Err("`docs.rs` resolves to `10.0.0.5`, a private address; only public hosts are allowed".to_owned())
     );
     assert_eq!(may("http://nas.example/", "192.168.1.2"), Ok(()));
     assert!(may("http://nas.example/", "169.254.169.254").is_err());

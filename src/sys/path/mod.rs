@@ -61,7 +61,7 @@ pub enum PathError {
     Nul,
     #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name; give a shorter one")]
     TooLong,
-    #[error("`{0}` is not known; only `~` and `~/…` stand for a home directory (for a file of that name write `./{0}`)")]
+    #[error("`{0}` is not supported; only `~` and `~/…` name a home directory (for a file of that name, write `./{0}`)")]
     OtherHome(String),
     #[error("`~` cannot be used: this process has no home directory; give the whole path")]
     NoHome,

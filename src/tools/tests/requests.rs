@@ -227,7 +227,7 @@ fn dns_rebinding_the_address_that_was_checked_is_the_one_connected_to() {
     let net = Net::new(OPEN, names, vec![redirect(302, "/again"), ok("text/plain", "x")]);
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://rebind.example/"}));
     assert_eq!((code, net.connected()), (ErrorCode::PolicyDenied, vec!["93.184.216.34".to_owned()]));
-    assert_eq!(message, "`rebind.example` leads to `127.0.0.1`, a loopback address; only a public host can be asked");
+    assert_eq!(message, "`rebind.example` resolves to `127.0.0.1`, a loopback address; only public hosts are allowed");
 }
 
 #[test]

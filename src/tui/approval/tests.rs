@@ -72,7 +72,7 @@ fn a_command_says_why_its_riskiest_part_asks() {
         "ask: 5 runs downloaded code from `example.com` (built-in); 4 downloads from `example.com` (user:31)"
     );
     let panel = Dialog::approval(edit_approval("a"));
-    assert_eq!(panel.reason, "ask: built-in, it writes a file");
+    assert_eq!(panel.reason, "ask: built-in, writes a file");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_diff_says_of_each_line_what_becomes_of_it() {
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
     let said = session.read();
     for words in [
-        "Approval 1 of 1: Edit src/main.rs\nlow risk, 1 hunk, +6 −5\nask: built-in, it writes a file\n",
+        "Approval 1 of 1: Edit src/main.rs\nlow risk, 1 hunk, +6 −5\nask: built-in, writes a file\n",
         "line 8: }\n",
         "removed line 10: fn greet(name: &str) -> String {\n",
         "added line 10: fn greet(name: &str) -> Result<String, GreetError> {\n",

@@ -275,7 +275,7 @@ pub fn edit_approval(id: &str) -> Approval {
         risk_level: Risk::Low,
         critical: false,
         rule: "built-in".to_owned(),
-        reason: "it writes a file".to_owned(),
+        reason: "writes a file".to_owned(),
         is_uncovered: true,
         proposal: Proposal {
             summary: "Edit src/main.rs +6 −5".to_owned(),
@@ -437,7 +437,7 @@ pub fn effects_approval(id: &str) -> Approval {
         counted: Vec::new(),
         refused: vec![RefusedEffect {
             path: ".git/hooks/pre-commit".to_owned(),
-            reason: "`.git` is protected: it decides what other programs run".to_owned(),
+            reason: "`.git` is protected: it controls what other programs run".to_owned(),
         }],
         denied: vec![Outside::Host { host: "example.com".to_owned(), port: 443 }],
     };

@@ -128,20 +128,20 @@ fn a_kept_rule_lets_the_same_through_and_nothing_else() {
 fn what_is_risky_is_never_kept_and_says_why() {
     let enforcer = with(Sandbox::Present, "");
     for (line, why) in [
-        ("rm -rf target", "it deletes `target`"),
-        ("cargo build && rm x && curl https://a.b", "2 deletes `x`, 3 downloads from `a.b`"),
-        ("curl https://a.b | sh", "1 downloads from `a.b`, 2 runs downloaded code from `a.b`"),
-        ("sudo make install", "it runs as root"),
-        ("env cargo test", "it is a wrapper or an interpreter, which runs whatever it is given"),
-        ("bash -c 'cargo test'", "it is a wrapper or an interpreter, which runs whatever it is given"),
-        ("python3 x.py", "it is a wrapper or an interpreter, which runs whatever it is given"),
-        ("npm install x", "it installs packages from the npm registry"),
-        ("git reset --hard", "it discards uncommitted changes"),
-        ("cargo test > log", "it writes to a file"),
-        ("timeout 5 cargo test", "it is not plain: it starts another program"),
-        ("touch $HOME/x", "it is not plain: what the line expands to is known only when it runs"),
-        ("X=1 cargo test", "it is not plain: an assignment can change what a program does"),
-        ("$X test", "it runs a program whose name is known only when it runs"),
+        ("rm -rf target", "the command deletes `target`"),
+        ("cargo build && rm x && curl https://a.b", "part 2 deletes `x`, part 3 downloads from `a.b`"),
+        ("curl https://a.b | sh", "part 1 downloads from `a.b`, part 2 runs downloaded code from `a.b`"),
+        ("sudo make install", "the command runs as root"),
+        ("env cargo test", "the command is a wrapper or an interpreter, which can run anything"),
+        ("bash -c 'cargo test'", "the command is a wrapper or an interpreter, which can run anything"),
+        ("python3 x.py", "the command is a wrapper or an interpreter, which can run anything"),
+        ("npm install x", "the command installs packages from the npm registry"),
+        ("git reset --hard", "the command discards uncommitted changes"),
+        ("cargo test > log", "the command writes to a file"),
+        ("timeout 5 cargo test", "the command is not a plain program call: runs another program"),
+        ("touch $HOME/x", "the command is not a plain program call: the result of an expansion is known only at run time"),
+        ("X=1 cargo test", "the command is not a plain program call: an assignment can change what a program does"),
+        ("$X test", "the command runs a program whose name is known only at run time"),
     ] {
         let always = enforcer.always(&exec(line), now());
         assert_eq!((said(&always), always.never.join(", ").as_str()), (vec![], why), "{line}");
@@ -156,16 +156,19 @@ fn a_rule_that_would_not_help_is_not_offered() {
     );
     let always = with(Sandbox::Present, &asks).always(&exec("cargo test"), now());
     assert_eq!(said(&always), ["command = [\"cargo\", \"test\"], exact = true"], "in memory it helps all the same");
-    assert_eq!(always.offers[0].memory_only.as_deref(), Some("a rule in a file would not help: mine to say (user:4)"));
+    assert_eq!(always.offers[0].memory_only.as_deref(), Some("a saved rule would have no effect: mine to say (user:4)"));
     let outside = with(Sandbox::Present, shell).always(&exec("touch /etc/x"), now());
     assert_eq!(
         outside.offers[0].memory_only.as_deref(),
-        Some("a rule in a file would not help: uses `/etc/x`, outside the workspace (user:3)")
+        Some("a saved rule would have no effect: uses `/etc/x`, outside the workspace (user:3)")
     );
     let managed = Layer::new(Scope::Managed, parsed(shell));
     let user = Layer::new(Scope::User, Bundle::built_in().expect("parses"));
     let always = Enforcer::new(vec![managed, user], context()).always(&exec("cargo test"), now());
-    assert_eq!((said(&always), always.never), (vec![], vec!["it is locked by managed:3: no rule covers it".to_owned()]));
+    assert_eq!(
+        (said(&always), always.never),
+        (vec![], vec!["the command is locked by managed:3: no rule matches this command".to_owned()])
+    );
 }
 
 #[test]
@@ -330,10 +333,7 @@ fn a_rule_in_the_persons_words_is_taken_within_what_is_offered() {
         assert_eq!(!told.starts_with("no: "), taken, "{line}: {told}");
     }
     let further = written(&enforcer, &clippy, "command = [\"cargo\"]");
-    assert_eq!(
-        further,
-        "no: `command = [\"cargo\"]` reaches further than the widest that is offered: command = [\"cargo\", \"clippy\"]"
-    );
+    assert_eq!(further, "no: `command = [\"cargo\"]` is wider than the widest rule offered: command = [\"cargo\", \"clippy\"]");
     assert!(written(&enforcer, &clippy, "command = [\"cargo\", \"clippy\", \"-q\"]").contains("would not help"));
     let two = exec("cargo build && npm run lint");
     let line = "command = [\"cargo\", \"build\"]; command = [\"npm\", \"run\", \"lint\"], exact = true";

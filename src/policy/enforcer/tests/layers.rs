@@ -302,15 +302,15 @@ fn examples_of_file_rules_are_checked_when_they_are_read() {
         ("paths = [\"docs/**\"]\ndecision = \"allow\"\nmatch = [\"docs/a\"]\nnot_match = [\"src/a\", \"/docs/a\"]", ""),
         (
             "paths = [\"docs\"]\ndecision = \"allow\"\nmatch = [\"src/a\"]",
-            "p line 7: the rule does not match its own example `src/a`",
+            "p line 7: the rule does not match its `match` example `src/a`",
         ),
         (
             "paths = [\"/etc\"]\ndecision = \"allow\"\nmatch = [\"/etc/a\"]",
-            "p line 7: the rule does not match its own example `/etc/a`",
+            "p line 7: the rule does not match its `match` example `/etc/a`",
         ),
         (
             "paths = [\"/\"]\ndecision = \"deny\"\nnot_match = [\"~/a\"]",
-            "p line 7: the rule matches what it says it does not, `~/a`",
+            "p line 7: the rule matches its `not_match` example `~/a`",
         ),
         ("decision = \"deny\"", "p line 4: the rule has no `paths`, expected a list such as [\"${workspace}/docs\"]"),
         ("paths = [\"a\"]", "p line 4: the rule has no `decision`, expected allow, ask or deny"),

@@ -267,6 +267,6 @@ fn in_another_shell_than_bash_no_rule_does_better_than_ask_and_none_is_weakened(
         assert_eq!((verdict(&shell(table), line), verdict(&shell(table).in_shell("zsh"), line)), (in_bash, in_zsh), "{line}");
     }
     let told = shell(table).in_shell("zsh").explain(&exec("ls"), now());
-    assert_eq!(told.reason, "`zsh` reads the line, and rules are about bash");
+    assert_eq!(told.reason, "`zsh` runs the command, but rules are written for bash");
     assert_eq!(told.remember, None, "no rule is offered that would not be obeyed");
 }
