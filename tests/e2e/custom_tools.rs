@@ -62,7 +62,7 @@ fn a_tool_of_the_person_is_listed_and_runs_after_a_yes() {
     assert_eq!(schema["inputSchema"]["required"], json!(["text"]));
     assert_eq!(project.aye(&["tool", "schema", "--manifest"]).exits(0).json()["required"], json!(["name", "description"]));
     let message = refused(call(&project, "shout", &json!({"text": "abc"}), &[]), "NO_APPROVER");
-    assert!(message.contains("asks until a rule of yours allows it"), "{message}");
+    assert!(message.contains("needs approval until one of your rules allows it"), "{message}");
     assert!(
         refused(call(&project, "shout", &json!({"txt": "abc"}), &["--yes"]), "INVALID_REQUEST").contains("`text` is missing")
     );

@@ -126,10 +126,7 @@ fn a_broken_file_of_rules_stops_every_run_with_its_line() {
     let text = std::fs::read_to_string(&file).unwrap();
     for (wrong, said) in [
         (format!("{text}decison = 1\n"), "line 9: unknown key `decison`"),
-        (
-            format!("{text}[llm]\nallowed_models = []\n"),
-            "`allowed_models` does not belong here: this file holds nothing but rules",
-        ),
+        (format!("{text}[llm]\nallowed_models = []\n"), "`allowed_models` is not allowed here: this file may contain only rules"),
     ] {
         std::fs::write(&file, wrong).unwrap();
         for words in [&["exec", "hi"][..], &["tool", "list"]] {

@@ -37,7 +37,7 @@ impl Test {
         let text = |key: &str| section.text(key).map(|text| text.map(|text| text.text));
         let tool = section.required("tool")?;
         let names: Vec<&str> = VERDICTS.iter().map(|(name, _)| *name).collect();
-        let missing = || section.source.error(&section.span, format!("[[tests]] has no `verdict`, expected {}", one_of(&names)));
+        let missing = || section.source.error(&section.span, format!("[[tests]] has no `verdict`; expected {}", one_of(&names)));
         Ok(Self {
             line: section.line(),
             name: text("name")?,

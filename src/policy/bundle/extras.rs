@@ -75,8 +75,8 @@ pub fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> 
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
     match section.number("timeout_seconds")? {
         Some(0) => {
-            let expected = "a whole number from 1 up: the seconds an approval waits for its answer";
-            Err(section.error_at("timeout_seconds", &format!("`timeout_seconds` is 0, expected {expected}")))
+            let expected = "an integer of at least 1: the seconds an approval waits for an answer";
+            Err(section.error_at("timeout_seconds", &format!("`timeout_seconds` is 0; expected {expected}")))
         }
         seconds => Ok(seconds),
     }

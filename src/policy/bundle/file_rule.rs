@@ -24,7 +24,7 @@ impl FileRule {
         let Some(paths) = patterns(section, "paths")?.filter(|paths| !paths.is_empty()) else {
             return Err(section
                 .source
-                .error(&section.span, "the rule has no `paths`, expected a list such as [\"${workspace}/docs\"]"));
+                .error(&section.span, "the rule has no `paths`; expected an array such as [\"${workspace}/docs\"]"));
         };
         Ok(Self {
             line: section.line(),

@@ -14,7 +14,7 @@ pub struct Warning {
     pub message: String,
 }
 
-const EXPIRED: &str = "the rule has expired and decides nothing; take it out or renew it";
+const EXPIRED: &str = "the rule has expired and has no effect; remove it or renew it";
 /// Headings that every version of aye has words for.
 const HEADINGS: [&str; 4] = ["edit", "delete", "command", "network"];
 
@@ -23,7 +23,7 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
     let mut found = Vec::new();
     if bundle.expires_at.is_some_and(|end| end <= now) {
         let line = line_of(bundle, "", "expires_at").unwrap_or(1);
-        let message = "the policy has expired, so nothing may happen; renew it or take `expires_at` away";
+        let message = "the policy has expired, so nothing is allowed; renew it or remove `expires_at`";
         found.push(Warning { line, message: message.to_owned() });
     }
     let files = [("File.Read", &bundle.read), ("File.Write", &bundle.write), ("File.Delete", &bundle.delete)];
@@ -53,7 +53,8 @@ fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
     let ended = files.rules.iter().filter(|rule| rule.expires_at.is_some_and(|end| end <= now));
     found.extend(ended.map(|rule| Warning { line: rule.line, message: EXPIRED.to_owned() }));
     if files.allowed.as_ref().is_some_and(Vec::is_empty) {
-        let message = format!("`allowed_paths` of {name} is empty, so every path is refused; without the key all are allowed");
+        let message =
+            format!("`allowed_paths` of {name} is empty, so every path is denied; without the key, all paths are allowed");
         found.push(Warning { line: files.line, message });
     }
     let all = files.allowed.iter().flatten().chain(&files.blocked).chain(&files.unprotected);
@@ -62,7 +63,7 @@ fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
     let never = |pattern: &&Pattern| pattern.text.split('/').any(|part| matches!(part, ".git" | ".aye"));
     found.extend(files.unprotected.iter().filter(never).map(|pattern| Warning {
         line: pattern.line,
-        message: format!("`{}` stays protected: `.git` and `.aye` are never opened", pattern.text),
+        message: format!("`{}` stays protected: `.git` and `.aye` cannot be unprotected", pattern.text),
     }));
     found
 }
@@ -73,7 +74,7 @@ fn trailing(pattern: &Pattern) -> Option<Warning> {
     let open = pattern.text.trim_end_matches('/');
     (glob && open.len() < pattern.text.len() && !open.is_empty()).then(|| Warning {
         line: pattern.line,
-        message: format!("`{}` reaches nothing, because no path ends with `/`; write `{open}`", pattern.text),
+        message: format!("`{}` matches nothing, because no path ends with `/`; write `{open}`", pattern.text),
     })
 }
 
@@ -83,7 +84,7 @@ fn of_blocked(entry: &Blocked) -> Option<Warning> {
         entry.words.iter().find(|word| matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | ">" | ">>" | "<"))
     {
         return warning(format!(
-            "`{}` blocks nothing, because `{operator}` is no word of a command; every command of a line is held against the list by itself",
+            "`{}` blocks nothing, because `{operator}` is not part of a command; each command of a line is checked separately",
             entry.text
         ));
     }
@@ -91,7 +92,7 @@ fn of_blocked(entry: &Blocked) -> Option<Warning> {
     if name.is_empty() {
         return warning(format!("`{}` blocks nothing, because it names a directory", entry.text));
     }
-    warning(format!("`{}` blocks only what is called as `{directory}/{name}`; `{name}` blocks it wherever it is", entry.text))
+    warning(format!("`{}` blocks only calls as `{directory}/{name}`; `{name}` blocks the program in every directory", entry.text))
 }
 
 fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
@@ -104,13 +105,13 @@ fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
         }
         if let Some(program) = rule.elements.iter().take(1).flatten().find(|program| program.contains(char::is_whitespace)) {
             let words: Vec<String> = program.split_whitespace().map(|word| format!("\"{word}\"")).collect();
-            warn(format!("no program is called `{program}`; a command is a list of words: [{}]", words.join(", ")));
+            warn(format!("`{program}` is not a program name; write the command as an array of words: [{}]", words.join(", ")));
             continue;
         }
         if let Some(earlier) = shell.rules[..at].iter().find(|earlier| same(earlier, rule)) {
-            warn(format!("the rule says the same as the one in line {}", earlier.line));
+            warn(format!("the rule duplicates the rule in line {}", earlier.line));
         } else if let Some(stricter) = stricter(shell, rule) {
-            warn(format!("the rule never decides: {stricter}"));
+            warn(format!("the rule never applies: {stricter}"));
         } else if rule.decision == Decision::Allow && !rule.any_args {
             found.extend(of_options(rule));
         }
@@ -129,7 +130,7 @@ fn same(one: &Rule, other: &Rule) -> bool {
 /// What decides before the rule does, whatever the command: blocked and deny come first, then ask, then allow.
 fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
     if let Some(entry) = shell.blocked.iter().find(|entry| blocks(entry, rule)) {
-        return Some(format!("`blocked_commands` has `{}` in line {}", entry.text, entry.line));
+        return Some(format!("`blocked_commands` contains `{}` in line {}", entry.text, entry.line));
     }
     let before = |other: &&Rule| match (other.decision, rule.decision) {
         (Decision::Deny, Decision::Allow | Decision::Ask) | (Decision::Ask, Decision::Allow) => true,
@@ -141,8 +142,8 @@ fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
         .filter(before)
         .find(|other| other.expires_at.is_none() && !other.exact && covers(&other.elements, &rule.elements));
     covering.map(|other| {
-        let verb = if other.decision == Decision::Deny { "denies" } else { "asks for" };
-        format!("the rule in line {} {verb} all of it", other.line)
+        let verb = if other.decision == Decision::Deny { "denies" } else { "asks about" };
+        format!("the rule in line {} {verb} everything it matches", other.line)
     })
 }
 
@@ -177,7 +178,7 @@ fn of_options(rule: &Rule) -> Option<Warning> {
     };
     if let Some(name) = programs.iter().filter(plain).find(unknown) {
         let message = format!(
-            "aye does not know the options of `{name}`, so that the rule allows all of them; say `args = \"any\"` if that is meant"
+            "aye does not know the options of `{name}`, so the rule allows all of them; set `args = \"any\"` if that is intended"
         );
         return Some(Warning { line: rule.line, message });
     }
@@ -195,7 +196,7 @@ fn of_options(rule: &Rule) -> Option<Warning> {
         words.pop();
     }
     let message = format!(
-        "the rule allows only what reads, and `{word}` may do more; say `args = \"any\"`, or show with `match` what is meant"
+        "the rule allows only reading, but `{word}` can write or run something; set `args = \"any\"`, or add `match` examples"
     );
     Some(Warning { line: rule.line, message })
 }
@@ -210,8 +211,9 @@ fn unasked(bundle: &Bundle) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |line: usize, name: &str, what: &str| {
         if line_of(bundle, &format!("capabilities.\"{name}\""), "requires_approval").is_none() {
-            let message =
-                format!("{name} does not say `requires_approval`, so that {what} without a question; say false if that is meant");
+            let message = format!(
+                "{name} does not set `requires_approval`, so {what} without approval; set it to false if that is intended"
+            );
             found.push(Warning { line, message });
         }
     };
@@ -222,7 +224,7 @@ fn unasked(bundle: &Bundle) -> Vec<Warning> {
         warn(delete.line, "File.Delete", "files are deleted");
     }
     if let Some(shell) = bundle.shell.as_ref().filter(|shell| shell.allowed.is_none()) {
-        warn(shell.approval_line, "Shell.Exec", "every command that no rule stops runs");
+        warn(shell.approval_line, "Shell.Exec", "every command that no rule denies runs");
     }
     found
 }
@@ -236,7 +238,7 @@ fn headings(bundle: &Bundle) -> Vec<Warning> {
     let missing = named.filter_map(|stated| {
         let rule = stated.value.trim_matches('"');
         let known = bundle.approval_rules.contains_key(rule) || HEADINGS.contains(&rule);
-        let message = format!("there is no [approval_rules.{rule}], so that the question has no heading of its own");
+        let message = format!("[approval_rules.{rule}] is not defined, so the approval has no title of its own");
         (!known).then_some(Warning { line: stated.line, message })
     });
     missing.collect()

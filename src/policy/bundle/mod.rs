@@ -88,7 +88,7 @@ impl Bundle {
     pub fn parse(text: &str, name: &str) -> Result<Self, BundleError> {
         let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
         if text.len() > MAX_BYTES {
-            return Err(whole(format!("the file has {} bytes, more than the {MAX_BYTES} a policy may have", text.len())));
+            return Err(whole(format!("the file has {} bytes; the limit for a policy is {MAX_BYTES}", text.len())));
         }
         let source = Source::new(text, name);
         let table = DeTable::parse(text).map_err(|error| match error.span() {
@@ -96,7 +96,7 @@ impl Bundle {
             None => whole(error.message().to_owned()),
         })?;
         if table.get_ref().is_empty() {
-            return Err(whole("the file is empty, expected at least `schema_version = 1`".to_owned()));
+            return Err(whole("the file is empty; expected at least `schema_version = 1`".to_owned()));
         }
         let root = Section { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
         let bundle = Self { text: text.into(), ..Self::read(&root)? };
@@ -116,7 +116,7 @@ impl Bundle {
         match bundle.stated.iter().find(|stated| !rules(stated)) {
             None => Ok(bundle),
             Some(stated) => {
-                let message = format!("`{}` does not belong here: this file holds nothing but rules", stated.key);
+                let message = format!("`{}` is not allowed here: this file may contain only rules", stated.key);
                 Err(BundleError { name: name.to_owned(), line: Some(stated.line), message })
             }
         }
@@ -169,10 +169,10 @@ impl Bundle {
             Some(1) => {}
             Some(other) => {
                 let line = root.line_of("schema_version");
-                let message = format!("schema_version is {other}, this aye reads version 1");
+                let message = format!("schema_version {other} is not supported; this version of aye supports 1");
                 return Err(BundleError { name: root.source.name.to_owned(), line, message });
             }
-            None => return Err(root.source.error(&(0..0), "`schema_version` is missing, expected `schema_version = 1`")),
+            None => return Err(root.source.error(&(0..0), "`schema_version` is missing; expected `schema_version = 1`")),
         }
         let mut bundle = Self {
             version: root.text("bundle_version")?.map(|text| text.text),
@@ -224,7 +224,7 @@ impl Bundle {
                 "BackendTool.Invoke" => {}
                 "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
                 other => {
-                    let message = format!("unknown capability `{other}`, {}", suggestion(other, CAPABILITIES));
+                    let message = format!("unknown capability `{other}`; {}", suggestion(other, CAPABILITIES));
                     return Err(section.source.error(&name.span, message));
                 }
             }
@@ -239,7 +239,7 @@ fn text_of<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, BundleError> {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
             let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
-            let message = format!("byte 0x{:02x} is not UTF-8 text, expected a TOML file", bytes[error.valid_up_to()]);
+            let message = format!("byte 0x{:02x} is not valid UTF-8; expected a TOML file", bytes[error.valid_up_to()]);
             Err(BundleError { name: name.to_owned(), line: Some(line), message })
         }
     }

@@ -54,7 +54,7 @@ impl NamedCommand {
         for section in root.sections("named_commands")? {
             let command = Self::read(&section)?;
             if all.iter().any(|known| known.name.eq_ignore_ascii_case(&command.name)) {
-                let message = format!("there are two named commands `{}`, expected one", command.name);
+                let message = format!("the named command `{}` is defined twice", command.name);
                 return Err(section.source.error(&section.span, message));
             }
             all.push(command);
@@ -67,7 +67,7 @@ impl NamedCommand {
         let name = section.required("name")?;
         if !is_name(&name.text) {
             let message = format!(
-                "`{}` cannot name a command, expected a letter and up to {} letters, digits, `_` or `-` after it",
+                "`{}` is not a valid command name; expected a letter, then up to {} letters, digits, `_` or `-`",
                 name.text,
                 NAME_LETTERS - 1
             );
@@ -91,7 +91,7 @@ impl NamedCommand {
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
         if let Some(unknown) = values.keys().find(|name| !self.arguments.contains_key(*name)) {
             let known: Vec<&str> = self.arguments.keys().map(String::as_str).collect();
-            return Err(format!("unknown argument `{unknown}`, {}", suggestion(unknown, &known)));
+            return Err(format!("unknown argument `{unknown}`; {}", suggestion(unknown, &known)));
         }
         for (name, kind) in &self.arguments {
             let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
@@ -109,19 +109,21 @@ impl NamedCommand {
 impl ArgumentKind {
     fn check(&self, name: &str, value: &str) -> Result<(), String> {
         match self {
-            Self::Path | Self::Input if value.is_empty() => Err(format!("`{name}` is empty; give a path")),
+            Self::Path | Self::Input if value.is_empty() => Err(format!("`{name}` is empty; pass a path")),
             Self::Path | Self::Input => Ok(()),
-            Self::Text if value.len() > TEXT_BYTES => Err(format!("`{name}` has {} bytes; at most {TEXT_BYTES}", value.len())),
+            Self::Text if value.len() > TEXT_BYTES => {
+                Err(format!("`{name}` has {} bytes; the limit is {TEXT_BYTES}", value.len()))
+            }
             Self::Text if value.chars().any(char::is_control) => {
-                Err(format!("`{name}` has a control character; give one line of text"))
+                Err(format!("`{name}` contains a control character; pass a single line of text"))
             }
             Self::Text => Ok(()),
             Self::Integer if value.parse::<i64>().is_ok() => Ok(()),
-            Self::Integer => Err(format!("`{name}` is `{value}`; give a whole number")),
+            Self::Integer => Err(format!("`{name}` is `{value}`; pass an integer")),
             Self::OneOf(choices) if choices.iter().any(|choice| choice == value) => Ok(()),
             Self::OneOf(choices) => {
                 let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
-                Err(format!("`{name}` is `{value}`; give {}", one_of(&choices)))
+                Err(format!("`{name}` is `{value}`; pass {}", one_of(&choices)))
             }
         }
     }
@@ -141,7 +143,7 @@ fn arguments(section: &Section<'_>) -> Result<BTreeMap<String, ArgumentKind>, Bu
         if !is_name(&name) {
             return Err(section
                 .source
-                .error(&key.span(), format!("`{name}` cannot name an argument, expected letters, digits and `_`")));
+                .error(&key.span(), format!("`{name}` is not a valid argument name; expected letters, digits and `_`")));
         }
         let kind =
             if table.is_text(&name) { table.choice(&name, &named_kinds())?.cloned() } else { one_of_words(&table, &name)? };
@@ -159,35 +161,37 @@ fn named_kinds() -> Vec<(&'static str, &'static ArgumentKind)> {
 fn one_of_words(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>, BundleError> {
     let Some(words) = table.texts(name)? else { return Ok(None) };
     if words.is_empty() {
-        return Err(table.source.error(&table.span, format!("`{name}` has no words to choose from")));
+        return Err(table.source.error(&table.span, format!("`{name}` has no choices")));
     }
     Ok(Some(ArgumentKind::OneOf(words.into_iter().map(|word| word.text).collect())))
 }
 
 fn words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> Result<Vec<String>, BundleError> {
     let Some(words) = section.texts("command")?.filter(|words| !words.is_empty()) else {
-        return Err(section.source.error(&section.span, "[[named_commands]] has no `command`, expected a list of words"));
+        return Err(section.source.error(&section.span, "[[named_commands]] has no `command`; expected an array of words"));
     };
     let known: Vec<&str> = arguments.keys().map(String::as_str).collect();
     let mut used = Vec::new();
     for (index, Text { text, span }) in words.iter().enumerate() {
         if text.contains('\0') || (index == 0 && text.is_empty()) {
-            return Err(section.source.error(span, "`command` holds an empty word or a NUL, expected a program and its words"));
+            return Err(section
+                .source
+                .error(span, "`command` contains an empty word or a NUL character; expected a program and its arguments"));
         }
         for piece in pieces(text) {
             let Piece::Argument(name) = piece else { continue };
             if index == 0 {
-                return Err(section.source.error(span, "the program is fixed: `{…}` may stand in the words after it"));
+                return Err(section.source.error(span, "the program must be fixed; `{…}` is allowed only in its arguments"));
             }
             if !arguments.contains_key(name) {
-                let message = format!("`{{{name}}}` is none of the `arguments`, {}", suggestion(name, &known));
+                let message = format!("`{{{name}}}` is not in `arguments`; {}", suggestion(name, &known));
                 return Err(section.source.error(span, message));
             }
             used.push(name);
         }
     }
     if let Some(unused) = known.iter().find(|name| !used.contains(name)) {
-        let message = format!("the argument `{unused}` stands nowhere in `command`, expected `{{{unused}}}`");
+        let message = format!("the argument `{unused}` is not used in `command`; expected `{{{unused}}}`");
         return Err(section.source.error(&section.span, message));
     }
     Ok(words.into_iter().map(|word| word.text).collect())

@@ -36,25 +36,25 @@ pub fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
         let line = |key: &str| capability.line_of(key).unwrap_or_default();
         for (_, key, loose) in LOOSE.iter().filter(|(of, ..)| *of == name) {
             if capability.is_text(key) && capability.text(key)?.is_some_and(|text| text.text == *loose) {
-                found.push((line(key), format!("`{key} = \"{loose}\"` of {name}")));
+                found.push((line(key), format!("`{key} = \"{loose}\"` in {name}")));
             }
         }
         for (_, key) in OPENING.iter().filter(|(of, _)| *of == name) {
             if capability.texts(key)?.is_some_and(|texts| !texts.is_empty()) {
-                found.push((line(key), format!("`{key}` of {name}")));
+                found.push((line(key), format!("`{key}` in {name}")));
             }
         }
         let asks = capability.switch("requires_approval")?;
         if asks == Some(false) {
-            found.push((line("requires_approval"), format!("`requires_approval = false` of {name}")));
+            found.push((line("requires_approval"), format!("`requires_approval = false` in {name}")));
         }
         // Where the file itself asks, or lists what may run, its allow rules say what is excepted from that.
         let narrows = asks == Some(true) || capability.line_of("allowed_commands").is_some();
         for rule in capability.sections("rules")? {
             if rule.text("decision")?.is_some_and(|decision| decision.text == "allow") && !narrows {
-                found.push((rule.line(), format!("an allow rule of {name}")));
+                found.push((rule.line(), format!("an allow rule in {name}")));
             } else if rule.is_text("args") && rule.text("args")?.is_some_and(|args| args.text == "any") {
-                found.push((rule.line_of("args").unwrap_or_default(), format!("`args = \"any\"` in a rule of {name}")));
+                found.push((rule.line_of("args").unwrap_or_default(), format!("`args = \"any\"` in a rule in {name}")));
             }
         }
     }

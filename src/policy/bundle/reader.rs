@@ -64,7 +64,7 @@ impl<'a> Section<'a> {
             let name = key.get_ref().as_ref();
             if !known.contains(&name) {
                 let place = if self.title.is_empty() { String::new() } else { format!(" in {}", self.title) };
-                return Err(self.source.error(&key.span(), format!("unknown key `{name}`{place}, {}", suggestion(name, known))));
+                return Err(self.source.error(&key.span(), format!("unknown key `{name}`{place}; {}", suggestion(name, known))));
             }
         }
         Ok(())
@@ -80,14 +80,14 @@ impl<'a> Section<'a> {
 
     pub fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> BundleError {
         let found = kind(value.get_ref());
-        self.source.error(&value.span(), format!("`{key}` is {found}, expected {expected}"))
+        self.source.error(&value.span(), format!("`{key}` is {found}; expected {expected}"))
     }
 
     pub fn text(&self, key: &str) -> Read<Option<Text>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match value.get_ref().as_str() {
             Some(text) => Ok(Some(Text { text: text.to_owned(), span: value.span() })),
-            None => Err(self.wrong(key, value, "text in quotes")),
+            None => Err(self.wrong(key, value, "a string")),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Section<'a> {
     pub fn number(&self, key: &str) -> Read<Option<u64>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number = value.get_ref().as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
-        number.map(Some).ok_or_else(|| self.wrong(key, value, "a whole number from 0 up"))
+        number.map(Some).ok_or_else(|| self.wrong(key, value, "an integer of at least 0"))
     }
 
     /// An error about the value of a key, or about the table where the key is missing.
@@ -118,23 +118,25 @@ impl<'a> Section<'a> {
         let float = value.get_ref().as_float().and_then(|float| float.as_str().parse::<f64>().ok());
         let whole = value.get_ref().as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
         let amount = float.or(whole).filter(|amount| amount.is_finite() && *amount >= 0.0);
-        amount.map(Some).ok_or_else(|| self.wrong(key, value, "a number from 0 up"))
+        amount.map(Some).ok_or_else(|| self.wrong(key, value, "a number of at least 0"))
     }
 
     pub fn timestamp(&self, key: &str) -> Read<Option<Timestamp>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let text = value.get_ref().as_datetime().map(ToString::to_string);
         let time = text.and_then(|text| text.parse::<Timestamp>().ok());
-        time.map(Some).ok_or_else(|| self.wrong(key, value, "a time with its offset, such as 2027-06-30T00:00:00Z"))
+        time.map(Some).ok_or_else(|| self.wrong(key, value, "a time with an offset, such as 2027-06-30T00:00:00Z"))
     }
 
     pub fn texts(&self, key: &str) -> Read<Option<Vec<Text>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let expected = "a list of texts in quotes";
+        let expected = "an array of strings";
         let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, expected)) };
         let one = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
             Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
-            None => Err(self.source.error(&item.span(), format!("`{key}` holds {}, expected {expected}", kind(item.get_ref())))),
+            None => {
+                Err(self.source.error(&item.span(), format!("`{key}` contains {}; expected {expected}", kind(item.get_ref()))))
+            }
         };
         array.iter().map(one).collect::<Read<Vec<Text>>>().map(Some)
     }
@@ -142,11 +144,13 @@ impl<'a> Section<'a> {
     /// A list whose items are texts or lists of texts.
     pub fn alternatives(&self, key: &str) -> Read<Option<Vec<Vec<Text>>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let expected = "a list of words, each a text or a list of texts";
+        let expected = "an array of words, each a string or an array of strings";
         let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, expected)) };
         let text = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
             Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
-            None => Err(self.source.error(&item.span(), format!("`{key}` holds {}, expected {expected}", kind(item.get_ref())))),
+            None => {
+                Err(self.source.error(&item.span(), format!("`{key}` contains {}; expected {expected}", kind(item.get_ref()))))
+            }
         };
         let one = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_array() {
             Some(inner) => inner.iter().map(text).collect::<Read<Vec<Text>>>(),
@@ -161,7 +165,7 @@ impl<'a> Section<'a> {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         chosen
             .map(Some)
-            .ok_or_else(|| self.source.error(&found.span, format!("unknown {key} `{}`, expected {}", found.text, one_of(&names))))
+            .ok_or_else(|| self.source.error(&found.span, format!("unknown {key} `{}`; expected {}", found.text, one_of(&names))))
     }
 
     pub fn is_text(&self, key: &str) -> bool {
@@ -191,7 +195,7 @@ impl<'a> Section<'a> {
 
     pub fn sections(&self, key: &str) -> Read<Vec<Section<'a>>> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
-        let expected = format!("tables, each headed [[{key}]]");
+        let expected = format!("tables with the header [[{key}]]");
         let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, &expected)) };
         let one = |item: &'a Spanned<DeValue<'a>>| match item.get_ref().as_table() {
             Some(table) => Ok(Section { source: self.source, table, span: item.span(), title: format!("[[{key}]]") }),
@@ -203,12 +207,12 @@ impl<'a> Section<'a> {
 
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a whole number",
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
         DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "true or false",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a time",
-        DeValue::Array(_) => "a list",
+        DeValue::Array(_) => "an array",
         DeValue::Table(_) => "a table",
     }
 }

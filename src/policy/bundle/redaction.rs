@@ -17,18 +17,18 @@ fn rule(section: &Section<'_>) -> Result<Rule, BundleError> {
     let kind = match section.text("name")? {
         None => "custom".to_owned(),
         Some(name) => kind(&name.text).ok_or_else(|| {
-            let message = format!("`{}` is no name of a redaction, expected a few letters and digits", name.text);
+            let message = format!("`{}` is not a valid redaction name; expected a few letters and digits", name.text);
             section.source.error(&name.span, message)
         })?,
     };
     let pattern = section.required("pattern")?;
     let wrong = |message: String| section.source.error(&pattern.span, message);
     let expression = RegexBuilder::new(&pattern.text).size_limit(PATTERN_BYTES).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => wrong("the pattern is too large; ask for fewer repetitions".to_owned()),
-        error => wrong(format!("`{}` is no regular expression: {}", pattern.text, last_line(&error.to_string()))),
+        regex::Error::CompiledTooBig(_) => wrong("the pattern is too large; use fewer repetitions".to_owned()),
+        error => wrong(format!("`{}` is not a valid regular expression: {}", pattern.text, last_line(&error.to_string()))),
     })?;
     if expression.is_match("") {
-        let message = format!("`{}` matches the empty text, expected a pattern that needs at least one letter", pattern.text);
+        let message = format!("`{}` matches an empty string; expected a pattern that needs at least one character", pattern.text);
         return Err(wrong(message));
     }
     Ok(Rule { kind, expression })

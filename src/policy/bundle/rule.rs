@@ -17,7 +17,7 @@ pub const DECISIONS: &[(&str, Decision)] = &[("allow", Decision::Allow), ("ask",
 
 /// What a rule decides, which it has to say.
 pub fn decision(section: &Section<'_>) -> Result<Decision, BundleError> {
-    let missing = || section.source.error(&section.span, "the rule has no `decision`, expected allow, ask or deny");
+    let missing = || section.source.error(&section.span, "the rule has no `decision`; expected allow, ask or deny");
     section.choice("decision", DECISIONS)?.ok_or_else(missing)
 }
 
@@ -66,17 +66,17 @@ impl Rule {
         let Some(elements) = section.alternatives("command")?.filter(|elements| !elements.is_empty()) else {
             return Err(section
                 .source
-                .error(&section.span, "the rule has no `command`, expected a list such as [\"git\", \"status\"]"));
+                .error(&section.span, "the rule has no `command`; expected an array such as [\"git\", \"status\"]"));
         };
         if let Some(path) = elements[0].iter().find(|name| name.text.contains('/') || name.text.is_empty()) {
-            let message = format!("`{}` is no bare program name, expected one such as `git`", path.text);
+            let message = format!("`{}` is not a bare program name; expected one such as `git`", path.text);
             return Err(section.source.error(&path.span, message));
         }
         let decision = decision(section)?;
         let exact = section.switch("exact")?.unwrap_or(false);
         let approve = section.choice("approve", APPROVES)?;
         if approve.is_some() && decision != Decision::Ask {
-            let message = "`approve` belongs to a rule with `decision = \"ask\"`";
+            let message = "`approve` is allowed only in a rule with `decision = \"ask\"`";
             return Err(section.source.error(&section.span, message));
         }
         Ok(Self {
@@ -174,7 +174,7 @@ impl Blocked {
         let one = |text: Text| {
             let mut words = text.text.split_whitespace().map(str::to_owned);
             let Some(program) = words.next() else {
-                return Err(section.source.error(&text.span, format!("`{key}` holds an empty name, expected a program")));
+                return Err(section.source.error(&text.span, format!("`{key}` contains an empty name; expected a program")));
             };
             Ok(Self { program, words: words.collect(), line: section.source.line(&text.span), text: text.text.clone() })
         };

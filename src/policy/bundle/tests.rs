@@ -134,51 +134,51 @@ fn a_mistake_is_named_where_it_stands() {
     let shell = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\n";
     let rule = "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\"]\n";
     for (text, expected) in [
-        (String::new(), "policy.toml: the file is empty, expected at least `schema_version = 1`"),
-        ("bundle_version = \"1\"".into(), "policy.toml line 1: `schema_version` is missing, expected `schema_version = 1`"),
-        ("\nschema_version = 2".into(), "policy.toml line 2: schema_version is 2, this aye reads version 1"),
-        ("schema_version = 1\nllmm = 1".into(), "policy.toml line 2: unknown key `llmm`, did you mean `llm`?"),
-        (format!("{rule}decision = \"permit\""), "policy.toml line 4: unknown decision `permit`, expected allow, ask or deny"),
+        (String::new(), "policy.toml: the file is empty; expected at least `schema_version = 1`"),
+        ("bundle_version = \"1\"".into(), "policy.toml line 1: `schema_version` is missing; expected `schema_version = 1`"),
+        ("\nschema_version = 2".into(), "policy.toml line 2: schema_version 2 is not supported; this version of aye supports 1"),
+        ("schema_version = 1\nllmm = 1".into(), "policy.toml line 2: unknown key `llmm`; did you mean `llm`?"),
+        (format!("{rule}decision = \"permit\""), "policy.toml line 4: unknown decision `permit`; expected allow, ask or deny"),
         (
             "schema_version = 1\n[approval]\ntimeout_seconds = 0".into(),
-            "policy.toml line 3: `timeout_seconds` is 0, expected a whole number from 1 up: the seconds an approval waits for its answer",
+            "policy.toml line 3: `timeout_seconds` is 0; expected an integer of at least 1: the seconds an approval waits for an answer",
         ),
-        (rule.to_owned(), "policy.toml line 2: the rule has no `decision`, expected allow, ask or deny"),
+        (rule.to_owned(), "policy.toml line 2: the rule has no `decision`; expected allow, ask or deny"),
         (
             format!("{shell}requires_aproval = true"),
             "policy.toml line 3: unknown key `requires_aproval` in [capabilities.\"Shell.Exec\"], did you mean `requires_approval`?",
         ),
         (
             format!("{shell}requires_approval = \"yes\""),
-            "policy.toml line 3: `requires_approval` is a text, expected true or false",
+            "policy.toml line 3: `requires_approval` is a string; expected true or false",
         ),
         (
             format!("{shell}blocked_commands = \"sudo\""),
-            "policy.toml line 3: `blocked_commands` is a text, expected a list of texts in quotes",
+            "policy.toml line 3: `blocked_commands` is a string; expected an array of strings",
         ),
         (
             format!("{shell}blocked_commands = [\n\"sudo\",\n7]"),
-            "policy.toml line 5: `blocked_commands` holds a whole number, expected a list of texts in quotes",
+            "policy.toml line 5: `blocked_commands` contains an integer; expected an array of strings",
         ),
         (
             format!("{shell}sandbox = \"none\""),
-            "policy.toml line 3: unknown sandbox `none`, expected read-only, workspace-write or off",
+            "policy.toml line 3: unknown sandbox `none`; expected read-only, workspace-write or off",
         ),
         (
             format!("{shell}max_output_bytes = -1"),
-            "policy.toml line 3: `max_output_bytes` is a whole number, expected a whole number from 0 up",
+            "policy.toml line 3: `max_output_bytes` is an integer; expected an integer of at least 0",
         ),
         (
             "schema_version = 1\n[capabilities.\"File.Reed\"]".into(),
-            "policy.toml line 2: unknown capability `File.Reed`, did you mean `File.Read`?",
+            "policy.toml line 2: unknown capability `File.Reed`; did you mean `File.Read`?",
         ),
         (
             "schema_version = 1\nexpires_at = 2027-06-30".into(),
-            "policy.toml line 2: `expires_at` is a time, expected a time with its offset, such as 2027-06-30T00:00:00Z",
+            "policy.toml line 2: `expires_at` is a time; expected a time with an offset, such as 2027-06-30T00:00:00Z",
         ),
         (
             "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"a[\"]".into(),
-            "policy.toml line 3: `a[` is no glob: unclosed character class; missing ']'",
+            "policy.toml line 3: `a[` is not a valid glob: unclosed character class; missing ']'",
         ),
         (
             format!("{rule}decision = \"allow\"\nmatch = [\n\"git push --output=x >y\"]"),
@@ -190,11 +190,11 @@ fn a_mistake_is_named_where_it_stands() {
         ),
         (
             "schema_version = 1\n[tools]\ndisable = []".into(),
-            "policy.toml line 3: unknown key `disable` in [tools], did you mean `disabled`?",
+            "policy.toml line 3: unknown key `disable` in [tools]; did you mean `disabled`?",
         ),
         (
             "schema_version = 1\n[tools]\ndisabled = [\n\" \"]".into(),
-            "policy.toml line 4: `disabled` holds an empty name, expected a tool or a pattern",
+            "policy.toml line 4: `disabled` contains an empty name; expected a tool or a pattern",
         ),
         (
             format!("{shell}limits = {{ process = 1 }}"),
@@ -206,14 +206,14 @@ fn a_mistake_is_named_where_it_stands() {
         ),
         (
             "schema_version = 1\n[[capabilities.\"Mcp.Invoke\".rules]]\ndecision = \"deny\"".into(),
-            "policy.toml line 2: the rule has no `tools`, expected a list such as [\"docs/*\"]",
+            "policy.toml line 2: the rule has no `tools`; expected an array such as [\"docs/*\"]",
         ),
         (
             "schema_version = 1\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"a\"]\ndecision = \"ask\"\nfingerprint = \"f\""
                 .into(),
-            "policy.toml line 5: `fingerprint` belongs to a rule that allows, and is the one aye shows for the tool",
+            "policy.toml line 5: `fingerprint` is allowed only in an allow rule, and must be the one aye shows for the tool",
         ),
-        ("schema_version = 1\ncapabilities = 1".into(), "policy.toml line 2: `capabilities` is a whole number, expected a table"),
+        ("schema_version = 1\ncapabilities = 1".into(), "policy.toml line 2: `capabilities` is an integer; expected a table"),
     ] {
         assert_eq!(error(&text), expected);
     }
@@ -226,7 +226,7 @@ fn what_is_no_toml_is_refused_with_its_line() {
         assert_eq!(error.line, Some(line), "{error}");
     }
     let error = Bundle::parse_bytes(b"schema_version = 1\nx = \"\xff\"", "p").expect_err("refused");
-    assert_eq!(error.to_string(), "p line 2: byte 0xff is not UTF-8 text, expected a TOML file");
+    assert_eq!(error.to_string(), "p line 2: byte 0xff is not valid UTF-8; expected a TOML file");
     assert!(Bundle::parse_bytes("\u{feff}schema_version = 1".as_bytes(), "p").is_ok());
     assert!(Bundle::parse(&"#".repeat(MAX_BYTES + 1), "p").is_err());
     assert!(Bundle::parse(&format!("schema_version = 1\nx = {}", "[".repeat(100_000)), "p").is_err());

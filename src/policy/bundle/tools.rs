@@ -75,12 +75,12 @@ impl ToolRule {
     fn read(section: &Section<'_>) -> Result<Self, BundleError> {
         section.only(&["tools", "decision", "reason", "fingerprint", "expires_at"])?;
         let Some(tools) = tool_patterns(section, "tools")?.filter(|tools| !tools.is_empty()) else {
-            return Err(section.source.error(&section.span, "the rule has no `tools`, expected a list such as [\"docs/*\"]"));
+            return Err(section.source.error(&section.span, "the rule has no `tools`; expected an array such as [\"docs/*\"]"));
         };
         let decision = decision(section)?;
         let fingerprint = section.text("fingerprint")?;
         if let Some(fingerprint) = fingerprint.as_ref().filter(|text| decision != Decision::Allow || text.text.is_empty()) {
-            let message = "`fingerprint` belongs to a rule that allows, and is the one aye shows for the tool";
+            let message = "`fingerprint` is allowed only in an allow rule, and must be the one aye shows for the tool";
             return Err(section.source.error(&fingerprint.span, message));
         }
         Ok(Self {
@@ -111,7 +111,9 @@ pub fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, BundleError>
 pub fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
     let one = |text: Text| {
         if text.text.trim().is_empty() {
-            return Err(section.source.error(&text.span, format!("`{key}` holds an empty name, expected a tool or a pattern")));
+            return Err(section
+                .source
+                .error(&text.span, format!("`{key}` contains an empty name; expected a tool or a pattern")));
         }
         Ok(ToolPattern { line: section.source.line(&text.span), text: text.text })
     };

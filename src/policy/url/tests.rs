@@ -52,7 +52,7 @@ fn a_reason_says_what_is_at_the_address() {
         ("http://[::ffff:10.0.0.1]/", "`[::ffff:10.0.0.1]` is a private address; only public hosts are allowed"),
         ("http://db/", "`db` has no dot, so it is on the local network; only public hosts are allowed"),
         ("https://app.localhost./", "`app.localhost` is this machine (RFC 6761); only public hosts are allowed"),
-        ("ftp://example.com/", "`ftp:` is not asked, only http and https are; start the URL with `https://`"),
+        ("ftp://example.com/", "`ftp:` is not supported, only http and https are; start the URL with `https://`"),
         ("https://u@example.com/", "the URL contains a user name or password; send credentials in a header"),
     ] {
         let told = explain(&enforcer, "GET", url);
@@ -304,14 +304,14 @@ fn a_port_that_is_not_for_the_web_asks_at_best() {
 fn a_list_that_names_no_host_is_refused_when_it_is_read() {
     for (table, words) in [
         ("allowed_domains = [\"https://docs.rs\"]", "is a URL"),
-        ("allowed_domains = [\"docs.*\"]", "stands alone or as the first part"),
-        ("allowed_domains = [\"\"]", "is no host"),
-        ("allowed_domains = [\"a b\"]", "is no host"),
-        ("blocked_domains = [\"127.1\"]", "in its usual form"),
-        ("blocked_domains = [\"*.127.0.0.1\"]", "nothing below"),
-        ("allowed_private_hosts = [\"localhost:0\"]", "has no port from 1"),
-        ("allowed_private_hosts = [\"*.local\"]", "stands alone"),
-        ("allowed_domains = [\"docs.rs:8000\"]", "is no host"),
+        ("allowed_domains = [\"docs.*\"]", "must be alone or the first label"),
+        ("allowed_domains = [\"\"]", "is not a valid host"),
+        ("allowed_domains = [\"a b\"]", "is not a valid host"),
+        ("blocked_domains = [\"127.1\"]", "in the usual form"),
+        ("blocked_domains = [\"*.127.0.0.1\"]", "no subdomains"),
+        ("allowed_private_hosts = [\"localhost:0\"]", "expected a number from 1"),
+        ("allowed_private_hosts = [\"*.local\"]", "must be alone"),
+        ("allowed_domains = [\"docs.rs:8000\"]", "is not a valid host"),
     ] {
         let text = format!("schema_version = 1\n[capabilities.\"Network.Http\"]\n{table}");
         let error = Bundle::parse(&text, "policy.toml").err().map(|error| error.to_string()).unwrap_or_default();

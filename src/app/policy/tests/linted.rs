@@ -35,10 +35,10 @@ fn what_a_policy_hardly_means_is_said() {
     let allow = "decision = \"allow\"";
     let deny = "decision = \"deny\"";
     for (policy, line, words) in [
-        ("schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = []".to_owned(), 2, "every path is refused"),
+        ("schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = []".to_owned(), 2, "every path is denied"),
         ("schema_version = 1\nexpires_at = 2026-01-01T00:00:00Z".to_owned(), 2, "has expired"),
         ("schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/build/\"]".to_owned(), 3, "write `**/build`"),
-        ("schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"docs\"]".to_owned(), 2, "without a question"),
+        ("schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"docs\"]".to_owned(), 2, "without approval"),
         (
             "schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\nunprotected_paths = [\"**/.git/x\"]"
                 .to_owned(),
@@ -48,30 +48,34 @@ fn what_a_policy_hardly_means_is_said() {
         (
             "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"".to_owned(),
             2,
-            "every command that no rule stops runs",
+            "every command that no rule denies runs",
         ),
-        (format!("{SHELL}approval_rule = \"comand\""), 4, "no [approval_rules.comand]"),
-        (format!("{SHELL}blocked_commands = [\"/bin/dd\"]"), 4, "`dd` blocks it wherever it is"),
+        (format!("{SHELL}approval_rule = \"comand\""), 4, "[approval_rules.comand] is not defined"),
+        (format!("{SHELL}blocked_commands = [\"/bin/dd\"]"), 4, "`dd` blocks the program in every directory"),
         (format!("{SHELL}blocked_commands = [\"curl | sh\"]"), 4, "blocks nothing"),
         (
             format!("{SHELL}blocked_commands = [\"git\"]\n{}", rule("[\"git\", \"log\"]", allow)),
             5,
-            "`blocked_commands` has `git`",
+            "`blocked_commands` contains `git`",
         ),
         (
             format!("{SHELL}{}{}", rule("[\"git\", [\"log\", \"push\"]]", allow), rule("[\"git\"]", deny)),
             4,
-            "the rule in line 7 denies all of it",
+            "the rule in line 7 denies everything it matches",
         ),
         (
             format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[[\"cat\", \"ls\"]]", "decision = \"ask\"")),
             4,
-            "asks for all of it",
+            "asks about everything it matches",
         ),
-        (format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\"]", allow)), 7, "the same as the one in line 4"),
-        (format!("{SHELL}{}", rule("[\"git status\"]", allow)), 4, "a command is a list of words: [\"git\", \"status\"]"),
+        (format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\"]", allow)), 7, "duplicates the rule in line 4"),
+        (
+            format!("{SHELL}{}", rule("[\"git status\"]", allow)),
+            4,
+            "write the command as an array of words: [\"git\", \"status\"]",
+        ),
         (format!("{SHELL}{}", rule("[\"cargo\", \"test\"]", allow)), 4, "does not know the options of `cargo`"),
-        (format!("{SHELL}{}", rule("[\"git\", \"push\"]", allow)), 4, "`push` may do more"),
+        (format!("{SHELL}{}", rule("[\"git\", \"push\"]", allow)), 4, "`push` can write or run something"),
         (format!("{SHELL}{}", rule("[\"cat\"]", "decision = \"deny\"\nexpires_at = 2026-01-01T00:00:00Z")), 4, "has expired"),
     ] {
         let (mistakes, warnings) = said(&policy);
@@ -137,7 +141,7 @@ fn a_report_shows_the_line_and_ends_with_a_count() {
     let shown = text(&[report], &Paint::plain(100));
     assert_eq!(
         shown,
-        "mistake policy.toml:2: unknown key `llmm`, did you mean `llm`?\n    2 │ llmm = 1\n\
+        "mistake policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\
          policy.toml: 1 mistake; nothing runs under a policy that cannot be read\n"
     );
 }

@@ -205,7 +205,7 @@ fn a_file_is_offered_then_its_kind_then_its_folder() {
 fn deletes_and_protected_places_are_never_kept() {
     let enforcer = with(Sandbox::Present, "");
     let delete = [Action::Delete { target: target("a") }];
-    assert_eq!(enforcer.always(&delete, now()).never, ["`a` is deleted"]);
+    assert_eq!(enforcer.always(&delete, now()).never, ["deletes `a`"]);
     let opened = "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
                   unprotected_paths = [\".vscode\"]\n";
     let always = with(Sandbox::Present, opened).always(&write(".vscode/tasks.json"), now());

@@ -312,9 +312,9 @@ fn examples_of_file_rules_are_checked_when_they_are_read() {
             "paths = [\"/\"]\ndecision = \"deny\"\nnot_match = [\"~/a\"]",
             "p line 7: the rule matches its `not_match` example `~/a`",
         ),
-        ("decision = \"deny\"", "p line 4: the rule has no `paths`, expected a list such as [\"${workspace}/docs\"]"),
-        ("paths = [\"a\"]", "p line 4: the rule has no `decision`, expected allow, ask or deny"),
-        ("paths = [\"a\"]\ndecison = \"deny\"", "p line 6: unknown key `decison` in [[rules]], did you mean `decision`?"),
+        ("decision = \"deny\"", "p line 4: the rule has no `paths`; expected an array such as [\"${workspace}/docs\"]"),
+        ("paths = [\"a\"]", "p line 4: the rule has no `decision`; expected allow, ask or deny"),
+        ("paths = [\"a\"]\ndecison = \"deny\"", "p line 6: unknown key `decison` in [[rules]]; did you mean `decision`?"),
     ] {
         let found = Bundle::parse(&format!("{rule}{text}"), "p").err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(found, expected);
