@@ -68,7 +68,7 @@ impl Program {
             .stderr(Stdio::null())
             .spawn()
             .map_err(failed)?;
-        let Some(mut input) = child.stdin.take() else { return Err(format!("{} takes no text", self.name)) };
+        let Some(mut input) = child.stdin.take() else { return Err(format!("cannot write to {}", self.name)) };
         let text = text.to_owned();
         // One that does not read must not hold anyone up.
         let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
@@ -79,10 +79,10 @@ impl Program {
                     let _ = writer.join();
                     return Ok(());
                 }
-                Some(status) => return Err(format!("{} ended with {status}", self.name)),
+                Some(status) => return Err(format!("{} failed: {status}", self.name)),
                 None if begun.elapsed() > TIMEOUT => {
                     child.kill().and_then(|()| child.wait()).map_err(failed)?;
-                    return Err(format!("{} does not answer", self.name));
+                    return Err(format!("{} did not respond", self.name));
                 }
                 None => std::thread::sleep(LOOK),
             }

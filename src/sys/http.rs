@@ -34,22 +34,22 @@ impl Default for Timeouts {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    #[error("`{address}` is not a usable address: {reason}")]
+    #[error("invalid address `{address}`: {reason}")]
     Address { address: String, reason: String },
     /// The system's certificates, or a proxy variable.
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
-    #[error("`{0}` has characters that a header cannot carry")]
+    #[error("`{0}` contains characters that are not allowed in a header")]
     Header(&'static str),
     #[error("cannot reach `{server}`: {reason}")]
     Unreachable { server: String, reason: String },
-    #[error("`{server}` did not answer the connection within {seconds} s")]
+    #[error("cannot reach `{server}`: no connection within {seconds} s")]
     ConnectTimeout { server: String, seconds: u64 },
-    #[error("`{server}` sent nothing for {seconds} s")]
+    #[error("`{server}` sent no data for {seconds} s")]
     Silent { server: String, seconds: u64 },
-    #[error("the connection to `{server}` broke: {reason}")]
+    #[error("lost the connection to `{server}`: {reason}")]
     Cut { server: String, reason: String },
-    #[error("`{server}` packed its answer as `{encoding}`, which was not asked for and is not known here")]
+    #[error("`{server}` encoded its response as `{encoding}`, which aye did not request and does not support")]
     Packed { server: String, encoding: String },
 }
 
@@ -76,21 +76,21 @@ impl Server {
     pub fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refuse("it names no server"))?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refuse("the host is missing"))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(HttpError::Address {
                 address: format!("{host}/…"),
-                reason: "it has a password in it; a key has its own place".to_owned(),
+                reason: "it contains a password; configure the API key separately".to_owned(),
             });
         }
         let transport = match url.scheme() {
             "https" => Transport::Tls,
             "http" if is_loopback(host) => Transport::Loopback,
-            "http" => return Err(refuse("plain http is for this machine only (`localhost`, `127.0.0.1`), use https")),
-            other => return Err(refuse(&format!("expected https, or http on this machine, not `{other}`"))),
+            "http" => return Err(refuse("plain http is allowed only for this machine (`localhost`, `127.0.0.1`); use https")),
+            other => return Err(refuse(&format!("expected https, or http on this machine; found `{other}`"))),
         };
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(refuse("it ends before any `?` or `#`"));
+            return Err(refuse("it contains a query (`?`) or fragment (`#`); remove it"));
         }
         let name = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         let base = base.trim().trim_end_matches('/').to_owned();
@@ -214,7 +214,7 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let words = cause.to_string();
     let words = words.strip_prefix("failed to lookup address information: ").unwrap_or(&words);
     // What answers there speaks something else, most likely plain http.
-    let words = if words.ends_with("of type InvalidContentType") { "what answers there does not speak it" } else { words };
+    let words = if words.ends_with("of type InvalidContentType") { "the server does not speak TLS" } else { words };
     // The number is the system's; its name stands before it.
     let words = words.split_once(" (os error ").map_or(words, |(name, _)| name);
     format!("{place}{words}")
@@ -279,7 +279,7 @@ impl Reply {
             let Some(unpacker) = &mut self.unpacker else { return Ok(Some(bytes)) };
             let unpacked = unpacker.push(&bytes).map_err(|error| HttpError::Cut {
                 server: self.server.clone(),
-                reason: format!("its packed answer cannot be unpacked: {error}"),
+                reason: format!("cannot decompress the response: {error}"),
             })?;
             if !unpacked.is_empty() {
                 return Ok(Some(unpacked.into()));

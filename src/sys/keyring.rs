@@ -9,11 +9,11 @@ const SERVICE: &str = "aye";
 /// Why the keyring did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    #[error("this system has no keyring that answers")]
+    #[error("no keyring is available on this system")]
     Absent,
-    #[error("the keyring did not answer within {seconds} s; it may be waiting to be unlocked")]
+    #[error("the keyring did not respond within {seconds} s; it may be locked")]
     Silent { seconds: u64 },
-    #[error("the keyring refused: {0}")]
+    #[error("keyring error: {0}")]
     Refused(String),
 }
 
@@ -56,7 +56,7 @@ fn ask<T: Send + 'static>(
     match told.recv_timeout(patience) {
         Ok(answer) => answer.map_err(|error| told_of(&error)),
         Err(RecvTimeoutError::Timeout) => Err(KeyringError::Silent { seconds: patience.as_secs() }),
-        Err(RecvTimeoutError::Disconnected) => Err(KeyringError::Refused("it broke".to_owned())),
+        Err(RecvTimeoutError::Disconnected) => Err(KeyringError::Refused("the request failed".to_owned())),
     }
 }
 
@@ -68,9 +68,9 @@ fn told_of(error: &keyring::Error) -> KeyringError {
             KeyringError::Refused(error.to_string())
         }
         keyring::Error::BadEncoding(_) | keyring::Error::BadDataFormat(..) | keyring::Error::BadStoreFormat(_) => {
-            KeyringError::Refused("what it holds is no text".to_owned())
+            KeyringError::Refused("the stored value is not text".to_owned())
         }
-        keyring::Error::Ambiguous(_) => KeyringError::Refused("it holds more than one of that name".to_owned()),
-        _ => KeyringError::Refused("it cannot do that".to_owned()),
+        keyring::Error::Ambiguous(_) => KeyringError::Refused("more than one entry has this name".to_owned()),
+        _ => KeyringError::Refused("the operation is not supported".to_owned()),
     }
 }

@@ -37,7 +37,7 @@ impl Landing {
     /// The address with which the browser came back. Only a request that knows `state` is one.
     pub async fn arrival(self, state: &str) -> Result<String, String> {
         let minutes = TIMEOUT.as_secs() / 60;
-        let over = || format!("the browser did not come back within {minutes} minutes; nothing was signed in to");
+        let over = || format!("no response from the browser within {minutes} minutes; not signed in");
         tokio::time::timeout(TIMEOUT, self.first(state)).await.map_err(|_| over())
     }
 
@@ -74,9 +74,11 @@ async fn answer(mut stream: TcpStream, state: &str, uri: &str) -> Option<String>
     }
     let arrival = arrival(&String::from_utf8_lossy(&head), state, uri);
     let (status, text) = match &arrival {
-        Some(url) if url.contains("error=") => ("200 OK", "aye was not let in. You can close this page; the terminal says more."),
-        Some(_) => ("200 OK", "aye has its answer. You can close this page and go back to the terminal."),
-        None => ("404 Not Found", "There is nothing here."),
+        Some(url) if url.contains("error=") => {
+            ("200 OK", "Sign-in failed. You can close this page; see the terminal for details.")
+        }
+        Some(_) => ("200 OK", "aye received the response. You can close this page and return to the terminal."),
+        None => ("404 Not Found", "Not found."),
     };
     let page = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\ncache-control: no-store\r\n\

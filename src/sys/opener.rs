@@ -50,13 +50,13 @@ pub enum Opened {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    #[error("there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set); tell the user the path")]
+    #[error("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; tell the user the path")]
     NoDisplay,
-    #[error("`{0}` is not on the PATH; install it (usually the package xdg-utils), or tell the user the path")]
+    #[error("`{0}` is not in PATH; install it (usually the package xdg-utils), or tell the user the path")]
     NoOpener(&'static str),
-    #[error("`{program}` could not be started: {message}; tell the user the path")]
+    #[error("cannot start `{program}`: {message}; tell the user the path")]
     NotStarted { program: String, message: String },
-    #[error("`{program}` ended with {code}{meaning}; tell the user the path")]
+    #[error("`{program}` failed with {code}{meaning}; tell the user the path")]
     Failed { program: String, code: String, meaning: &'static str },
 }
 
@@ -154,11 +154,11 @@ impl Desktop {
         if status.success() || System::here() == System::Windows {
             return Ok(());
         }
-        let code = status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
+        let code = status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
         let meaning = match (attempt.program, status.code()) {
-            ("xdg-open", Some(2)) => " (it finds no such file)",
-            ("xdg-open", Some(3)) => " (no program for such files is set up)",
-            ("xdg-open", Some(4)) => " (the program for such files failed)",
+            ("xdg-open", Some(2)) => " (file not found)",
+            ("xdg-open", Some(3)) => " (no application is configured for this file type)",
+            ("xdg-open", Some(4)) => " (the application failed)",
             _ => "",
         };
         Err(OpenError::Failed { program: named, code, meaning })

@@ -39,22 +39,22 @@ impl Listener {
         let directory = match path.parent() {
             Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
             Some(parent) => parent,
-            None => return Err(format!("`{shown}` is no place for a socket")),
+            None => return Err(format!("`{shown}` is not a valid socket path")),
         };
         if !directory.exists() {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-            made.map_err(|error| format!("cannot make `{}`: {error}", directory.display()))?;
+            made.map_err(|error| format!("cannot create `{}`: {error}", directory.display()))?;
         }
         let opened = File::open(directory).map_err(|error| format!("cannot open `{}`: {error}", directory.display()))?;
-        let metadata = opened.metadata().map_err(|error| format!("cannot look at `{}`: {error}", directory.display()))?;
+        let metadata = opened.metadata().map_err(|error| format!("cannot inspect `{}`: {error}", directory.display()))?;
         if let Some(why) = not_ours(&metadata) {
-            return Err(format!("`{}` {why}; choose a directory that only you can write", directory.display()));
+            return Err(format!("`{}` {why}; choose a directory that only you can write to", directory.display()));
         }
         // Two starts at once do not both take the place of a dead one. Where there are no locks, the bind itself decides.
         let _alone = Flock::lock(opened, FlockArg::LockExclusive).ok();
         make_way(path)?;
         let inner = private(|| Blocking::bind(path)).map_err(|error| format!("cannot listen on `{shown}`: {error}"))?;
-        let found = path.symlink_metadata().map_err(|error| format!("cannot look at `{shown}`: {error}"))?;
+        let found = path.symlink_metadata().map_err(|error| format!("cannot inspect `{shown}`: {error}"))?;
         let identity = (found.dev(), found.ino());
         let inner = inner.set_nonblocking(true).and_then(|()| UnixListener::from_std(inner));
         let inner = inner.map_err(|error| format!("cannot listen on `{shown}`: {error}"))?;
@@ -93,11 +93,11 @@ fn private<T>(make: impl FnOnce() -> T) -> T {
 fn not_ours(directory: &Metadata) -> Option<&'static str> {
     let (mode, owner) = (directory.mode(), directory.uid());
     if !directory.is_dir() {
-        Some("is no directory")
+        Some("is not a directory")
     } else if owner != geteuid().as_raw() && owner != 0 {
         Some("belongs to another user")
     } else if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
-        Some("can be written by others")
+        Some("is writable by others")
     } else {
         None
     }
@@ -109,16 +109,16 @@ fn make_way(path: &Path) -> Result<(), String> {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(format!("cannot look at `{shown}`: {error}")),
+        Err(error) => return Err(format!("cannot inspect `{shown}`: {error}")),
     };
     if !found.file_type().is_socket() || found.uid() != geteuid().as_raw() {
-        return Err(format!("`{shown}` is there and is no socket of yours; choose another name"));
+        return Err(format!("`{shown}` exists and is not a socket of yours; choose another path"));
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path).map_err(|error| format!("cannot take the dead socket `{shown}` away: {error}"))
+            std::fs::remove_file(path).map_err(|error| format!("cannot remove the stale socket `{shown}`: {error}"))
         }
-        Err(error) => Err(format!("`{shown}` is there and cannot be looked into: {error}")),
-        Ok(_) => Err(format!("somebody listens on `{shown}` already; choose another name, or end that process")),
+        Err(error) => Err(format!("`{shown}` exists, and connecting to it failed: {error}")),
+        Ok(_) => Err(format!("another process is listening on `{shown}`; choose another path, or stop that process")),
     }
 }

@@ -124,7 +124,7 @@ impl Watch {
         for directory in wanted {
             match queue.add_watch(&directory, CHANGES) {
                 Ok(watch) => drop(directories.insert(watch, directory)),
-                Err(error) => tracing::warn!(%error, directory = %directory.display(), "not watched"),
+                Err(error) => tracing::warn!(%error, directory = %directory.display(), "cannot watch the directory"),
             }
         }
         for old in self.directories.keys().filter(|old| !directories.contains_key(*old)) {
@@ -132,7 +132,7 @@ impl Watch {
             if let Err(error) = queue.rm_watch(*old)
                 && error != Errno::EINVAL
             {
-                tracing::warn!(%error, "still watched");
+                tracing::warn!(%error, "cannot stop watching a directory");
             }
         }
         self.directories = directories;

@@ -77,7 +77,7 @@ fn without_a_display_an_opener_or_its_success_it_is_said_what_to_do() {
     let project = desktop(Project::empty(), &[("xdg-open", 3)]).file("a.txt", "x");
     let told = call(&project, "OpenPath", "a.txt", &["--yes"]).exits(1).json();
     let message = told["error"]["message"].as_str().unwrap();
-    assert!(message.contains("exit 3") && message.contains("tell the user the path"), "{message}");
+    assert!(message.contains("exit code 3") && message.contains("tell the user the path"), "{message}");
     let project = project.env("DISPLAY", "");
     let told = call(&project, "OpenPath", "a.txt", &["--yes"]).exits(1).json();
     assert!(told["error"]["message"].as_str().unwrap().contains("no display"), "{told}");

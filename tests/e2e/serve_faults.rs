@@ -294,7 +294,7 @@ fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
     let path = project.beside("run").join("aye.sock");
     let mut host = Host::start(&project, &path);
     let words = ["serve", "--socket", path.to_str().unwrap()];
-    project.aye(&words).exits(2).says(&["somebody listens"]);
+    project.aye(&words).exits(2).says(&["is listening on"]);
     host.child.kill().unwrap();
     host.child.wait().unwrap();
     assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_socket(), "it was left there");
@@ -307,7 +307,7 @@ fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
     let open = project.beside("open");
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
-    project.aye(&["serve", "--socket", open.join("s").to_str().unwrap()]).exits(2).says(&["can be written by others"]);
+    project.aye(&["serve", "--socket", open.join("s").to_str().unwrap()]).exits(2).says(&["is writable by others"]);
     project.aye(&["serve"]).exits(2);
 }
 

@@ -269,7 +269,7 @@ fn rules_saved_at_once_are_all_kept() {
     assert_eq!(list(&read(&path).unwrap().unwrap()).unwrap().len(), 20);
     let held = lock(root.path()).unwrap();
     let error = lock(root.path()).unwrap_err().to_string();
-    assert!(error.contains("another aye holds it; try again"), "{error}");
+    assert!(error.contains("locked by another aye process; try again"), "{error}");
     drop(held);
     std::fs::remove_file(root.path().join("grants.lock")).unwrap();
     symlink("/etc/hostname", root.path().join("grants.lock")).unwrap();

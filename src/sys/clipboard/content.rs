@@ -33,8 +33,8 @@ pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Held, &'static
     let in_path = |name: &str| programs::find(name, &paths);
     let (wayland, x11) = (variable("WAYLAND_DISPLAY").is_some(), variable("DISPLAY").is_some());
     if is_remote(&variable) && !x11 {
-        let words = "over ssh the clipboard is on the machine you sit at, and aye cannot read it: copy the image here (scp) and \
-                     name it with @, or log in with `ssh -X` and install xclip";
+        let words = "over SSH, aye cannot read the clipboard of your local machine; copy the image here (scp) and attach it with @, \
+                     or log in with `ssh -X` and install xclip";
         return Err(words.to_owned());
     }
     if wayland && !is_remote(&variable) {
@@ -43,12 +43,12 @@ pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Held, &'static
                 .map(|held| (held, "wl-paste"));
         }
         if !x11 || in_path("xclip").is_none() {
-            return Err("the clipboard cannot be read: install wl-clipboard, which brings wl-paste".to_owned());
+            return Err("cannot read the clipboard: install wl-clipboard, which provides wl-paste".to_owned());
         }
     }
     if x11 {
         let Some(program) = in_path("xclip") else {
-            return Err("the clipboard cannot be read: install xclip".to_owned());
+            return Err("cannot read the clipboard: install xclip".to_owned());
         };
         let list = &["-selection", "clipboard", "-o", "-t", "TARGETS"];
         return of_types(&Offered { program, list, of: &["-selection", "clipboard", "-t"], after: &["-o"] })
@@ -57,8 +57,7 @@ pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Held, &'static
     if let Some(found) = of_macos(&in_path) {
         return found;
     }
-    Err("there is no desktop here (neither WAYLAND_DISPLAY nor DISPLAY is set), so there is no clipboard: name the file with @"
-        .to_owned())
+    Err("no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; attach the file with @".to_owned())
 }
 
 /// A program that lists the types of what is there, and prints it as one of them.
@@ -130,7 +129,7 @@ fn printed(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(failed)?;
-    let Some(output) = child.stdout.take() else { return Err(format!("{name} prints nothing")) };
+    let Some(output) = child.stdout.take() else { return Err(format!("cannot read the output of {name}")) };
     let (tell, told) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -145,11 +144,11 @@ fn printed(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     }
     let status = child.wait().map_err(failed)?;
     match read {
-        Ok(Ok(_)) if !whole => Err(format!("what is in the clipboard is larger than {} MB", MAX_BYTES >> 20)),
+        Ok(Ok(_)) if !whole => Err(format!("the clipboard content is larger than {} MB", MAX_BYTES >> 20)),
         Ok(Ok(bytes)) if status.success() => Ok(bytes),
-        Ok(Ok(_)) => Err(format!("{name} ended with {status}")),
+        Ok(Ok(_)) => Err(format!("{name} failed: {status}")),
         Ok(Err(error)) => Err(failed(error)),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(format!("{name} does not answer")),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(format!("{name} did not respond")),
     }
 }
 

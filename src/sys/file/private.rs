@@ -14,11 +14,11 @@ const OTHERS: u32 = 0o077;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateError {
-    #[error("it is a link; put the file itself there")]
+    #[error("it is a symlink; replace it with the file itself")]
     Link,
     #[error("it is not a regular file")]
     NotAFile,
-    #[error("others can read it (mode {mode:03o}); `chmod 600 {}` mends that", quoted(path))]
+    #[error("others can access it (mode {mode:03o}); run `chmod 600 {}`", quoted(path))]
     OpenToOthers { path: PathBuf, mode: u32 },
     #[error("it belongs to another user (uid {owner})")]
     NotOwn { owner: u32 },

@@ -101,7 +101,9 @@ pub fn lock(path: &Path) -> io::Result<File> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::WouldBlock) => return Err(io::Error::new(io::ErrorKind::WouldBlock, "another aye holds it")),
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, "locked by another aye process"));
+            }
             // A file system without locks: what was changed meanwhile is still seen before it is replaced.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
@@ -289,7 +291,7 @@ impl<'a> Temporary<'a> {
         }
         let Err(_) = self.swap_back(name) else { return Err(WriteError::Changed) };
         let message = format!(
-            "others saved it more than once at this moment; one of the files stands beside it as `{}`",
+            "other programs saved the file several times during the write; one of their versions is next to it as `{}`",
             self.name.display()
         );
         Err(WriteError::Io(io::Error::other(message)))

@@ -137,7 +137,7 @@ impl Count<'_, '_> {
 
     fn below(&mut self, parent: &OwnedFd, name: &std::ffi::OsStr, path: &Path, depth: usize, part: &mut Sum) -> io::Result<bool> {
         if depth + 1 >= MAX_DEPTH {
-            self.usage.unread.push((path.to_owned(), format!("more than {MAX_DEPTH} directories in each other")));
+            self.usage.unread.push((path.to_owned(), format!("more than {MAX_DEPTH} nested directories")));
             return Ok(true);
         }
         let opened = open_directory_at(parent, name).map_err(io::Error::from);

@@ -27,7 +27,7 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > self.max_bytes {
-            let message = format!("it is larger than {} MiB unpacked", self.max_bytes >> 20);
+            let message = format!("larger than {} MiB when decompressed", self.max_bytes >> 20);
             return Err(io::Error::new(ErrorKind::FileTooLarge, message));
         }
         self.bytes.extend_from_slice(bytes);
@@ -73,14 +73,14 @@ pub enum UnpackError {
 pub fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Vec<u8>, UnpackError> {
     let count = encoding.split(',').count();
     if count > MAX_ENCODINGS {
-        return Err(UnpackError::Packed(format!("it is packed {count} times")));
+        return Err(UnpackError::Packed(format!("encoded {count} times")));
     }
     let unpacker = Unpacker::with_limit(encoding, max_bytes)
-        .map_err(|unknown| UnpackError::Packed(format!("aye does not know {unknown}")))?;
+        .map_err(|unknown| UnpackError::Packed(format!("unsupported encoding {unknown}")))?;
     let Some(unpacker) = unpacker else { return Ok(body) };
     unpacker.whole(body).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => UnpackError::TooLarge,
-        _ => UnpackError::Packed(format!("it is damaged: {error}")),
+        _ => UnpackError::Packed(format!("the data is corrupt: {error}")),
     })
 }
 

@@ -45,19 +45,19 @@ pub enum FetchError {
     Refused(String),
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
-    #[error("no address was found for `{name}`: {reason}")]
+    #[error("cannot resolve `{name}`: {reason}")]
     NoAddress { name: String, reason: String },
     #[error("cannot reach `{server}`: {reason}")]
     Unreachable { server: String, reason: String },
-    #[error("the connection to `{server}` broke: {reason}")]
+    #[error("lost the connection to `{server}`: {reason}")]
     Cut { server: String, reason: String },
-    #[error("the answer is larger than {most_bytes} bytes")]
+    #[error("the response is larger than {most_bytes} bytes")]
     TooLarge { most_bytes: usize },
     #[error("more than {MAX_REDIRECTS} redirects, the last to `{0}`")]
     TooManyRedirects(String),
-    #[error("no whole answer within {0} s")]
+    #[error("no complete response within {0} s")]
     TimedOut(u64),
-    #[error("stopped by the person")]
+    #[error("stopped by the user")]
     Cancelled,
 }
 
@@ -80,7 +80,7 @@ impl Resolver for SystemResolver {
         });
         async move {
             started?;
-            receive.await.unwrap_or_else(|_| Err(std::io::Error::other("the resolver gave no answer")))
+            receive.await.unwrap_or_else(|_| Err(std::io::Error::other("the resolver gave no response")))
         }
         .boxed()
     }
@@ -179,7 +179,7 @@ impl Fetcher {
         let mut hop = Hop {
             url: Url::parse(&request.url).map_err(|error| FetchError::Invalid(format!("`{}`: {error}", request.url)))?,
             method: Method::from_bytes(request.method.as_bytes())
-                .map_err(|_| FetchError::Invalid(format!("`{}` is no method", request.method)))?,
+                .map_err(|_| FetchError::Invalid(format!("`{}` is not a valid method", request.method)))?,
             headers: headers(&request.headers)?,
             body: Some(request.body).filter(|body| !body.is_empty()),
         };
@@ -221,7 +221,7 @@ impl Fetcher {
             }
             Some(url::Host::Ipv4(address)) => allowed(address.into())?,
             Some(url::Host::Ipv6(address)) => allowed(address.into())?,
-            None => return Err(FetchError::Invalid(format!("`{}` names no server", hop.url))),
+            None => return Err(FetchError::Invalid(format!("`{}` has no host", hop.url))),
         }
         builder = if hop.url.scheme() == "https" {
             // An error says that a provider is there already, which is as good.
@@ -238,7 +238,7 @@ impl Fetcher {
         request.send().await.map_err(|error| {
             let reason = root_cause(&error);
             if error.is_timeout() {
-                let reason = format!("it did not answer the connection within {} s", CONNECT_TIMEOUT.as_secs());
+                let reason = format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
                 FetchError::Unreachable { server, reason }
             } else if error.is_connect() {
                 FetchError::Unreachable { server, reason }
@@ -252,7 +252,7 @@ impl Fetcher {
     pub async fn connect(&self, host: &url::Host<String>, port: u16, allowed: &Asked<'_>) -> Result<TcpStream, FetchError> {
         let allowed = |address| allowed(address).map_err(FetchError::Refused);
         let unreachable = |reason: String| FetchError::Unreachable { server: format!("{host}:{port}"), reason };
-        let slow = || unreachable(format!("it did not answer the connection within {} s", CONNECT_TIMEOUT.as_secs()));
+        let slow = || unreachable(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()));
         let address = match host {
             url::Host::Domain(name) => {
                 let found = tokio::time::timeout(CONNECT_TIMEOUT, self.addresses(name, &allowed)).await.map_err(|_| slow())??;
@@ -285,7 +285,7 @@ impl Fetcher {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
         let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
         if found.is_empty() {
-            return Err(no_address("the name has none".to_owned()));
+            return Err(no_address("the name has no address".to_owned()));
         }
         found.iter().try_for_each(|address| allowed(*address))?;
         Ok(found.into_iter().map(|address| (self.route)(address)).collect())
@@ -301,7 +301,7 @@ struct Nobody;
 
 impl reqwest::dns::Resolve for Nobody {
     fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
-        let message = format!("`{}` was not checked", name.as_str());
+        let message = format!("`{}` has not been checked", name.as_str());
         Box::pin(std::future::ready(Err(message.into())))
     }
 }
@@ -339,13 +339,13 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, FetchError> {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
         let known = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| FetchError::Invalid(format!("`{}` is no name of a header", name.escape_debug())))?;
+            .map_err(|_| FetchError::Invalid(format!("`{}` is not a valid header name", name.escape_debug())))?;
         if OWN.contains(&known.as_str()) {
             return Err(FetchError::Invalid(format!("the header `{name}` is set by aye; leave it out")));
         }
         let value = HeaderValue::from_str(value).map_err(|_| {
             FetchError::Invalid(format!(
-                "the header `{name}` has characters in its value that no header can carry, such as line breaks"
+                "the value of the header `{name}` contains characters that are not allowed in a header, such as line breaks"
             ))
         })?;
         headers.append(known, value);

@@ -47,7 +47,7 @@ fn why_a_server_is_not_reached_is_said_in_words_that_name_the_layer() {
     let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
     // As it comes from below: an error of the system in another.
     let odd = Error::other(Error::new(ErrorKind::InvalidData, plain));
-    assert_eq!(around("client error (Connect)", odd), "TLS: what answers there does not speak it");
+    assert_eq!(around("client error (Connect)", odd), "TLS: the server does not speak TLS");
     let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
     let words = around("client error (Connect)", Error::new(ErrorKind::InvalidData, expired));
     assert!(words.starts_with("TLS: invalid peer certificate"), "{words}");

@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 /// would.
 pub(super) type Pace<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
-const CHANGED: &str = "it was changed meanwhile, and is left as it is";
-const TAKEN: &str = "something was put there meanwhile, and is left as it is";
-const LOST: &str = "the directory it belongs in is not there";
+const CHANGED: &str = "it changed in the meantime and was left as it is";
+const TAKEN: &str = "something was created there in the meantime and was left as it is";
+const LOST: &str = "its parent directory does not exist";
 
 /// Why a step is not taken.
 enum Not {
@@ -80,7 +80,7 @@ impl<'a> Work<'a> {
     fn open(root: &'a Root) -> Result<Self, Not> {
         let directory = open_directory(&root.directory)?;
         if fstat(&directory)?.st_ino != root.inode {
-            return Err(Not::Foreign("another directory has its place"));
+            return Err(Not::Foreign("another directory has replaced it"));
         }
         let (upper, stage) = (open_directory(&root.upper)?, open_directory(&root.stage)?);
         Ok(Self { root, directory, upper, stage, parent: None })
@@ -226,7 +226,9 @@ impl<'a> Work<'a> {
         let flag = if now.kind == Kind::Directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
         match unlinkat(parent, name, flag) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
-            Err(Errno::ENOTEMPTY | Errno::EEXIST) => Err(Not::Foreign("something in it was changed meanwhile, and it is kept")),
+            Err(Errno::ENOTEMPTY | Errno::EEXIST) => {
+                Err(Not::Foreign("its contents changed in the meantime, so it was not deleted"))
+            }
             Err(errno) => Err(errno.into()),
         }
     }
@@ -264,7 +266,7 @@ impl<'a> Work<'a> {
         now: Option<Node>,
         pace: Pace<'_>,
     ) -> Result<(), Stop> {
-        let missing = || Not::Foreign("the file that it is another name of is not there");
+        let missing = || Not::Foreign("the file it is a hard link to does not exist");
         let leader = pass_below(&self.directory, to.parent().unwrap_or(Path::new(""))).map_err(|_| missing())?;
         let name = to.file_name().unwrap_or_default();
         let file = Node::at(&leader, name).map_err(Not::from)?.filter(|node| node.kind == Kind::File).ok_or_else(missing)?;
@@ -343,7 +345,7 @@ struct Wanted {
 }
 
 fn dress(target: (&OwnedFd, &OsStr), before: Option<&Node>, now: Option<Node>, wanted: &Wanted) -> Result<(), Not> {
-    let Some(now) = now else { return Err(Not::Foreign("it was removed meanwhile")) };
+    let Some(now) = now else { return Err(Not::Foreign("it was removed in the meantime")) };
     if let Some(before) = before {
         let same = (before.kind, before.inode) == (now.kind, now.inode);
         let times = [Some(before.modified), wanted.modified];

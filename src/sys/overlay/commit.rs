@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// These are not what they were when the command saw them.
-    #[error("{} changed meanwhile", listed(.0))]
+    #[error("{} changed in the meantime", listed(.0))]
     Conflict(Vec<PathBuf>),
     #[error("`{}`: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },

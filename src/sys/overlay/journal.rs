@@ -84,7 +84,7 @@ pub(super) fn recover_at_pace(preview: &Path, pace: super::apply::Pace<'_>) -> i
         return Ok(None);
     };
     if journal.version != VERSION {
-        let message = format!("the commit in `{}` was begun by another version of aye, which can finish it", preview.display());
+        let message = format!("the commit in `{}` was started by another version of aye, which can finish it", preview.display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     carry_out(&base, &journal, pace).map(Some)

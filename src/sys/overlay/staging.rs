@@ -83,7 +83,7 @@ fn sync_each(files: &[File]) -> io::Result<()> {
         let others: Vec<_> = parts.map(|part| scope.spawn(move || sync(part))).collect();
         let mut synced = first.map_or(Ok(()), sync);
         for other in others {
-            let ended = other.join().unwrap_or_else(|_| Err(io::Error::other("what wrote to the disk crashed")));
+            let ended = other.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes to the disk crashed")));
             synced = synced.and(ended);
         }
         synced
@@ -222,7 +222,7 @@ fn copy_content(from: &mut File, to: &mut File, bytes: u64) -> io::Result<()> {
             let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
             let count = from.read(&mut buffer[..most])?;
             if count == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a file of the view became shorter"));
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a file in the preview was truncated"));
             }
             to.write_all(&buffer[..count])?;
             left -= count as u64;

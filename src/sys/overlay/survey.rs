@@ -292,7 +292,7 @@ impl Walk {
 
     fn push(&mut self, change: Change) -> io::Result<()> {
         if self.changes.entries.len() >= MAX_ENTRIES {
-            return Err(io::Error::other(format!("the command changed more than {MAX_ENTRIES} files; run it guarded")));
+            return Err(io::Error::other(format!("the command changed more than {MAX_ENTRIES} files; run it without a preview")));
         }
         self.changes.entries.push(change);
         Ok(())

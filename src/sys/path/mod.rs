@@ -55,19 +55,19 @@ pub struct Resolved {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    #[error("the path is empty; give a path relative to the workspace, or an absolute one")]
+    #[error("the path is empty; pass a path relative to the workspace, or an absolute path")]
     Empty,
-    #[error("the path has a NUL byte, which no file name can have; leave it out")]
+    #[error("the path contains a NUL byte, which file names do not allow; remove it")]
     Nul,
-    #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name; give a shorter one")]
+    #[error("the path is too long; the limit is {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name")]
     TooLong,
     #[error("`{0}` is not supported; only `~` and `~/…` name a home directory (for a file of that name, write `./{0}`)")]
     OtherHome(String),
-    #[error("`~` cannot be used: this process has no home directory; give the whole path")]
+    #[error("cannot expand `~`: this process has no home directory; pass an absolute path")]
     NoHome,
-    #[error("`{}` leads through more than {MAX_LINKS} links, probably in a circle; give the path of what is meant", .0.display())]
+    #[error("`{}` goes through more than {MAX_LINKS} symlinks, probably a loop; pass the path of the target", .0.display())]
     Loop(PathBuf),
-    #[error("`{}` is a link that the kernel makes for a process; give the path it stands for", .0.display())]
+    #[error("`{}` is a link that the kernel creates for a process; pass the path of its target", .0.display())]
     Magic(PathBuf),
     #[error("`{}` is not a directory, so nothing can be below it; list what is there with ListDirectory", .0.display())]
     NotADirectory(PathBuf),

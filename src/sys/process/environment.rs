@@ -171,13 +171,13 @@ pub fn environment_words(
         Environment::Inherit => "inherit".to_owned(),
         Environment::Core => "core".to_owned(),
         Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => {
-            format!("listed names only ({})", names.len())
+            format!("listed variables only ({})", names.len())
         }
     };
     match held_back {
         0 => name,
-        1 => format!("{name}, 1 secret held back"),
-        count => format!("{name}, {count} secrets held back"),
+        1 => format!("{name}, 1 secret withheld"),
+        count => format!("{name}, {count} secrets withheld"),
     }
 }
 

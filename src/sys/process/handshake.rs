@@ -50,10 +50,10 @@ impl Made {
         let listener = is_proxied(job)
             .then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
             .transpose()
-            .map_err(|error| format!("the sandbox could not be set up: aye's proxy cannot listen in it: {error}"))?;
+            .map_err(|error| format!("cannot set up the sandbox: aye's proxy cannot listen in it: {error}"))?;
         let terminal = job.terminal.map(open_terminal).transpose();
-        let terminal = terminal.map_err(|error| format!("it cannot have a terminal: {error}"))?;
-        let input = job.is_fed.then(open_pipe).transpose().map_err(|error| format!("it cannot have an input: {error}"))?;
+        let terminal = terminal.map_err(|error| format!("cannot create its terminal: {error}"))?;
+        let input = job.is_fed.then(open_pipe).transpose().map_err(|error| format!("cannot create its input: {error}"))?;
         Ok(Self { listener, terminal, input })
     }
 
@@ -155,10 +155,10 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
     let Report::Ready { proxy, terminal, input } = report else {
-        return if descriptors.is_empty() { Ok(Err(report)) } else { Err(garbage("descriptors that belong to nothing")) };
+        return if descriptors.is_empty() { Ok(Err(report)) } else { Err(garbage("unexpected descriptors")) };
     };
     if descriptors.len() != usize::from(proxy) + usize::from(terminal) + usize::from(input) {
-        return Err(garbage("not the descriptors that it says"));
+        return Err(garbage("the wrong number of descriptors"));
     }
     let mut descriptors = descriptors.into_iter();
     let mut pieces = Pieces::default();
@@ -169,7 +169,7 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
     if terminal {
         let master = descriptors.next().ok_or_else(|| garbage("no terminal"))?;
         if !nix::unistd::isatty(&master)? {
-            return Err(garbage("a terminal that is none"));
+            return Err(garbage("a descriptor that is not a terminal"));
         }
         set_nonblocking(&master)?;
         pieces.terminal = Some(master);
@@ -189,7 +189,7 @@ pub(super) async fn receive(control: &tokio::net::UnixStream) -> io::Result<Repo
     if descriptors.is_empty() && !matches!(report, Report::Ready { .. }) {
         return Ok(report);
     }
-    Err(garbage("a second beginning"))
+    Err(garbage("an unexpected message"))
 }
 
 fn garbage(what: &str) -> io::Error {
@@ -202,7 +202,7 @@ fn listening(descriptor: OwnedFd) -> io::Result<tokio::net::TcpListener> {
     }
     let listener = TcpListener::from(descriptor);
     if !listener.local_addr()?.ip().is_loopback() {
-        return Err(garbage("a socket that others reach"));
+        return Err(garbage("a socket that is not on the loopback interface"));
     }
     listener.set_nonblocking(true)?;
     tokio::net::TcpListener::from_std(listener)

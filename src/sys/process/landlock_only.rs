@@ -71,5 +71,5 @@ fn around(command: &mut Command, confinement: &crate::sys::sandbox::Confinement)
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn around(_command: &mut Command, _confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no way to hold a command"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no sandbox"))
 }

@@ -20,13 +20,13 @@ pub struct Piped {
 /// Starts the line. Its end comes by itself or by `kill`: no time is up for it, whatever `spec` says.
 pub async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
     let Some(running) = start(&spec, Ends::Both, &kill).await? else {
-        return Err(ProcessError::NotStarted("it was stopped before it began".to_owned()));
+        return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };
     let Running { mut child, mut control, pieces, mut way_out } = running;
-    let lacks = |what: &str| ProcessError::NotStarted(format!("the helper gave it no {what}"));
+    let lacks = |what: &str| ProcessError::NotStarted(format!("the helper provided no {what}"));
     let input = pieces.input.ok_or_else(|| lacks("input"))?;
     let output = child.stdout.take().ok_or_else(|| lacks("output"))?;
-    let errors = child.stderr.take().ok_or_else(|| lacks("second output"))?;
+    let errors = child.stderr.take().ok_or_else(|| lacks("error output"))?;
     let ending = async move {
         let end = tokio::select! {
             end = wait_for_end(&mut control, std::future::pending(), &kill) => end,

@@ -137,11 +137,11 @@ pub enum ProcessError {
     LineTooLong,
     #[error("no `{0}` found in /bin, /usr/bin, /usr/local/bin or PATH; install it")]
     NoShell(Shell),
-    #[error("the command could not start: {0}")]
+    #[error("cannot start the command: {0}")]
     NotStarted(String),
-    #[error("the helper that ran the command ended before it; whether the command did its work is not known")]
+    #[error("the helper process ended before the command; it is unknown whether the command finished")]
     HelperLost,
-    #[error("the helper could not be started: {0}")]
+    #[error("cannot start the helper process: {0}")]
     Helper(#[from] io::Error),
 }
 
@@ -278,14 +278,14 @@ pub(super) async fn start(spec: &Spec, ends: Ends, kill: &CancellationToken) -> 
         ready = handshake::ready(&control) => ready,
         () = kill.cancelled() => return Ok(None),
         () = tokio::time::sleep(READY_LIMIT) => {
-            return Err(ProcessError::NotStarted(format!("its helper was not ready within {} s", READY_LIMIT.as_secs())));
+            return Err(ProcessError::NotStarted(format!("the helper process was not ready within {} s", READY_LIMIT.as_secs())));
         }
     };
     let mut pieces = match ready {
         Ok(Ok(pieces)) => pieces,
         Ok(Err(report)) => return Err(ended(Ok(report)).err().unwrap_or(ProcessError::HelperLost)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            return Err(ProcessError::NotStarted("its helper ended before it began".to_owned()));
+            return Err(ProcessError::NotStarted("the helper process ended before the command started".to_owned()));
         }
         Err(error) => return Err(ProcessError::NotStarted(error.to_string())),
     };

@@ -81,7 +81,7 @@ fn confine(confinement: &Confinement) -> Result<Option<Room>, String> {
 }
 
 fn not_held(message: &str) -> String {
-    format!("the sandbox could not be set up: {message}")
+    format!("cannot set up the sandbox: {message}")
 }
 
 /// The signals that mean something here, as a descriptor. What would end the helper alone ends the command instead.
@@ -108,8 +108,8 @@ fn wait_for(child: Pid) -> i32 {
 fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
     let made = match room.is_short() {
         Ok(false) => Made::make(job),
-        Ok(true) => Err("the disk for what it would write is nearly full; make room on it".to_owned()),
-        Err(error) => Err(not_held(&format!("the disk for what it would write: {error}"))),
+        Ok(true) => Err("the disk is nearly full; free some space and try again".to_owned()),
+        Err(error) => Err(not_held(&format!("checking free disk space failed: {error}"))),
     };
     let made = match made {
         Ok(made) => made,
@@ -138,14 +138,14 @@ fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
         Some(text) => {
             // In a sandbox the directory for such files need not be one that may be written.
             let kept = if job.confinement.is_some() { memory_file(text) } else { text_file(text) };
-            Stdio::from(kept.map_err(|error| format!("its input could not be kept: {error}"))?)
+            Stdio::from(kept.map_err(|error| format!("cannot set up its input: {error}"))?)
         }
     };
     let held = |error: io::Error| not_held(&error.to_string());
     let (mut command, fence) = landlock_only::shell(job).map_err(held)?;
     command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
-    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
+    left.give(&mut command).map_err(|error| format!("cannot set up its terminal: {error}"))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         // The directory of its own for such files.
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {

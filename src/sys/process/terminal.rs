@@ -62,10 +62,10 @@ pub struct Front {
 /// Starts the line on a terminal of the size in `spec`. Its end comes as for any command: by itself, by its time, by `kill`.
 pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
     let Some(running) = start(&spec, Ends::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
-        return Err(ProcessError::NotStarted("it was stopped before it began".to_owned()));
+        return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };
     let Running { mut child, mut control, pieces, mut way_out } = running;
-    let master = pieces.terminal.ok_or_else(|| ProcessError::NotStarted("the helper gave it no terminal".to_owned()))?;
+    let master = pieces.terminal.ok_or_else(|| ProcessError::NotStarted("the helper provided no terminal".to_owned()))?;
     let master = Arc::new(watched(master)?);
     let stop = CancellationToken::new();
     let screen = Screen { master: Arc::clone(&master), stop: stop.clone() };

@@ -314,8 +314,8 @@ fn secrets_are_in_no_environment_but_a_listed_one() {
         let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         environment_words(own, choice, &secret_names, &|value| value.starts_with("secret:"))
     };
-    assert_eq!(words(&Environment::Core), "core, 8 secrets held back");
-    assert_eq!(words(&listed), "listed names only (2), 6 secrets held back");
+    assert_eq!(words(&Environment::Core), "core, 8 secrets withheld");
+    assert_eq!(words(&listed), "listed variables only (2), 6 secrets withheld");
 }
 
 #[test]

@@ -105,15 +105,15 @@ struct Refused {
 
 impl Refused {
     fn invalid(text: &str) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, phrase: b"Not understood by aye", text: text.to_owned() }
+        Self { status: StatusCode::BAD_REQUEST, phrase: b"Bad request (aye)", text: text.to_owned() }
     }
 
     fn kept(text: &str) -> Self {
-        Self { status: StatusCode::FORBIDDEN, phrase: b"Not open to this command (aye)", text: text.to_owned() }
+        Self { status: StatusCode::FORBIDDEN, phrase: b"Not allowed for this command (aye)", text: text.to_owned() }
     }
 
     fn unreachable(text: &str) -> Self {
-        Self { status: StatusCode::BAD_GATEWAY, phrase: b"Not reached by aye", text: text.to_owned() }
+        Self { status: StatusCode::BAD_GATEWAY, phrase: b"Unreachable (aye)", text: text.to_owned() }
     }
 
     fn response(self) -> Response<Body> {
@@ -138,7 +138,7 @@ impl Client {
         let authority = request.uri().authority().filter(|authority| bare && authority.port().is_some());
         let authority = authority.ok_or_else(|| Refused::invalid("CONNECT needs a host and a port, such as `docs.rs:443`"))?;
         if request.headers().contains_key(CONTENT_LENGTH) || request.headers().contains_key(TRANSFER_ENCODING) {
-            return Err(Refused::invalid("a CONNECT has no body"));
+            return Err(Refused::invalid("a CONNECT request must not have a body"));
         }
         let server = self.admit(&format!("https://{authority}/"), "CONNECT")?;
         let upstream = self.connect(&server).await?;
@@ -152,24 +152,24 @@ impl Client {
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refused> {
         let uri = request.uri().clone();
         let Some(authority) = uri.authority().filter(|_| uri.scheme().is_some()) else {
-            return Err(Refused::invalid("this is a proxy; ask it with `http://host/path`, or with CONNECT for https"));
+            return Err(Refused::invalid("this is a proxy; request `http://host/path`, or use CONNECT for https"));
         };
         if uri.scheme() != Some(&Scheme::HTTP) {
-            return Err(Refused::invalid("only http is asked in the clear; use CONNECT for https"));
+            return Err(Refused::invalid("only http requests are forwarded; use CONNECT for https"));
         }
         let server = self.admit(&uri.to_string(), request.method().as_str())?;
         if !headers::names_host(request.headers(), authority) {
-            return Err(Refused::invalid("the `Host` header does not name the server of the request"));
+            return Err(Refused::invalid("the `Host` header does not match the server of the request"));
         }
         headers::strip(request.headers_mut());
         let named = if server.port == 80 { server.host.to_string() } else { server.to_string() };
-        let named = HeaderValue::from_str(&named).map_err(|_| Refused::invalid("the host cannot be named in a header"))?;
+        let named = HeaderValue::from_str(&named).map_err(|_| Refused::invalid("the host is not valid in a header"))?;
         request.headers_mut().insert(HOST, named);
         *request.uri_mut() = Uri::from(uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
         *request.version_mut() = Version::HTTP_11;
         *request.extensions_mut() = Extensions::new();
         let upstream = self.connect(&server).await?;
-        let cut = |error: hyper::Error| Refused::unreachable(&format!("the connection to `{server}` broke: {error}"));
+        let cut = |error: hyper::Error| Refused::unreachable(&format!("lost the connection to `{server}`: {error}"));
         let (mut sender, driver) = hyper::client::conn::http1::Builder::new()
             .max_buf_size(HEAD_BYTES)
             .max_header_size(HEAD_BYTES)
@@ -179,7 +179,7 @@ impl Client {
         self.drive(driver.map(|_| ()));
         let (mut parts, body) = sender.send_request(request).await.map_err(cut)?.into_parts();
         if parts.status.is_informational() {
-            return Err(Refused::unreachable(&format!("`{server}` wants to speak something other than HTTP")));
+            return Err(Refused::unreachable(&format!("`{server}` tried to switch to a protocol other than HTTP")));
         }
         headers::strip(&mut parts.headers);
         parts.extensions = Extensions::new();
@@ -211,7 +211,7 @@ impl Client {
                 Refused::kept(&reason)
             }
             FetchError::Unreachable { .. } => {
-                Refused::unreachable(&format!("{error}; aye connects directly and through no other proxy"))
+                Refused::unreachable(&format!("{error}; aye connects directly, without another proxy"))
             }
             error => Refused::unreachable(&error.to_string()),
         })?;
@@ -238,7 +238,7 @@ async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, den
         }
         Err(NoHello::Silent) => {}
         Err(NoHello::NotTls) => {
-            let reason = "only TLS passes through a tunnel, and what came was something else";
+            let reason = "a tunnel accepts only TLS, and the client sent something else";
             denied.add(kept(&server, reason));
             let _ = client.write_all(format!("aye: {reason}\n").as_bytes()).await;
         }
@@ -246,7 +246,7 @@ async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, den
             denied.add(DeniedHost {
                 host: name,
                 port: server.port,
-                reason: format!("it was asked for in a tunnel to `{server}`"),
+                reason: format!("requested in a tunnel to `{server}`"),
                 can_open: false,
             });
             let _ = client.write_all(client_hello::ALERT).await;

@@ -82,7 +82,7 @@ pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<L
     let mut layout = Layout::new();
     for (path, wish) in wishes.0 {
         if wish.root.is_some() && wish.hidden {
-            return Err(format!("`{}` is to be worked in and to be hidden; take it out of one list", path.display()));
+            return Err(format!("`{}` is both a workspace and hidden; remove it from one list", path.display()));
         }
         let around = around(&layout, &path).map(|(_, seat)| seat);
         if let Some(seat) = wish.seat(around, &confinement.view) {

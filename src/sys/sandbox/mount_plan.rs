@@ -80,7 +80,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
     limit_shared_memory(confinement.limits.memory_bytes.map(|bytes| bytes / SHARED_MEMORY_SHARE));
     end_before_others();
-    devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
+    devices::protect_machine(&processes, &nothing).map_err(during("protecting `/proc`"))?;
     std::env::set_current_dir("/").map_err(during("`/`"))?;
     Ok(layers)
 }
@@ -120,7 +120,7 @@ fn take(
             (Seat::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
             // Who cannot get there now cannot get there with fewer rights.
             (Seat::Empty | Seat::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
-            (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: a link stands there now; try again", path.display())),
+            (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: it is a symlink now; try again", path.display())),
             _ => return Err(during(format!("`{}`", path.display()))(error)),
         },
     };
@@ -150,7 +150,7 @@ fn take(
             let View::CopyOnWrite(all) = &confinement.view else { return Ok(None) };
             let layer = all.iter().find(|layer| layer.directory == path).or(all.get(number));
             let layer = layer.filter(|layer| layer.directory == path);
-            Some(layered(place, layer.ok_or_else(|| format!("`{}`: no layer was given for it", path.display()))?, layers)?)
+            Some(layered(place, layer.ok_or_else(|| format!("`{}`: no layer is configured for it", path.display()))?, layers)?)
         }
         (Some(place), Seat::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
     };

@@ -75,7 +75,7 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
     let _ = kill(first, Signal::SIGKILL);
     let _ = waitpid(first, None);
     reserved.release();
-    Err(mapped.err().unwrap_or_else(|| "its first process ended early".to_owned()))
+    Err(mapped.err().unwrap_or_else(|| "the first process ended early".to_owned()))
 }
 
 impl Inside {

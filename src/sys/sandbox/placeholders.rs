@@ -116,7 +116,7 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
                 layout.remove(&first);
             }
             Err(error) => {
-                return Err(during(format!("`{}` must not be made, and could not be kept free", first.display()))(error));
+                return Err(during(format!("cannot prevent the creation of `{}`", first.display()))(error));
             }
         }
     }
@@ -212,7 +212,7 @@ fn hold(path: &Path) -> io::Result<Option<Held>> {
             return Ok(Some(held));
         }
     }
-    Err(io::Error::other("other commands make and remove it all the time"))
+    Err(io::Error::other("other commands create and remove it repeatedly"))
 }
 
 /// Whether the command could not make it either: not even by giving itself the right.

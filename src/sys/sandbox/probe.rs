@@ -38,7 +38,7 @@ struct Question {
 pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
         tier: Tier::Bare,
-        missing: vec![format!("what this system can do could not be found out: {error}")],
+        missing: vec![format!("cannot determine what this system supports: {error}")],
         upper_base: None,
     })
 }
@@ -61,7 +61,7 @@ fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<P
         // A mount that does not answer may hold it for ever.
         let _ = child.kill();
         let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-        let said = format!("it took more than {} s; a disk here may not answer", ANSWER_LIMIT.as_secs());
+        let said = format!("no result within {} s; a disk may not be responding", ANSWER_LIMIT.as_secs());
         return Err(if late { io::Error::new(io::ErrorKind::TimedOut, said) } else { error });
     }
     child.wait()?;
@@ -125,7 +125,7 @@ fn try_out(question: Question) -> Probe {
             let mut missing = vec![why];
             if tier == Tier::Bare {
                 missing.push(
-                    "this kernel has no Landlock either; Linux 5.13 or newer with `landlock` among its `lsm=` has".to_owned(),
+                    "this kernel has no Landlock either; it needs Linux 5.13 or newer with `landlock` in `lsm=`".to_owned(),
                 );
             }
             Probe { tier, missing, upper_base: None }
@@ -156,8 +156,8 @@ fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<Found, String> {
             let heard = File::from(hear).read_to_end(&mut text);
             let _ = waitpid(outside.first, None);
             outside.clean_up();
-            heard.map_err(during("its first process"))?;
-            serde_json::from_slice(&text).unwrap_or_else(|_| Err("its first process ended early".to_owned()))
+            heard.map_err(during("the first process"))?;
+            serde_json::from_slice(&text).unwrap_or_else(|_| Err("the first process ended early".to_owned()))
         }
         Err(why) => Err(why),
     }
@@ -185,9 +185,7 @@ fn works(layer: &Layered) -> Result<(), String> {
         Ok(()) => Ok(()),
         // Then commands cannot write there either.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        Err(error) => {
-            Err(format!("no copy-on-write view of `{}`: nothing can be written in it: {error}", layer.directory.display()))
-        }
+        Err(error) => Err(format!("no copy-on-write view of `{}`: cannot write to it: {error}", layer.directory.display())),
     }
 }
 
@@ -212,7 +210,7 @@ impl Trial {
             let mark = rustix::fs::setxattr(&layer.upper, "user.aye", b"1", XattrFlags::empty());
             if let Err(errno) = mark {
                 trial.remove();
-                return Err(what(io::Error::other(format!("its file system keeps no extended attributes ({errno})"))));
+                return Err(what(io::Error::other(format!("its file system does not support extended attributes ({errno})"))));
             }
         }
         Ok(trial)
@@ -231,10 +229,10 @@ fn check_private(base: &Path) -> io::Result<()> {
         return if metadata.permissions().mode() & 0o022 == 0 {
             Ok(())
         } else {
-            Err(io::Error::other("others may write there; take that right away with `chmod go-w`"))
+            Err(io::Error::other("others may write there; remove that permission with `chmod go-w`"))
         };
     }
-    Err(io::Error::other("it is not a directory of this user"))
+    Err(io::Error::other("not a directory owned by this user"))
 }
 
 /// An overlay over a directory does not show what is mounted below it, and the kernel refuses one that would.
@@ -267,7 +265,10 @@ fn said_of(nested: &[PathBuf]) -> String {
     let named: Vec<_> = nested.iter().take(NAMED_MOUNTS).map(|path| format!("`{}`", path.display())).collect();
     let more = nested.len().saturating_sub(NAMED_MOUNTS);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("no copy-on-write view: mounted below the workspace: {}{more}; unmount what is not needed there", named.join(", "))
+    format!(
+        "no copy-on-write view: file systems are mounted below the workspace ({}{more}); unmount those you do not need",
+        named.join(", ")
+    )
 }
 
 #[cfg(test)]

@@ -74,7 +74,8 @@ pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> 
 /// A path as a text of the profile's language.
 fn quoted(path: &Path) -> io::Result<String> {
     let text = path.to_str().filter(|text| !text.contains('\0')).ok_or_else(|| {
-        let message = format!("the name of `{}` is not UTF-8, so no sandbox can be told of it; rename it", path.display());
+        let message =
+            format!("the name of `{}` is not valid UTF-8, so the sandbox cannot refer to it; rename it", path.display());
         io::Error::new(io::ErrorKind::InvalidInput, message)
     })?;
     Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))

@@ -589,7 +589,7 @@ async fn the_whole_file_system_can_be_a_workspace_but_not_under_a_layer() {
     let View::CopyOnWrite(mut layers) = ground.layered().view else { panic!() };
     layers[0].directory = "/".into();
     let message = refused("true", Confinement { view: View::CopyOnWrite(layers), ..confinement }).await;
-    assert!(message.starts_with("the sandbox could not be set up: "), "{message}");
+    assert!(message.starts_with("cannot set up the sandbox: "), "{message}");
 }
 
 #[tokio::test]

@@ -16,10 +16,10 @@ pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
     #[cfg(target_os = "macos")]
     if Path::new(SEATBELT).exists() {
-        let missing = vec!["this system holds commands by rules on paths alone; all of it is there on Linux".to_owned()];
+        let missing = vec!["the sandbox on this system has only rules on paths; the full sandbox needs Linux".to_owned()];
         return Probe { tier: Tier::Rules, missing, upper_base: None };
     }
-    let missing = vec!["aye has nothing to hold commands with on this system; run it on Linux, or in a container".to_owned()];
+    let missing = vec!["this system has no sandbox; run aye on Linux, or in a container".to_owned()];
     Probe { tier: Tier::Bare, missing, upper_base: None }
 }
 

@@ -98,7 +98,7 @@ impl Net {
 
 fn started<T>(outcome: Result<T, ProcessError>) -> Option<T> {
     match outcome {
-        Err(ProcessError::NotStarted(reason)) if reason.starts_with("the sandbox could not be set up") => {
+        Err(ProcessError::NotStarted(reason)) if reason.starts_with("cannot set up the sandbox") => {
             println!("skipped: {reason}");
             None
         }

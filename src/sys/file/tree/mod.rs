@@ -34,30 +34,30 @@ pub type Stop<'a> = &'a dyn Fn() -> bool;
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// It is not what it was when it was looked at.
-    #[error("it changed")]
+    #[error("the tree changed")]
     Changed,
-    #[error("something stands there already")]
+    #[error("the target already exists")]
     Exists,
     #[error("the directory `{}` does not exist", .0.display())]
     NoParent(PathBuf),
-    #[error("`{}` may not be changed", .0.display())]
+    #[error("no permission to change `{}`", .0.display())]
     Sealed(PathBuf),
     #[error("`{}` is on another file system", .0.display())]
     OtherFileSystem(PathBuf),
     #[error("`{}` is a device, FIFO or socket", .0.display())]
     Special(PathBuf),
-    #[error("it has more than {MAX_ENTRIES} entries")]
+    #[error("the tree has more than {MAX_ENTRIES} entries")]
     TooMany,
-    #[error("it has more than {MAX_DEPTH} directories in each other")]
+    #[error("the tree has more than {MAX_DEPTH} nested directories")]
     TooDeep,
     /// Before anything of it was done.
     #[error("stopped")]
     Stopped,
     /// Some of it is gone, the rest stands where it stood.
-    #[error("only a part was removed: {0}")]
+    #[error("only partly removed: {0}")]
     Partly(io::Error),
     /// It stands whole at its new place, and was not removed from its old one.
-    #[error("it was copied, but not removed from its old place: {0}")]
+    #[error("copied, but not removed from its old location: {0}")]
     StillThere(Box<TreeError>),
     #[error("{0}")]
     Io(#[from] io::Error),

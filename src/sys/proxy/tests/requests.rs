@@ -29,7 +29,10 @@ async fn each_request_on_a_connection_is_judged() {
     let second = "GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n";
     let text = net.ask(format!("{GET}\r\n{second}")).await;
     let (first, second) = text.split_once("ok").unwrap();
-    assert!(first.starts_with("HTTP/1.1 200") && second.starts_with("HTTP/1.1 403 Not open to this command (aye)\r\n"), "{text}");
+    assert!(
+        first.starts_with("HTTP/1.1 200") && second.starts_with("HTTP/1.1 403 Not allowed for this command (aye)\r\n"),
+        "{text}"
+    );
     assert!(second.ends_with("aye: b.example:80 is not listed\n"), "{text}");
     assert_eq!((net.refused(), net.connections()), (vec!["b.example:80".to_owned()], 1));
 }

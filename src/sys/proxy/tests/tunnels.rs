@@ -101,7 +101,7 @@ async fn what_is_not_tls_is_refused_in_words() {
         assert!(answer.is_empty() || answer.starts_with(b"aye: only TLS passes"), "{}", String::from_utf8_lossy(&answer));
     }
     assert_eq!(heard.all().concat(), "");
-    assert_eq!(net.denied.list()[0].reason, "only TLS passes through a tunnel, and what came was something else");
+    assert_eq!(net.denied.list()[0].reason, "a tunnel accepts only TLS, and the client sent something else");
 }
 
 #[tokio::test]
@@ -115,6 +115,6 @@ async fn a_server_that_cannot_be_reached_is_said() {
     let address = listener.local_addr().unwrap();
     let _serving = tokio::spawn(proxy.serve(listener, net.denied.clone()));
     let text = Net { proxy: address, ..net }.ask("CONNECT a.example:443 HTTP/1.1\r\n\r\n").await;
-    assert!(text.starts_with("HTTP/1.1 502 Not reached by aye\r\n"), "{text}");
+    assert!(text.starts_with("HTTP/1.1 502 Unreachable (aye)\r\n"), "{text}");
     assert!(text.contains("cannot reach `a.example:443`") && text.contains("directly and through no other proxy"), "{text}");
 }

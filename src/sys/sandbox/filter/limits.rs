@@ -44,7 +44,7 @@ pub fn limit_shared_memory(most: Option<u64>) {
     let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
     for (name, value) in [("shmmax", most), ("shmall", most / page.unwrap_or(4096).max(1))] {
         if let Err(error) = std::fs::write(format!("/proc/sys/kernel/{name}"), value.to_string()) {
-            tracing::debug!(%error, name, "shared memory is not limited");
+            tracing::debug!(%error, name, "cannot limit shared memory");
         }
     }
 }

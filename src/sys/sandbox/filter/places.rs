@@ -45,7 +45,7 @@ impl Walk {
             return children(path)?.iter().try_for_each(|child| self.visit(child, access));
         }
         if self.grants.len() >= MAX_PLACES {
-            let message = format!("too many files lie beside what is protected in `{}`", path.display());
+            let message = format!("too many files next to the protected ones in `{}`", path.display());
             return Err(io::Error::other(message));
         }
         if access > Access::Nothing {
@@ -65,7 +65,10 @@ fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
             children.push(entry.path());
         }
         if children.len() > MAX_PLACES {
-            return Err(io::Error::other(format!("`{}` holds too many files beside what is protected", directory.display())));
+            return Err(io::Error::other(format!(
+                "`{}` contains too many files next to the protected ones",
+                directory.display()
+            )));
         }
     }
     Ok(children)
