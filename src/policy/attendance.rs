@@ -1,8 +1,8 @@
-//! Table of programs that need a terminal, or that run until somebody ends them.
+//! Table of programs that need a terminal or that run until the user ends them.
 
 use super::shell::{Arg, Invocation, read};
 
-/// They draw on a terminal and read keys from it.
+/// Programs that draw on a terminal and read keys from it.
 const SCREENS: &[&str] = &[
     "alsamixer",
     "atop",
@@ -56,7 +56,7 @@ const SCREENS: &[&str] = &[
     "yazi",
     "zellij",
 ];
-/// They serve or watch, whatever words follow.
+/// Programs that serve or watch, whatever their arguments.
 const SERVERS: &[&str] = &[
     "bacon",
     "caddy",
@@ -81,7 +81,7 @@ const SERVERS: &[&str] = &[
     "watchexec",
     "watchman",
 ];
-/// A program, and a word of which it serves or watches.
+/// Programs, each with the arguments that make it serve or watch.
 const SERVING: &[(&str, &[&str])] = &[
     ("air", &[]),
     ("artisan", &["serve"]),
@@ -115,21 +115,21 @@ const SERVING: &[(&str, &[&str])] = &[
     ("webpack", &["serve"]),
     ("webpack-dev-server", &[]),
 ];
-/// Names of scripts of a package that serve or watch.
+/// Names of package scripts that serve or watch.
 const SCRIPTS: &[&str] = &["dev", "develop", "serve", "server", "start", "watch"];
-/// They run scripts of a package by their names.
+/// Programs that run package scripts by name.
 const RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 
-/// Why a command needs somebody who attends to it.
+/// Reason why a command needs a user who attends to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attendance {
-    /// It needs a terminal.
+    /// The command needs a terminal.
     Terminal,
-    /// It runs until somebody ends it.
+    /// The command runs until the user ends it.
     Endless,
 }
 
-/// Returns why a line needs somebody who attends to it; `None` if no table knows that of any part.
+/// Returns why a line needs a user who attends to it; `None` if no part of it is in the tables.
 pub fn attendance(line: &str) -> Option<Attendance> {
     let trimmed = line.trim_end();
     if trimmed.ends_with('&') && !trimmed.ends_with("&&") {
@@ -163,7 +163,7 @@ fn is_serving_module(word: &Arg) -> bool {
     matches!(word.text.as_str(), "http.server" | "SimpleHTTPServer" | "uvicorn" | "gunicorn" | "flask" | "jupyter" | "pdb")
 }
 
-/// `npm run dev`, `yarn start`, `pnpm run dev:web`.
+/// Returns whether the words run a serving script: `npm run dev`, `yarn start`, `pnpm run dev:web`.
 fn runs_serving_script(words: &[Arg]) -> bool {
     let mut names = words.iter().map(|word| word.text.as_str()).filter(|word| !word.starts_with('-'));
     let script = match names.next() {

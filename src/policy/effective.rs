@@ -8,22 +8,22 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// `capabilities."File.Read"`, `llm`; empty for the keys above all tables.
+    /// Section such as `capabilities."File.Read"` or `llm`; empty for top-level keys.
     pub section: String,
     pub key: String,
-    /// As TOML, on one line.
+    /// Value as TOML, on one line.
     pub value: String,
-    /// What a verdict calls it: `user:31`, `built-in`.
+    /// Origin as verdicts name it: `user:31`, `built-in`.
     pub origin: String,
     pub line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// `tightens`, `tried to widen, ignored`, `overridden by managed:4`.
+    /// Note on the effect: `tightens`, `tried to widen, ignored`, `overridden by managed:4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Texts from the strictest to the laxest.
+/// Values from the strictest to the laxest.
 const STRICTNESS: &[(&str, &[&str])] = &[
     ("sandbox", &["\"read-only\"", "\"workspace-write\"", "\"off\""]),
     ("network", &["\"deny\"", "\"allow\""]),
@@ -34,7 +34,7 @@ const STRICTNESS: &[(&str, &[&str])] = &[
     ("requires_approval", &["true", "false"]),
 ];
 
-/// All entries, by section and key, then from the strongest layer to the weakest.
+/// Returns all entries, by section and key, then from the strongest layer to the weakest.
 pub fn entries(layers: &[Ready]) -> Vec<Entry> {
     let mut all: Vec<(&Ready, Entry)> = layers.iter().flat_map(of_layer).collect();
     all.sort_by(|(_, one), (_, other)| (&one.section, &one.key).cmp(&(&other.section, &other.key)));
@@ -78,12 +78,12 @@ fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String>
         .then(|| "tightens".to_owned())
 }
 
-/// Whether the whole entry is what tries to widen; of a rule with `args` that is only a word of it.
+/// Returns whether the entry as a whole tries to widen; in a rule with `args`, only that word does.
 fn widening(layer: &Ready, entry: &Entry) -> bool {
     entry.key != "rules" || layer.scope == Scope::Project
 }
 
-/// How strict a value is where the strictest of all layers holds; less is stricter.
+/// Returns how strict a value is, for keys where the strictest layer wins; less is stricter.
 fn strictness(entry: &Entry) -> Option<f64> {
     if let Some((_, order)) = STRICTNESS.iter().find(|(key, _)| *key == entry.key) {
         return order.iter().position(|value| *value == entry.value).map(|at| at as f64);

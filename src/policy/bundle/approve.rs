@@ -1,6 +1,6 @@
 //! Value of `approve`: what the user approves of a command.
 
-/// What is approved of a command that no rule decides: the command before it runs, or its effects after it ran in a layer.
+/// What the user approves if no rule matches a command: the command before it runs, or its effects after it ran in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Approve {
     #[default]
@@ -8,5 +8,5 @@ pub enum Approve {
     Effects,
 }
 
-/// The values of `approve`.
+/// Values of `approve` in a policy file.
 pub const APPROVES: &[(&str, Approve)] = &[("command", Approve::Command), ("effects", Approve::Effects)];

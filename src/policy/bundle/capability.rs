@@ -1,26 +1,26 @@
-//! The capability tables of a bundle: what each may say.
+//! Capability tables of a bundle and their keys.
 
 use super::file_rule::FileRule;
 use super::reader::{BundleError, Section, Text};
 use super::rule::{Blocked, Rule};
 use super::sandbox_terms::Terms;
 
-/// A path pattern as written.
+/// A path pattern as written in the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     pub text: String,
     pub line: usize,
 }
 
-/// `File.Read`, `File.Write`, `File.Delete`.
+/// The table `File.Read`, `File.Write` or `File.Delete`.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     pub line: usize,
-    /// An empty list allows nothing; without one every place is allowed.
+    /// Allowed paths; an empty list allows nothing, `None` allows every path.
     pub allowed: Option<Vec<Pattern>>,
     pub allowed_line: usize,
     pub blocked: Vec<Pattern>,
-    /// Protected places this bundle opens, at high risk.
+    /// Protected paths that this bundle opens, at high risk.
     pub unprotected: Vec<Pattern>,
     pub max_file_size_bytes: Option<u64>,
     pub requires_approval: bool,
@@ -29,7 +29,7 @@ pub struct Files {
     pub rules: Vec<FileRule>,
 }
 
-/// `Shell.Exec`.
+/// The table `Shell.Exec`.
 #[derive(Debug, Clone, Default)]
 pub struct Shell {
     pub requires_approval: bool,
@@ -65,7 +65,7 @@ impl Files {
     }
 }
 
-/// A list of path patterns.
+/// Reads a list of path patterns.
 pub fn patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<Pattern>>, BundleError> {
     let one = |text: Text| {
         if text.text.is_empty() || text.text.contains('\0') {
@@ -102,7 +102,7 @@ impl Shell {
     }
 }
 
-/// `Workspace.Upload`.
+/// The table `Workspace.Upload`.
 #[derive(Debug, Clone)]
 pub struct Upload {
     pub line: usize,

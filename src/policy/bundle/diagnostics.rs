@@ -1,20 +1,21 @@
-//! All mistakes of a bundle at once. The reader stops at the first mistake, so aye blanks that one out and reads the rest again.
+//! All mistakes of a bundle at once. The reader stops at the first mistake, so aye blanks that one out and reads the rest
+//! again.
 
 use super::{Bundle, BundleError};
 use std::ops::Range;
 use toml::de::DeTable;
 
-/// More mistakes are no help to anyone.
+/// Maximum number of mistakes that are reported.
 const MAX: usize = 50;
-/// In a longer file only the first is looked for.
+/// Size in bytes above which only the first mistake is looked for.
 const MAX_BYTES: usize = 256 * 1024;
 
 impl Bundle {
-    /// Every mistake in the order of the lines; what only follows from another one is left out.
+    /// Returns every mistake in line order, without those that only follow from another one.
     pub fn mistakes(text: &str, name: &str) -> Vec<BundleError> {
         let mut lines: Vec<&str> = text.lines().collect();
         let mut found: Vec<BundleError> = Vec::new();
-        // Tables from which something was taken: what is said of them as a whole may not be true.
+        // Tables from which something was removed: an error about such a table as a whole may be wrong.
         let mut torn: Vec<usize> = Vec::new();
         if text.len() > MAX_BYTES {
             return Self::parse(text, name).err().into_iter().collect();
@@ -41,7 +42,7 @@ impl Bundle {
                 *line = "";
             }
             if !lines.iter().any(|line| line.trim_start().starts_with("schema_version")) {
-                // Said once, if it was wrong.
+                // A wrong `schema_version` is reported once.
                 match lines.first_mut() {
                     Some(first) => *first = "schema_version = 1",
                     None => break,
@@ -57,13 +58,13 @@ fn is_header(line: &str) -> bool {
     line.trim_start().starts_with('[') && DeTable::parse(line).is_ok()
 }
 
-/// The line that heads the table in which a line stands.
+/// Returns the line with the header of the table that contains a line.
 fn header_of(lines: &[&str], at: usize) -> Option<usize> {
     (0..=at).rev().find(|line| is_header(lines[*line]))
 }
 
-/// The lines to take out so that the mistake is gone and the rest is still TOML: the whole table where its head is wrong,
-/// otherwise the fewest lines around the place.
+/// Returns the lines to remove so that the mistake is gone and the rest is still TOML: the whole table if its header is wrong,
+/// otherwise the fewest lines around the position.
 fn faulty(lines: &[&str], at: usize) -> Option<Range<usize>> {
     if is_header(lines[at]) {
         let end = (at + 1..lines.len()).find(|line| is_header(lines[*line])).unwrap_or(lines.len());
@@ -74,7 +75,7 @@ fn faulty(lines: &[&str], at: usize) -> Option<Range<usize>> {
         let rest = lines.iter().enumerate().map(|(number, line)| if taken.contains(&number) { "" } else { *line });
         DeTable::parse(&rest.collect::<Vec<_>>().join("\n")).is_ok()
     };
-    // A value may go over many lines, upwards and downwards.
+    // A value may extend over several lines, above and below.
     const REACH: usize = 60;
     let starts = (first.max(at.saturating_sub(REACH))..=at).rev();
     let ranges = starts.flat_map(|start| (at + 1..=lines.len().min(at + REACH)).map(move |end| start..end));

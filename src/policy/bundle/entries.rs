@@ -6,18 +6,18 @@ use toml::de::{DeTable, DeValue};
 /// Tables whose members are sections of their own.
 const GROUPS: &[&str] = &["capabilities", "approval_rules"];
 
-/// One key as it stands.
+/// One key with its value, as written in the bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stated {
-    /// `capabilities."File.Read"`, empty for the keys above all tables.
+    /// Section such as `capabilities."File.Read"`; empty for top-level keys.
     pub section: String,
     pub key: String,
-    /// As TOML, on one line.
+    /// Value as TOML, on one line.
     pub value: String,
     pub line: usize,
 }
 
-/// All that a bundle states, in the order of its names.
+/// Returns every entry of a bundle, in the order of the names.
 pub fn stated(root: &Section<'_>) -> Vec<Stated> {
     let mut all = Vec::new();
     in_section(root.table, "", &|span| root.source.line(span), &mut all);
@@ -41,7 +41,7 @@ fn in_section(table: &DeTable<'_>, section: &str, line: &impl Fn(&std::ops::Rang
     }
 }
 
-/// A value on one line.
+/// Returns a value as TOML on one line.
 fn written(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => toml::Value::String(text.to_string()).to_string(),
@@ -64,7 +64,7 @@ fn written(value: &DeValue<'_>) -> String {
     }
 }
 
-/// A key as it has to be written.
+/// Returns a key as it must be written in TOML.
 fn bare(key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
     if plain { key.to_owned() } else { toml::Value::String(key.to_owned()).to_string() }

@@ -1,4 +1,4 @@
-//! `[[tests]]`: calls, and what the policy has to say to them. Run by `aye policy test`.
+//! Tests of a policy, `[[tests]]`: calls with their expected verdicts. Run by `aye policy test`.
 
 use super::reader::{BundleError, Section, one_of};
 use crate::protocol::{ApproveWhen, Mode, Risk, VerdictKind};
@@ -10,7 +10,7 @@ const RISKS: &[(&str, Risk)] = &[("low", Risk::Low), ("medium", Risk::Medium), (
 const APPROVALS: &[(&str, ApproveWhen)] = &[("before", ApproveWhen::Before), ("effects", ApproveWhen::Effects)];
 const MODES: &[(&str, Mode)] = &[("plan", Mode::Plan), ("ask", Mode::Ask), ("auto-edit", Mode::AutoEdit), ("auto", Mode::Auto)];
 
-/// One call and what has to come of it; what is `None` may be anything.
+/// One call with its expected result; a field that is `None` accepts any value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     pub line: usize,
@@ -19,7 +19,7 @@ pub struct Test {
     pub tool_line: usize,
     pub arguments: Map<String, Value>,
     pub verdict: VerdictKind,
-    /// `built-in`, `user:31`; of this file also `:31`.
+    /// Expected rule: `built-in` or `user:31`; `:31` is a line of this file.
     pub rule: Option<String>,
     pub risk: Option<Risk>,
     pub approve: Option<ApproveWhen>,
@@ -58,7 +58,7 @@ fn object(section: &Section<'_>) -> Map<String, Value> {
     section.table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref()))).collect()
 }
 
-/// What a model would send for it.
+/// Returns a TOML value as the JSON that a model would send.
 fn json(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::from(text.as_ref()),

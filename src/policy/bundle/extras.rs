@@ -1,12 +1,12 @@
-//! The tables of a bundle that are not capabilities.
+//! Tables of a bundle that are not capabilities.
 
 use super::reader::{BundleError, Section};
 use std::collections::BTreeMap;
 
-/// Which models may be called, and how much of them.
+/// Allowed models, and limits on their use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Llm {
-    /// `PROVIDER/NAME` patterns; `None` where any model may be called.
+    /// `PROVIDER/NAME` patterns; `None` allows every model.
     pub allowed_models: Option<Vec<String>>,
     pub models_line: usize,
     pub max_input_tokens: Option<u64>,
@@ -41,7 +41,7 @@ impl Llm {
         })
     }
 
-    /// Whether a model may be called, by its `PROVIDER/NAME`.
+    /// Returns whether a model may be called, by its `PROVIDER/NAME`.
     pub fn allows(&self, model: &str) -> bool {
         self.allowed_models
             .as_ref()
@@ -49,7 +49,7 @@ impl Llm {
     }
 }
 
-/// How a question is headed.
+/// Title and description of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
     pub title: String,
@@ -68,7 +68,7 @@ pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRul
     Ok(rules)
 }
 
-/// How long a question may wait for its answer, in seconds, where somebody is asked over a wire.
+/// Reads the time that an approval waits for an answer over a connection, in seconds.
 pub fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard"])?;

@@ -1,4 +1,4 @@
-//! `[[capabilities."File.Write".rules]]`: what one rule about paths says.
+//! Rules about paths: `[[capabilities."File.Write".rules]]`.
 
 use super::capability::{Pattern, patterns};
 use super::reader::{BundleError, Section};
@@ -13,7 +13,7 @@ pub struct FileRule {
     pub reason: String,
     pub expires_at: Option<Timestamp>,
     pub paths: Vec<Pattern>,
-    /// Paths it has to reach, and paths it must not, with where they stand.
+    /// Paths that the rule must match and must not match, each with its line.
     pub matches: Vec<(String, usize)>,
     pub not_matches: Vec<(String, usize)>,
 }

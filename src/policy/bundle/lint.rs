@@ -1,4 +1,4 @@
-//! Lints for a valid bundle whose content is hardly intended. Every warning is certain.
+//! Lints for a valid bundle whose content is probably not intended. Every warning is certain.
 
 use super::capability::{Files, Shell};
 use super::rule::{Blocked, Decision, Rule};
@@ -7,7 +7,7 @@ use crate::policy::shell::options::{Reading, reading};
 use crate::policy::shell::{Arg, pattern};
 use jiff::Timestamp;
 
-/// Something to look at again.
+/// A line of a bundle to review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     pub line: usize,
@@ -15,10 +15,11 @@ pub struct Warning {
 }
 
 const EXPIRED: &str = "the rule has expired and has no effect; remove it or renew it";
-/// Headings that every version of aye has words for.
+/// Names of approval rules that every version of aye has titles for.
 const HEADINGS: [&str; 4] = ["edit", "delete", "command", "network"];
 
-/// Looks through a bundle that was read from `text`. A project's can only tighten, so that what it leaves out allows nothing.
+/// Returns the warnings for a bundle that was read from `text`. A project's bundle can only tighten, so keys that it leaves out
+/// allow nothing.
 pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     if bundle.expires_at.is_some_and(|end| end <= now) {
@@ -68,7 +69,7 @@ fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
     found
 }
 
-/// A path never ends with a slash, so a glob that does meets none.
+/// Warns about a glob that ends with a slash: it matches nothing, because no path ends with one.
 fn trailing(pattern: &Pattern) -> Option<Warning> {
     let glob = pattern.text.replace("${workspace}", "").contains(['*', '?', '[', '{']);
     let open = pattern.text.trim_end_matches('/');
@@ -119,7 +120,7 @@ fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
     found
 }
 
-/// Where the rules speak of the same words and say the same of them.
+/// Returns whether two rules match the same words and have the same effect.
 fn same(one: &Rule, other: &Rule) -> bool {
     one.decision == other.decision
         && one.elements == other.elements
@@ -127,7 +128,7 @@ fn same(one: &Rule, other: &Rule) -> bool {
         && one.expires_at.is_none()
 }
 
-/// What decides before the rule does, whatever the command: blocked and deny come first, then ask, then allow.
+/// Returns the entry that always decides before the rule: blocked and deny come first, then ask, then allow.
 fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
     if let Some(entry) = shell.blocked.iter().find(|entry| blocks(entry, rule)) {
         return Some(format!("`blocked_commands` contains `{}` in line {}", entry.text, entry.line));
@@ -153,7 +154,7 @@ fn blocks(entry: &Blocked, rule: &Rule) -> bool {
     !flags && covers(&elements, &rule.elements)
 }
 
-/// Whether the start of a command that one list of words describes holds all that the other describes.
+/// Returns whether every command that starts with `narrow` also starts with `wide`.
 fn covers(wide: &[Vec<String>], narrow: &[Vec<String>]) -> bool {
     let one = |wide: &Vec<String>, narrow: &Vec<String>| {
         narrow.iter().all(|word| {
@@ -167,12 +168,12 @@ fn is_glob(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }
 
-/// What an allow that minds options does to programs whose options aye knows, and to others.
+/// Warns about an allow rule for programs whose options aye does not know, or that can only read because of the option table.
 fn of_options(rule: &Rule) -> Option<Warning> {
     let programs = rule.elements.first()?;
     let plain = |name: &&String| !is_glob(name);
     let arg = |text: &String| Arg::plain(text.clone());
-    // Some tables begin with a word behind the name.
+    // Some tables require a subcommand after the program name.
     let unknown = |name: &&String| {
         [vec![arg(name)], vec![arg(name), Arg::plain("x")]].iter().all(|words| matches!(reading(words), Reading::NoTable))
     };
@@ -187,7 +188,7 @@ fn of_options(rule: &Rule) -> Option<Warning> {
     let mut words = words.filter(|_| rule.matches.is_empty())?;
     let Reading::MayDoMore { word } = reading(&words) else { return None };
     let word = word.to_owned();
-    // Some commands only read when they are told to list.
+    // Some commands only read if they are told to list.
     for more in ["list", "show", "get", "status", "--list", "-l", "--get"] {
         words.push(Arg::plain(more));
         if !matches!(reading(&words), Reading::MayDoMore { .. }) {
@@ -201,12 +202,12 @@ fn of_options(rule: &Rule) -> Option<Warning> {
     Some(Warning { line: rule.line, message })
 }
 
-/// Where a key stands.
+/// Returns the line of a key.
 fn line_of(bundle: &Bundle, section: &str, key: &str) -> Option<usize> {
     bundle.stated.iter().find(|stated| stated.section == section && stated.key == key).map(|stated| stated.line)
 }
 
-/// Capabilities that go without a question because nobody said that they should ask.
+/// Warns about capabilities that need no approval only because `requires_approval` is missing.
 fn unasked(bundle: &Bundle) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |line: usize, name: &str, what: &str| {

@@ -1,4 +1,4 @@
-//! A policy bundle as it stands in a file: parsed strictly, refused as a whole when anything in it is not understood.
+//! Policy bundle of one file: parsed strictly, and refused as a whole if aye does not understand something in it.
 
 mod approve;
 mod capability;
@@ -39,19 +39,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// More is no policy a person wrote.
+/// Maximum size of a policy file; nobody writes a larger one by hand.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
 
 pub const CAPABILITIES: &[&str] =
     &["File.Read", "File.Write", "File.Delete", "Shell.Exec", "Network.Http", "Mcp.Invoke", "Tool.Custom", "Workspace.Upload"];
 
-/// What one file says may happen.
+/// The content of one policy file.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
-    /// `bundle_version`, for people.
+    /// `bundle_version`, shown to users.
     pub version: Option<String>,
-    /// The only session it holds for, if it names one.
+    /// The only session that the bundle applies to, if it names one.
     pub session_id: Option<String>,
     pub expires_at: Option<Timestamp>,
     pub llm: Llm,
@@ -62,29 +62,29 @@ pub struct Bundle {
     pub http: Option<Http>,
     pub upload: Option<Upload>,
     pub mcp: Option<Tools>,
-    /// Rules about custom tools, by their names.
+    /// Rules about custom tools, by name.
     pub custom: Vec<ToolRule>,
-    /// Tools that are not to be had, whatever is granted.
+    /// Tools that are disabled, whatever is granted.
     pub disabled: Vec<ToolPattern>,
-    /// Commands that are tools of their own.
+    /// Commands that are offered as separate tools.
     pub named: Vec<NamedCommand>,
-    /// Names of all capabilities that are listed.
+    /// Names of all listed capabilities.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
-    /// How long a question waits for its answer.
+    /// Time that an approval waits for an answer, in seconds.
     pub approval_timeout_seconds: Option<u64>,
-    /// What is hidden besides what is built in.
+    /// Redactions in addition to the built-in ones.
     pub redactions: Vec<super::redact::Rule>,
-    /// Every key as it stands.
+    /// Every entry as written.
     pub stated: Vec<Stated>,
     widens: Vec<(usize, String)>,
     pub tests: Vec<Test>,
-    /// The file itself, to quote from.
+    /// Text of the file, for quotes.
     text: Arc<str>,
 }
 
 impl Bundle {
-    /// Parses a bundle; `name` is what errors call the file.
+    /// Parses a bundle; `name` is the name of the file in errors.
     pub fn parse(text: &str, name: &str) -> Result<Self, BundleError> {
         let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
         if text.len() > MAX_BYTES {
@@ -105,7 +105,7 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Parses a file that may hold nothing but rules: what a person remembers for one project.
+    /// Parses a file that may contain only rules: the rules that a user saved for one project.
     pub fn parse_rules(text: &str, name: &str) -> Result<Self, BundleError> {
         let bundle = Self::parse(text, name)?;
         let rules = |stated: &&Stated| match stated.section.as_str() {
@@ -127,22 +127,22 @@ impl Bundle {
         Self::parse(text_of(bytes, name)?, name)
     }
 
-    /// The same of a file that may hold nothing but rules.
+    /// Parses the bytes of a file that may contain only rules.
     pub fn parse_rules_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
         Self::parse_rules(text_of(bytes, name)?, name)
     }
 
-    /// What holds where no one wrote a bundle, as a person would write it.
+    /// Returns the text of the built-in policy, which applies if there is no policy file.
     pub fn built_in_text() -> &'static str {
         DEFAULT
     }
 
-    /// What holds where no one wrote a bundle.
+    /// Returns the built-in policy, which applies if there is no policy file.
     pub fn built_in() -> Result<Self, BundleError> {
         Self::parse(DEFAULT, "the built-in policy")
     }
 
-    /// How many `match` and `not_match` lines its rules have.
+    /// Returns the number of `match` and `not_match` lines of the rules.
     pub fn examples(&self) -> usize {
         let of_commands = self.shell.iter().flat_map(|shell| &shell.rules);
         let of_commands = of_commands.map(|rule| rule.matches.len() + rule.not_matches.len());
@@ -200,12 +200,12 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Where a key stands; line 1 where it does not.
+    /// Returns the line of a key; 1 if the key is missing.
     pub fn line_of(&self, section: &str, key: &str) -> usize {
         self.stated.iter().find(|stated| stated.section == section && stated.key == key).map_or(1, |stated| stated.line)
     }
 
-    /// Where it would loosen something if it were a project's, which has no effect then: the line and what it tries.
+    /// Returns the entries that would loosen something, with their lines. In a project's bundle they have no effect.
     pub fn widens(&self) -> &[(usize, String)] {
         &self.widens
     }
@@ -220,7 +220,7 @@ impl Bundle {
                 "Network.Http" => self.http = Some(Http::read(&capability)?),
                 "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability)?),
-                // Unsupported, which `policy validate` says: no key of it is right, so none is suggested.
+                // Unsupported, as `policy validate` reports: no key of it is valid, so none is suggested.
                 "BackendTool.Invoke" => {}
                 "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
                 other => {

@@ -1,9 +1,9 @@
-//! `[[named_commands]]`: programs fixed by the bundle, of which only typed arguments vary.
+//! Named commands, `[[named_commands]]`: programs fixed by the bundle, with typed arguments.
 
 use super::reader::{BundleError, Section, Text, one_of, suggestion};
 use std::collections::BTreeMap;
 
-/// Longest text a model may put in for one argument.
+/// Maximum length of a text argument that a model passes, in bytes.
 const TEXT_BYTES: usize = 4096;
 const NAME_LETTERS: usize = 64;
 const KINDS: &[(&str, ArgumentKind)] = &[
@@ -13,13 +13,13 @@ const KINDS: &[(&str, ArgumentKind)] = &[
     ("integer", ArgumentKind::Integer),
 ];
 
-/// A command that is offered as a tool of its own.
+/// A command that is offered as a separate tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCommand {
     pub name: String,
     pub line: usize,
     pub description: String,
-    /// Program and words; `{argument}` stands for what varies.
+    /// Program and arguments; `{argument}` is replaced by its value.
     pub command: Vec<String>,
     pub arguments: BTreeMap<String, ArgumentKind>,
     pub requires_approval: bool,
@@ -27,14 +27,14 @@ pub struct NamedCommand {
     pub approval_rule: Option<String>,
 }
 
-/// What an argument may be.
+/// Type of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// A place that may be read and written.
+    /// A path that may be read and written.
     Path,
-    /// A place that is only read.
+    /// A path that is only read.
     Input,
-    /// Any text without control characters.
+    /// Text without control characters.
     Text,
     Integer,
     /// One of these words.
@@ -42,7 +42,7 @@ pub enum ArgumentKind {
 }
 
 impl ArgumentKind {
-    /// Whether it names a place.
+    /// Returns whether the argument is a path.
     pub fn is_path(&self) -> bool {
         matches!(self, Self::Path | Self::Input)
     }
@@ -87,7 +87,7 @@ impl NamedCommand {
         })
     }
 
-    /// The words with these values put in; of a path the value is its real, absolute path.
+    /// Returns the command with these values filled in; the value of a path is its real, absolute path.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
         if let Some(unknown) = values.keys().find(|name| !self.arguments.contains_key(*name)) {
             let known: Vec<&str> = self.arguments.keys().map(String::as_str).collect();
@@ -100,7 +100,7 @@ impl NamedCommand {
         self.command.iter().map(|word| filled(word, values)).collect()
     }
 
-    /// Whether these words are the ones of this command, with whatever arguments.
+    /// Returns whether these words are a call of this command, with any arguments.
     pub fn fits(&self, argv: &[String]) -> bool {
         self.command.len() == argv.len() && self.command.iter().zip(argv).all(|(word, given)| fits(&pieces(word), given))
     }
@@ -197,14 +197,14 @@ fn words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> R
     Ok(words.into_iter().map(|word| word.text).collect())
 }
 
-/// A word of a command, taken apart.
+/// A part of one word of a command.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Text(&'a str),
     Argument(&'a str),
 }
 
-/// `--out={output}` is a text and an argument; braces around anything but a name are text.
+/// Splits a word into text and arguments, as in `--out={output}`; braces around anything but a name are text.
 fn pieces(word: &str) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     let (mut rest, mut from) = (word, 0);
@@ -233,7 +233,7 @@ fn filled(word: &str, values: &BTreeMap<String, String>) -> Result<String, Strin
             Piece::Text(text) => whole.push_str(text),
             Piece::Argument(name) => {
                 let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
-                // A program would take it for one of its options.
+                // A program would read it as one of its options.
                 if whole.is_empty() && value.starts_with('-') {
                     return Err(format!("`{name}` starts with `-`, so it would be read as an option"));
                 }

@@ -1,4 +1,4 @@
-//! `Network.Http`: which hosts a request may go to.
+//! The capability `Network.Http`: hosts that requests may go to.
 
 use super::reader::{BundleError, Section, Text};
 use crate::policy::url::{HostPattern, PrivateHost};
@@ -6,11 +6,11 @@ use crate::policy::url::{HostPattern, PrivateHost};
 #[derive(Debug, Clone, Default)]
 pub struct Http {
     pub line: usize,
-    /// Absent: every public host. Empty: none.
+    /// Allowed hosts; `None` allows every public host, an empty list allows none.
     pub allowed: Option<Vec<HostPattern>>,
     pub allowed_line: usize,
     pub blocked: Vec<HostPattern>,
-    /// Hosts that are not public and may be asked all the same.
+    /// Hosts that are allowed although they are not public.
     pub private: Vec<PrivateHost>,
     pub requires_approval: bool,
     pub approval_line: usize,

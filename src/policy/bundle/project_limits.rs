@@ -1,4 +1,4 @@
-//! Limits of a project's bundle: it can only tighten, so keys that would widen have no effect and the user is told.
+//! Limits of a project's bundle: it can only tighten, so keys that would widen have no effect, and aye tells the user.
 
 use super::reader::{BundleError, Section};
 
@@ -21,7 +21,7 @@ const OPENING: &[(&str, &str)] = &[
     ("Network.Http", "allowed_private_hosts"),
 ];
 
-/// Every place of a bundle that would loosen something, with its line and what it tries.
+/// Returns every entry of a bundle that would loosen something, with its line and a description.
 pub fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     let mut found = Vec::new();
     if let Some(line) = root.line_of("session_id") {
@@ -48,7 +48,7 @@ pub fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
         if asks == Some(false) {
             found.push((line("requires_approval"), format!("`requires_approval = false` in {name}")));
         }
-        // Where the file itself asks, or lists what may run, its allow rules say what is excepted from that.
+        // If the file itself asks, or lists the allowed commands, its allow rules are exceptions from that.
         let narrows = asks == Some(true) || capability.line_of("allowed_commands").is_some();
         for rule in capability.sections("rules")? {
             if rule.text("decision")?.is_some_and(|decision| decision.text == "allow") && !narrows {

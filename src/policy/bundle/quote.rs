@@ -2,19 +2,19 @@
 
 use super::Bundle;
 
-/// Lines of one entry that are quoted.
+/// Maximum number of quoted lines of one entry.
 const MAX_LINES: usize = 6;
-/// A longer line is cut.
+/// Maximum number of characters of a quoted line; a longer one is cut.
 const MAX_CHARACTERS: usize = 300;
 
 impl Bundle {
-    /// What stands in a line of the file; of a table its first lines.
+    /// Returns the text of a line of the file; for a table, its first lines.
     pub fn quoted(&self, line: usize) -> Vec<String> {
         entry_at(&self.text, line)
     }
 }
 
-/// What stands in a line; of a table its first lines.
+/// Returns the text of a line; for a table, its first lines.
 pub fn entry_at(text: &str, line: usize) -> Vec<String> {
     let cut = |line: &str| -> String { line.chars().take(MAX_CHARACTERS).collect() };
     let mut lines = text.lines().skip(line.saturating_sub(1));

@@ -1,24 +1,24 @@
-//! TOML tables read with the line of every value, so that a mistake is named where it stands.
+//! Reader of TOML tables that keeps the line of every value, so that errors can name it.
 
 use jiff::Timestamp;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Why a bundle was refused.
+/// Reason why a bundle was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {message}", name, line.map_or(String::new(), |line| format!(" line {line}")))]
 pub struct BundleError {
-    /// The file, as the caller named it.
+    /// Name of the file, as the caller gave it.
     pub name: String,
     pub line: Option<usize>,
     pub message: String,
 }
 
-/// The text a bundle was read from.
+/// The text that a bundle was read from.
 pub struct Source<'a> {
     pub name: &'a str,
-    /// Where each line ends.
+    /// Positions of the line ends.
     breaks: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A table and the way to it: `[capabilities."File.Read"]`.
+/// A table with its title, such as `[capabilities."File.Read"]`.
 #[derive(Clone)]
 pub struct Section<'a> {
     pub source: &'a Source<'a>,
@@ -47,7 +47,7 @@ pub struct Section<'a> {
 
 type Read<T> = Result<T, BundleError>;
 
-/// A string and where it stands.
+/// A string with its position.
 pub struct Text {
     pub text: String,
     pub span: Range<usize>,
@@ -58,7 +58,7 @@ impl<'a> Section<'a> {
         self.source.line(&self.span)
     }
 
-    /// Refuses every key that is not one of these.
+    /// Returns an error if the table has a key that is not in `known`.
     pub fn only(&self, known: &[&str]) -> Read<()> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
@@ -107,7 +107,7 @@ impl<'a> Section<'a> {
         number.map(Some).ok_or_else(|| self.wrong(key, value, "an integer of at least 0"))
     }
 
-    /// An error about the value of a key, or about the table where the key is missing.
+    /// Returns an error about the value of a key, or about the table if the key is missing.
     pub fn error_at(&self, key: &str, message: &str) -> BundleError {
         let span = self.get(key).map_or_else(|| self.span.clone(), Spanned::span);
         self.source.error(&span, message.to_owned())
@@ -141,7 +141,7 @@ impl<'a> Section<'a> {
         array.iter().map(one).collect::<Read<Vec<Text>>>().map(Some)
     }
 
-    /// A list whose items are texts or lists of texts.
+    /// Reads an array whose items are strings or arrays of strings.
     pub fn alternatives(&self, key: &str) -> Read<Option<Vec<Vec<Text>>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let expected = "an array of words, each a string or an array of strings";
@@ -181,7 +181,7 @@ impl<'a> Section<'a> {
         Ok(Some(Section { source: self.source, table, span: value.span(), title }))
     }
 
-    /// All tables below this one, with their names and where the names stand.
+    /// Returns all tables below this one, with the position of their names.
     pub fn children(&self) -> Read<Vec<(Text, Section<'a>)>> {
         let mut children = Vec::new();
         for key in self.table.keys() {
@@ -217,7 +217,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// `allow, ask or deny`.
+/// Joins names as in "allow, ask or deny".
 pub fn one_of(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
@@ -226,7 +226,7 @@ pub fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// `did you mean …?`, or all that is possible.
+/// Returns "did you mean …?", or all possible names.
 pub fn suggestion(name: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
     match near {

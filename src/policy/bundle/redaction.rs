@@ -1,10 +1,10 @@
-//! `[[redaction]]`: what else is secret here.
+//! User-defined redactions: `[[redaction]]`.
 
 use super::reader::{BundleError, Section};
 use crate::policy::redact::Rule;
 use regex::RegexBuilder;
 
-/// A pattern whose machine is larger would make every text slow.
+/// Maximum size of a compiled pattern in bytes; a larger one would make every text slow.
 const PATTERN_BYTES: usize = 1 << 20;
 const NAME_BYTES: usize = 40;
 
@@ -34,7 +34,7 @@ fn rule(section: &Section<'_>) -> Result<Rule, BundleError> {
     Ok(Rule { kind, expression })
 }
 
-/// As it stands in a marker: `company token` is `company-token`.
+/// Returns the name as it appears in a marker: `company token` becomes `company-token`.
 fn kind(name: &str) -> Option<String> {
     let letters =
         name.trim().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
@@ -43,7 +43,7 @@ fn kind(name: &str) -> Option<String> {
     (!kind.is_empty() && kind.len() <= NAME_BYTES).then_some(kind)
 }
 
-/// The library draws a picture of the place; the last line says what is wrong.
+/// Returns the last line of an error of the regex library, which names the cause; the lines before it show the position.
 fn last_line(error: &str) -> &str {
     error.lines().last().unwrap_or(error).trim().trim_start_matches("error: ")
 }

@@ -1,4 +1,4 @@
-//! Rules about commands as they stand in a bundle, and which words they speak of.
+//! Rules about commands in a bundle, and the words that they match.
 
 use super::approve::{APPROVES, Approve};
 use super::reader::{BundleError, Section, Text};
@@ -15,19 +15,19 @@ pub enum Decision {
 
 pub const DECISIONS: &[(&str, Decision)] = &[("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
 
-/// What a rule decides, which it has to say.
+/// Reads the required verdict of a rule.
 pub fn decision(section: &Section<'_>) -> Result<Decision, BundleError> {
     let missing = || section.source.error(&section.span, "the rule has no `decision`; expected allow, ask or deny");
     section.choice("decision", DECISIONS)?.ok_or_else(missing)
 }
 
-/// Examples of a rule, with where they stand.
+/// Reads the examples of a rule, with their lines.
 pub fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, usize)>, BundleError> {
     let texts = section.texts(key)?.unwrap_or_default();
     Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
 }
 
-/// An entry of `blocked_commands` or `allowed_commands`: a program, with words that must all be there.
+/// An entry of `blocked_commands` or `allowed_commands`: a program, with words that must all be present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
     pub text: String,
@@ -36,27 +36,27 @@ pub struct Blocked {
     pub(super) words: Vec<String>,
 }
 
-/// `[[capabilities."Shell.Exec".rules]]`.
+/// A rule of `[[capabilities."Shell.Exec".rules]]`.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub line: usize,
     pub decision: Decision,
-    /// What a rule that asks has approved.
+    /// What the user approves if the rule asks.
     pub approve: Approve,
     pub reason: String,
-    /// The command is these words and nothing more.
+    /// Whether the rule matches only exactly these words.
     pub exact: bool,
-    /// Lifts the option table.
+    /// Whether an allow rule also covers options outside the option table.
     pub any_args: bool,
     pub expires_at: Option<Timestamp>,
-    /// Lines it has to decide, and lines it must not, with where they stand.
+    /// Commands that the rule must match and must not match, each with its line.
     pub matches: Vec<(String, usize)>,
     pub not_matches: Vec<(String, usize)>,
     pub(super) elements: Vec<Vec<String>>,
 }
 
 impl Rule {
-    /// Whether it decides some use of a program of this name.
+    /// Returns whether the rule applies to some use of a program of this name.
     pub fn is_about(&self, name: &str) -> bool {
         self.elements.first().is_some_and(|names| names.iter().any(|one| one == name || pattern::matches(one, name)))
     }
@@ -86,7 +86,7 @@ impl Rule {
             approve: approve.unwrap_or_default(),
             reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
             exact,
-            // Words that are all named need no table that says which others are harmless.
+            // If all words are named, no table of harmless options is needed.
             any_args: section.choice("args", &[("any", true), ("table", false)])?.unwrap_or(false) || exact,
             expires_at: section.timestamp("expires_at")?,
             matches: examples(section, "match")?,
@@ -95,16 +95,16 @@ impl Rule {
         })
     }
 
-    /// The names it may start with.
+    /// Returns the program names that the rule may start with.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.elements.iter().take(1).flatten().map(String::as_str)
     }
 
-    /// Whether the words are what an allow speaks of: the bare name and the words right behind it.
+    /// Returns whether an allow rule matches the words: the bare program name and the words right after it.
     pub fn speaks_of(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.exact {
-            // What the shell would put other words in for is not these words.
+            // A glob would be replaced by other words, so it is not these words.
             return is(program, &argv[0].text) && !argv.iter().any(|arg| arg.glob) && says(rest, &argv[1..]);
         }
         let skipped = if argv[0].text == "git" { harmless_globals(&argv[1..]) } else { 0 };

@@ -6,7 +6,7 @@ use crate::policy::shell::Invocation;
 use crate::policy::url::parse;
 use crate::protocol::Risk;
 
-/// Programs that fetch what they are given the address of.
+/// Programs that download from the addresses they are given.
 const DOWNLOADERS: &[&str] = &["curl", "wget", "aria2c", "http", "xh", "fetch", "ftp", "lynx", "w3m"];
 /// Long options with which a downloader sends data.
 const SENDS: &[&str] = &[
@@ -25,8 +25,8 @@ const SENDS: &[&str] = &[
     "--body-file",
 ];
 const METHODS: &[&str] = &["-X", "--request", "--method"];
-/// Programs that act on a service with the user's account: the name of the service, the subcommands that only read, and which
-/// word the subcommand is. Behind an option a word may be the value of that option, so only this place counts.
+/// Programs that act on a service with the user's account: the name of the service, the subcommands that only read, and the
+/// position of the subcommand. After an option a word may be the value of that option, so only this position counts.
 const SERVICES: &[(&str, &str, usize, &[&str])] = &[
     ("kubectl", "your Kubernetes cluster", 0, &["get", "describe", "logs", "top", "explain", "version", "api-resources", "diff"]),
     ("aws", "your AWS account", 1, &["ls", "help"]),
@@ -52,7 +52,7 @@ pub fn downloads(program: &str) -> bool {
     DOWNLOADERS.contains(&program)
 }
 
-/// The hosts of the addresses that a program is given.
+/// Returns the hosts of the addresses that a program is given.
 pub fn hosts(invocation: &Invocation) -> Vec<String> {
     hosts_of(&invocation.argv[1..])
 }
@@ -63,7 +63,7 @@ fn hosts_of(words: &[Arg]) -> Vec<String> {
     words.iter().filter(address).filter_map(host).collect()
 }
 
-/// The effect of a program that uses the network.
+/// Returns the effect of a program that uses the network.
 pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
     if let Some((_, service, at, reading)) = SERVICES.iter().find(|(name, ..)| *name == program) {
         let before = words.iter().take(*at).all(|word| !word.text.starts_with('-'));
@@ -93,7 +93,7 @@ fn of_download(program: &str, words: &[Arg]) -> Effect {
         let value =
             || text.split_once('=').map(|(_, value)| value).or_else(|| words.get(index + 1).map(|next| next.text.as_str()));
         let writes = |method: &str| !crate::policy::url::only_asks(&method.to_ascii_uppercase());
-        // Other programs have other letters.
+        // Other programs have other single-letter options.
         let sends_by_letter = || match letter_that_sends(text) {
             Some(("X", "")) => words.get(index + 1).is_some_and(|next| writes(&next.text)),
             Some(("X", method)) => writes(method),
@@ -110,10 +110,10 @@ fn of_download(program: &str, words: &[Arg]) -> Effect {
     }
 }
 
-/// Returns the letter of a cluster of curl with which it sends data or names its method, and what follows it: `-sXPOST`.
+/// Returns the letter of a cluster of curl options that sends data or names the method, and the text after it: `-sXPOST`.
 fn letter_that_sends(word: &str) -> Option<(&str, &str)> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    // The rest of the word is the value of one of these.
+    // The rest of the word is the value of one of these options.
     let at = letters.find(|letter| "dFTXoHAeubcKmwErCUtyYzDQPx".contains(letter))?;
     let found = letters.get(at..=at)?;
     "dFTX".contains(found).then_some((found, &letters[at + 1..]))
@@ -125,7 +125,7 @@ fn of_remote(words: &[Arg], verb: &str) -> Effect {
     Effect::new(risk, format!("{verb} {host}"))
 }
 
-/// `scp` and `rsync`, which also copy between local places.
+/// Returns the effect of `scp` and `rsync`, which also copy between local paths.
 fn of_copy(words: &[Arg]) -> Option<Effect> {
     let plain = plain_words(words, &[]);
     let remote = |word: &&Arg| {

@@ -1,4 +1,4 @@
-//! Effects of programs that act as root, on the whole system, or with packages; and which words of a program are files.
+//! Effects of programs that act as root, on the whole system or with packages; and the words of a program that are files.
 
 use super::of_variable;
 use super::{Arg, DISKS, Effect, Place, listed, plain_words, quoted};
@@ -7,7 +7,7 @@ use crate::policy::danger::is_recursive;
 use crate::policy::steering::steers;
 use crate::protocol::Risk;
 
-/// Programs that change the whole system, and what they do.
+/// Programs that change the whole system, with their effects.
 const SYSTEM: &[(&str, &str)] = &[
     ("shutdown", "shuts this machine down"),
     ("poweroff", "shuts this machine down"),
@@ -31,7 +31,7 @@ const SYSTEM: &[(&str, &str)] = &[
 const SERVICE_READS: &[&str] =
     &["status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-timers", "list"];
 
-/// Subcommands of package managers: program, subcommands, effect, whether it publishes.
+/// Package managers: program, subcommands, effect and risk.
 const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("npm", &["publish", "unpublish", "deprecate"], "publishes to the npm registry", Risk::High),
     ("pnpm", &["publish"], "publishes to the npm registry", Risk::High),
@@ -65,20 +65,20 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("pacman", &["-S", "-R", "-Syu"], "changes the programs installed on this machine", Risk::High),
 ];
 const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "pipx"];
-/// Programs whose first word is an expression and no file.
+/// Programs whose first argument is an expression and not a file.
 const EXPRESSION_FIRST: &[&str] =
     &["sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "grep", "egrep", "fgrep", "rg", "ag", "git"];
-/// Programs whose words are no files.
+/// Programs whose arguments are not files.
 const WORDS_ONLY: &[&str] =
     &["echo", "printf", "tr", "expr", "seq", "sleep", "date", "basename", "dirname", "true", "false", ":", "export", "set"];
 
-/// The effect of a program that acts on the whole system, as root or with packages.
+/// Returns the effect of a program that acts on the whole system, as root or with packages.
 pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     if let Some(effect) = as_another_user(program, words).or_else(|| of_disk(program, words, place)) {
         return Some(effect);
     }
     if let Some((_, sentence)) = SYSTEM.iter().find(|(name, _)| *name == program) {
-        // Behind an option it may be the value of that option.
+        // After an option, the word may be the value of that option.
         let reads = matches!(program, "systemctl" | "launchctl")
             && words.first().is_some_and(|word| SERVICE_READS.contains(&word.text.as_str()))
             || program == "crontab" && words.iter().any(|word| word.text == "-l")
@@ -122,7 +122,7 @@ fn as_another_user(program: &str, words: &[Arg]) -> Option<Effect> {
     })
 }
 
-/// Programs that write to disks below the file system.
+/// Returns the effect of a program that writes to disks below the file system.
 fn of_disk(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let disks: Vec<String> = words
         .iter()
@@ -157,9 +157,9 @@ fn of_disk(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     }
 }
 
-/// A change of permissions or owners, which matters where it is of a whole tree or outside the workspace.
+/// Returns the effect of a change of permissions or owners; it matters for a whole tree or outside the workspace.
 fn of_permissions(words: &[Arg], place: Place<'_>) -> Option<Effect> {
-    // A mode or an owner, taken as a path, lies in the workspace.
+    // A mode or an owner, resolved as a path, is inside the workspace.
     let targets = plain_words(words, &[]);
     let recursive = is_recursive(words);
     let outside: Vec<String> = targets.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
@@ -175,7 +175,7 @@ fn of_permissions(words: &[Arg], place: Place<'_>) -> Option<Effect> {
     }
 }
 
-/// The words of a program without an option table that can be files.
+/// Returns the arguments of a program without an option table that can be files.
 pub fn operands<'a>(program: &str, words: &'a [Arg]) -> Vec<&'a str> {
     if WORDS_ONLY.contains(&program) {
         return Vec::new();

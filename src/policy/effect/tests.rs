@@ -1,4 +1,4 @@
-//! Tests of the effects of commands: the sentence and the risk of lines that people and models run.
+//! Tests of the effects of commands: sentence and risk of lines that people and models run.
 
 use super::*;
 use crate::policy::danger;
@@ -9,7 +9,7 @@ fn context(sandbox: Sandbox) -> Context {
     Context { roots: vec!["/home/ada/work".into()], home: "/home/ada".into(), mode: Mode::Ask, sandbox, own: Vec::new() }
 }
 
-/// The worst effect of a line as "risk: sentence".
+/// Returns the worst effect of a line as "risk: sentence".
 fn effect_of(line: &str) -> String {
     let context = context(Sandbox::Present);
     let effects = read(line).parts.into_iter().filter_map(|part| worst_effect(&part, &context, &context.roots[0]));

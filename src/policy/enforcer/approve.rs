@@ -9,30 +9,30 @@ use crate::policy::layer_verdict::Finding;
 use crate::policy::paths::Sandbox;
 use crate::protocol::{Action, ApproveWhen, Mode, Risk, VerdictKind};
 
-/// What is said of it outside of the policy.
+/// Settings of `approve` outside the policy.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice {
-    /// In `config.toml`.
+    /// Setting in `config.toml`.
     pub config: Option<Approve>,
-    /// In the session.
+    /// Setting for the session.
     pub session: Option<Approve>,
 }
 
 impl Enforcer {
-    /// The same with what `config.toml` says of approvals.
+    /// Returns the enforcer with the setting of `config.toml`.
     #[must_use]
     pub fn approving(mut self, config: Option<Approve>) -> Self {
         self.approve.config = config;
         self
     }
 
-    /// Says for the session what is approved of commands. A policy that says `command` stays stricter.
+    /// Sets what is approved of commands in this session. A policy with `approve = "command"` stays stricter.
     #[cfg(test)]
     pub fn set_approve(&mut self, approve: Approve) {
         self.approve.session = Some(approve);
     }
 
-    /// What is approved of commands that no rule decides.
+    /// Returns what the user approves if no rule matches a command.
     pub fn approve(&self) -> Approve {
         match self.terms.approve {
             Some(Approve::Command) => Approve::Command,

@@ -1,4 +1,4 @@
-//! Changes of an enforcer in force: its layers as a whole, and its mode.
+//! Changes of an enforcer in use: its layers as a whole, and its mode.
 
 use super::Enforcer;
 use crate::policy::layer::Scope;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use std::time::Duration;
 
 impl Enforcer {
-    /// Takes over the layers of `new`. What the person said for this run stays: the mode, and what they allowed.
+    /// Replaces the layers by those of `new`. The user's choices for this run stay: the mode and the session grants.
     pub fn replace(&mut self, new: Self) {
         let mode = self.context.mode;
         let session = std::mem::take(&mut self.source).into_iter().filter(|layer| layer.scope == Scope::Session);
@@ -29,7 +29,7 @@ impl Enforcer {
         self.context.mode = mode;
     }
 
-    /// The layers in force, the strongest first.
+    /// Returns the layers in force, the strongest first.
     pub fn layers(&self) -> Vec<PolicyLayer> {
         let told = |layer: &super::Ready| PolicyLayer {
             scope: layer.scope.as_str().to_owned(),
@@ -41,13 +41,13 @@ impl Enforcer {
         self.layers.iter().map(told).collect()
     }
 
-    /// How long a question may wait for its answer: the shortest time that a layer says.
+    /// Returns the time that an approval waits for an answer: the shortest of all layers.
     pub fn approval_timeout(&self) -> Option<Duration> {
         let seconds = self.layers.iter().filter_map(|layer| layer.bundle.approval_timeout_seconds).min()?;
         Some(Duration::from_secs(seconds.max(1)))
     }
 
-    /// Why nothing may happen any more, once a bundle's time is over.
+    /// Returns why everything is denied, once a bundle has expired.
     pub fn expired(&self, now: Timestamp) -> Option<String> {
         self.layers.iter().find_map(|layer| {
             let end = layer.bundle.expires_at.filter(|end| *end <= now)?;

@@ -1,4 +1,4 @@
-//! Escalation: the places that an approval may open to a command that the sandbox blocked.
+//! Escalation: paths that an approval may open to a command that the sandbox blocked.
 
 use super::super::layer::Ready;
 use super::super::paths::{Places, is_in_other_home, of_the_machine, protected};
@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use std::path::Path;
 
 impl Enforcer {
-    /// Whether a person may be asked to let one command write at this real path outside the workspace: never where something
-    /// is protected, aye's own, the kernel's, or shut by a rule.
+    /// Returns whether an approval may let one command write to this real path outside the workspace: never to protected paths,
+    /// to aye's own files, to those of the kernel, or against a rule.
     pub fn may_be_opened(&self, path: &Path) -> bool {
         let guarded = self.context.is_own(path) || protected(path, &self.context).is_some() || of_the_machine(path, true);
         let shut = |layer: &Ready| {
@@ -19,8 +19,8 @@ impl Enforcer {
         !guarded && !self.layers.iter().any(shut)
     }
 
-    /// Whether a person may be asked to let one command read this real path outside the workspace: never where credentials or
-    /// aye's own files lie, nor where a rule shuts it.
+    /// Returns whether an approval may let one command read this real path outside the workspace: never credentials or aye's
+    /// own files, and never against a rule.
     pub fn may_be_shown(&self, path: &Path) -> bool {
         let context = &self.context;
         let guarded = context.is_own(path)
@@ -34,8 +34,8 @@ impl Enforcer {
         !guarded && !self.layers.iter().any(shut)
     }
 
-    /// Whether a command that a rule allows may read this real path where a link leads it there: what is in the workspace or
-    /// named by `readable_paths`, and whatever else is read without an approval. Never what is blocked.
+    /// Returns whether a command that a rule allows may follow a symlink to this real path: into the workspace, into
+    /// `readable_paths`, and to whatever can be read without approval. Never to a blocked path.
     pub fn may_be_followed(&self, path: &Path) -> bool {
         let named = || self.terms().readable_paths.clone().unwrap_or_default();
         let inside = self.context.in_workspace(path) || Places::new(&named(), &self.context, false).reach(path).is_some();

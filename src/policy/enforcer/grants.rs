@@ -1,4 +1,4 @@
-//! "Always allow": the narrowest rule that would let a question through, and what the person keeps of it.
+//! "Always allow": the narrowest rule that would allow an action, and the rules that the user saves.
 
 use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, Rule, SandboxSetting};
@@ -13,10 +13,10 @@ use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Days after which a rule may end by itself.
+/// Days after which a saved rule can expire.
 const DAYS: [u32; 3] = [1, 7, 30];
 const DAY_SECONDS: i64 = 86_400;
-/// Programs whose first word says what they do; without it a rule would reach the risky ones too.
+/// Programs whose first argument is a subcommand; a rule without it would also cover risky subcommands.
 const WITH_SUBCOMMANDS: &[&str] = &[
     "bazel",
     "bundle",
@@ -47,11 +47,12 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "yarn",
     "zig",
 ];
-/// What such a word looks like: neither an option nor a path.
+/// Maximum length of a subcommand in bytes.
 const SUBCOMMAND_BYTES: usize = 32;
 
 impl Enforcer {
-    /// What "always allow" may offer for these actions, from the narrowest to the widest; or why nothing.
+    /// Returns the rules that "always allow" can offer for these actions, from the narrowest to the widest; or why there are
+    /// none.
     pub fn always(&self, actions: &[Action], now: Timestamp) -> Always {
         let mut always = self.may_always(actions, now);
         for why in &mut always.never {
@@ -60,7 +61,7 @@ impl Enforcer {
         always
     }
 
-    /// What may be saved of directories that the sandbox hid: that every command of this project may read them.
+    /// Returns the rule that lets every command of this project read these directories, which the sandbox hid.
     pub fn always_readable(&self, paths: &[&Path], now: Timestamp) -> Always {
         let never = |path: &Path, why: &str| Always { never: vec![format!("`{}` {why}", path.display())], ..Always::default() };
         let context = &self.context;
@@ -94,7 +95,7 @@ impl Enforcer {
         Always { offers: vec![offer], ..Always::default() }
     }
 
-    /// A managed rule with the name of its bundle, which is what whoever manages it goes by.
+    /// Adds the name of the bundle to a managed rule, because administrators know it by that name.
     fn with_bundle_names(&self, why: &str) -> String {
         let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
         match managed.and_then(|layer| layer.bundle.version.as_deref()) {
@@ -109,7 +110,7 @@ impl Enforcer {
             [Action::Custom { name, fingerprint, .. }] => {
                 Ok(vec![Draft::same(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
             }
-            // A name with a wildcard in it would be read as more than that one tool.
+            // A name with a wildcard would match more than that one tool.
             [Action::Invoke { server, tool, fingerprint, .. }] if !format!("{server}{tool}").contains(['*', '?']) => {
                 let name = format!("{server}/{tool}");
                 Ok(vec![Draft::same(vec![GrantRule::ServerTool { name, fingerprint: fingerprint.clone() }])])
@@ -124,7 +125,7 @@ impl Enforcer {
         for draft in drafts {
             match self.offer(draft, actions, now) {
                 Ok(offer) => always.offers.push(offer),
-                // What does not help in the narrowest form is said; a wider one that does not is left out.
+                // If the narrowest rule has no effect, aye says why; a wider one without effect is left out.
                 Err(why) if always.offers.is_empty() => {
                     always.never.push(why);
                     return always;
@@ -137,7 +138,7 @@ impl Enforcer {
         always
     }
 
-    /// Checks what a rule would do by letting it: an offer that would change nothing is none.
+    /// Checks the effect of a rule by applying it: a rule that would change nothing is not offered.
     pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<Offer, String> {
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
             let bundle = Bundle::parse_rules(&text(rules), "the rule").map_err(|error| error.message)?;
@@ -163,7 +164,7 @@ impl Enforcer {
         if lasting.is_ok() && with(&draft.rules, Scope::Mine, real).is_err() {
             asks_still.push(GrantScope::Project);
         }
-        // Only what is said for one project holds without a sandbox: a command can be another thing elsewhere.
+        // Without a sandbox, only rules for one project apply: elsewhere the same command can do something else.
         let unheld = real == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
         if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Custom { .. }))
         {
@@ -253,7 +254,7 @@ impl Enforcer {
         Ok([all(&file, &none), all(&below_root, &kind), all(&below_root, &none)].into_iter().flatten().collect())
     }
 
-    /// A pattern that moves with the workspace, where there is only one.
+    /// Returns a pattern relative to the workspace, if there is only one.
     fn in_workspace_words(&self, base: &Path, suffix: &str) -> Option<String> {
         let [root] = self.context.roots.as_slice() else { return None };
         let below = base.strip_prefix(root).ok()?.to_str()?;
@@ -261,7 +262,7 @@ impl Enforcer {
         Some(format!("${{workspace}}{slash}{}{suffix}", literal(below)))
     }
 
-    /// Remembers rules until aye quits. Words of a command hold in the directory it was asked about.
+    /// Applies rules until aye quits. Exact commands are allowed in the directory of the approval.
     pub fn keep(&mut self, rules: &[GrantRule], directory: Option<PathBuf>) -> Result<(), BundleError> {
         let mut others = Vec::new();
         for rule in rules {
@@ -286,7 +287,7 @@ impl Enforcer {
         }
     }
 
-    /// Forgets what was granted until aye quits, the last of these rules.
+    /// Removes grants of this run: the most recent of these rules.
     pub fn ungrant(&mut self, rules: &[GrantRule], directory: Option<&Path>) {
         for rule in rules {
             if let (GrantRule::Command { words, exact: true }, Some(directory)) = (rule, directory) {
@@ -300,7 +301,7 @@ impl Enforcer {
         self.settle();
     }
 
-    /// Puts a file of the person in the place of what it said before.
+    /// Replaces one of the user's policy files by its new content.
     pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
         match scope {
             GrantScope::Session => return,
@@ -318,8 +319,8 @@ impl Enforcer {
         self.settle();
     }
 
-    /// Whether a rule is the person's own word about these very words, so that it holds without a sandbox too. What
-    /// such words do is another thing once the configuration of a repository says so.
+    /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a sandbox.
+    /// Rules about programs that a repository can configure do not count.
     pub(super) fn is_by_person(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
@@ -330,11 +331,11 @@ impl Enforcer {
     }
 }
 
-/// What might be offered.
+/// A rule that may be offered.
 pub(super) struct Draft {
     pub rules: Vec<GrantRule>,
     pub everywhere: Vec<GrantRule>,
-    /// It works until aye quits even where no rule of a file could say it.
+    /// The rule works until aye quits even if a saved rule would have no effect.
     pub in_memory: bool,
 }
 
@@ -344,7 +345,7 @@ impl Draft {
     }
 }
 
-/// The rules as a file of their own.
+/// Returns the rules as the text of a policy file.
 pub(super) fn text(rules: &[GrantRule]) -> String {
     let mut text = "schema_version = 1\n".to_owned();
     let readable = |rule: &GrantRule| match rule {
@@ -362,7 +363,7 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
     text
 }
 
-/// Whether the start of a command, taken for itself, is nothing that has to be asked each time.
+/// Returns whether a rule for the start of a command covers nothing that needs approval each time.
 pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
     match rule {
         GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
@@ -374,7 +375,7 @@ pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
     }
 }
 
-/// Program and subcommand, whatever follows.
+/// Returns a rule for program and subcommand, with any arguments.
 fn widened(words: &[String]) -> Option<GrantRule> {
     let [program, first, ..] = words else { return None };
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_:".contains(letter);
@@ -385,7 +386,7 @@ fn widened(words: &[String]) -> Option<GrantRule> {
     is_subcommand.then(|| GrantRule::Command { words: vec![program.clone(), first.clone()], exact: false })
 }
 
-/// Why something cannot be kept, where a rule or a place forbids it.
+/// Returns why a rule or a protected path prevents a saved rule.
 pub fn locked(rule: &str, reason: &str) -> String {
     if rule.starts_with("managed") { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
 }

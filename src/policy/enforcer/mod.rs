@@ -1,4 +1,4 @@
-//! The one place that turns actions into a verdict: layers, modes, grants and the sandbox put together.
+//! Verdicts on actions: combines layers, modes, grants and the sandbox.
 
 mod approve;
 mod change;
@@ -35,29 +35,29 @@ use jiff::Timestamp;
 use serde::Serialize;
 use std::path::Path;
 
-/// The largest file that is read whole where no layer says.
+/// Maximum size in bytes of a file that is read as a whole, if no layer sets it.
 const FILE_BYTES: u64 = 10 << 20;
 const NO_SANDBOX: &str = "this system has no sandbox for the command, so aye asks";
 const UNHELD_REPOSITORY: &str =
     "runs programs that the repository's configuration names (filters, hooks), and this system has no sandbox, so aye asks";
 
-/// Judges actions by its layers; the strictest answer wins.
+/// Evaluates actions by its layers; the strictest verdict wins.
 #[derive(Debug, Clone)]
 pub struct Enforcer {
-    /// As they were given; `layers` is made of them.
+    /// Layers as they were given; `layers` is derived from them.
     source: Vec<Layer>,
     layers: Vec<Ready>,
     context: Context,
     grants: Vec<Grant>,
     terms: Terms,
-    /// What is not to be had, whatever the layers say.
+    /// Limits on tools, whatever the layers say.
     limits: Vec<ToolLimit>,
-    /// What reads the lines of commands, where it is not `bash`.
+    /// Shell that runs the commands, if it is not `bash`.
     other_shell: Option<&'static str>,
     approve: approve::Choice,
 }
 
-/// A verdict with all that led to it, as `aye policy check` prints it.
+/// A verdict with everything that led to it, as `aye policy check` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     pub verdict: VerdictKind,
@@ -67,32 +67,32 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
     pub parts: Vec<CommandPart>,
-    /// What an allow relies on.
+    /// What an allow verdict relies on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<&'static str>,
-    /// No rule is about it: its capability asks about everything.
+    /// Whether no rule matched: the capability requires approval of everything.
     #[serde(skip)]
     is_uncovered: bool,
-    /// When a command that asks is approved; absent where nothing asks, or where it is no command.
+    /// Time of the approval of a command; `None` if nothing asks or it is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
     #[serde(skip)]
     head: ApprovalRule,
-    /// What could be remembered of it.
+    /// Grant that could be remembered.
     #[serde(skip)]
     remember: Option<Grant>,
-    /// What an allow relies on, as the permit has it.
+    /// What an allow verdict relies on, for the permit.
     #[serde(skip)]
     unasked: Unasked,
 }
 
 impl Explanation {
-    /// Of a call that could never run, because it does not say what to do.
+    /// Returns the denial of a call that could never run because its arguments are invalid.
     pub fn unreadable(reason: String) -> Self {
         Self::denied(Denial { rule: "built-in".to_owned(), reason, parts: Vec::new() })
     }
 
-    /// Of a call that is refused before anything it would touch is looked at.
+    /// Returns the denial of a call that is refused before its targets are looked at.
     pub fn denied(denial: Denial) -> Self {
         Self {
             verdict: VerdictKind::Deny,
@@ -145,25 +145,25 @@ impl Enforcer {
         enforcer
     }
 
-    /// The same with these limits on tools.
+    /// Returns the enforcer with these limits on tools.
     pub fn limited(self, limits: Vec<ToolLimit>) -> Self {
         Self { limits, ..self }
     }
 
-    /// The same where another shell than `bash` reads the lines. What a rule says was read with the eyes of `bash`: at best it asks.
+    /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow still ask.
     #[must_use]
     pub fn in_shell(mut self, name: &'static str) -> Self {
         self.other_shell = Some(name);
         self
     }
 
-    /// Makes the layers ready, after any of them changed.
+    /// Prepares the layers after one of them changed.
     fn settle(&mut self) {
         self.layers = Ready::all(self.source.clone(), &self.context);
         self.terms = terms(&self.layers);
     }
 
-    /// Whether this call of a tool may happen now.
+    /// Returns the verdict on a tool call.
     pub fn judge_call(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Verdict {
         match self.offers(tool_name) {
             Ok(()) => self.judge(actions, now),
@@ -171,7 +171,7 @@ impl Enforcer {
         }
     }
 
-    /// Whether a tool is to be had, by its name; one of an MCP server is called `Mcp.SERVER/TOOL`.
+    /// Returns an error if a tool is disabled. A tool of an MCP server has the name `Mcp.SERVER/TOOL`.
     pub fn offers(&self, tool_name: &str) -> Result<(), Denial> {
         let disables = |layer: &Ready| {
             let pattern = layer.bundle.disabled.iter().find(|pattern| pattern.hits(tool_name))?;
@@ -183,7 +183,7 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
-    /// Whether a tool of a server is listed, so that a model may be told of it; whether a use of it is asked about is another thing.
+    /// Returns an error if a tool of a server may not be listed to the model. A call of it may still need approval.
     pub fn lists(&self, server: &str, tool: &str, now: Timestamp) -> Result<(), Denial> {
         let offered = Offered { server, tool, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
@@ -191,12 +191,13 @@ impl Enforcer {
         if verdict == VerdictKind::Deny { Err(Denial { rule, reason, parts: Vec::new() }) } else { Ok(()) }
     }
 
-    /// Whether any tool of a server could be listed.
+    /// Returns whether any tool of a server could be listed.
     pub fn lists_any(&self, server: &str) -> bool {
         self.grants("Mcp.Invoke") && self.layers.iter().all(|layer| invoke::may_list(server, layer))
     }
 
-    /// Whether what a server offers may be read: judged like a tool of it that changes nothing. Why a person is asked before, or why not.
+    /// Returns whether resources of a server may be read, judged like a tool that changes nothing: the reason to ask, or the
+    /// denial.
     pub fn may_read_of(&self, server: &str, now: Timestamp) -> Result<Option<String>, Denial> {
         let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
@@ -209,7 +210,7 @@ impl Enforcer {
         }
     }
 
-    /// Whether a server may ask the model of the session, and if so whether the person is asked each time.
+    /// Returns whether a server may send prompts to the model of the session, and if so, whether each needs approval.
     pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
         let Decided { verdict, rule, reason, .. } = invoke::sampling(server, &self.layers);
         if verdict == VerdictKind::Deny {
@@ -218,13 +219,13 @@ impl Enforcer {
         Ok(verdict == VerdictKind::Ask)
     }
 
-    /// The question about a call that is asked about for this reason, whatever a rule would let pass.
+    /// Returns the approval of a call that asks for the given reason, even if a rule would allow it.
     pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
         self.offers(tool_name)?;
         let told = self.explain(actions, now);
         match told.verdict {
             VerdictKind::Allow | VerdictKind::Ask => {
-                // What asks for a reason of its own asks before.
+                // A call that asks for its own reason asks before it runs.
                 let told = Explanation { approve: None, ..told };
                 Ok(Question { reason, is_uncovered: false, ..told.question(actions, self.context.mode == Mode::Plan) })
             }
@@ -232,7 +233,7 @@ impl Enforcer {
         }
     }
 
-    /// Whether these actions may happen now.
+    /// Returns the verdict on these actions.
     pub fn judge(&self, actions: &[Action], now: Timestamp) -> Verdict {
         let told = self.explain(actions, now);
         let reads_only = self.context.mode == Mode::Plan;
@@ -245,7 +246,8 @@ impl Enforcer {
         }
     }
 
-    /// The same with everything that led to it. A panic on the way is a denial: no error in the judgement allows anything.
+    /// Returns the verdict with everything that led to it. A panic on the way is a denial: no error in the evaluation allows
+    /// anything.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
         guard::contained(|| self.explained(actions, now)).unwrap_or_else(|| {
             let denial = Denial { rule: "built-in".to_owned(), reason: guard::FAILED.to_owned(), parts: Vec::new() };
@@ -268,7 +270,7 @@ impl Enforcer {
                 Some(whole) => merge(whole, one),
             });
         }
-        // A call that touches nothing needs no leave.
+        // A call without actions needs no permission.
         let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "the call has no effects")));
         let shell =
             actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }));
@@ -277,8 +279,7 @@ impl Enforcer {
         self.told(whole, actions, needs)
     }
 
-    /// Whether no rule denies that an entry is read, where none denies it of the directory that it is in: the short way to what
-    /// `explain` says of each of many.
+    /// Returns whether no rule denies reading an entry of a directory that may be read. Faster than `explain` for many entries.
     pub fn entry_may_be_read(&self, path: &Path, now: Timestamp) -> bool {
         files::entry_may_be_read(path, &self.layers, &self.context, now)
     }
@@ -305,7 +306,7 @@ impl Enforcer {
         }
     }
 
-    /// How the question is headed: as the bundle says, or by what is asked about.
+    /// Returns the title of the approval: from the bundle, or by the kind of action.
     fn head(&self, decided: &Decided, action: Option<&Action>) -> ApprovalRule {
         let named = decided
             .approval_rule
@@ -367,7 +368,8 @@ impl Enforcer {
         Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
     }
 
-    /// Without a sandbox an allow of a line asks, unless the person chose to do without, and all of it is one level riskier.
+    /// Without a sandbox, a command that is allowed asks, unless the user chose to do without one, and every risk is one level
+    /// higher.
     fn held(&self, mut finding: Finding) -> Finding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
@@ -388,7 +390,7 @@ impl Enforcer {
         finding
     }
 
-    /// Of a line that another shell may read in another way.
+    /// Turns an allow verdict into an ask verdict if another shell may parse the line differently.
     fn read_otherwise(&self, mut finding: Finding) -> Finding {
         let Some(name) = self.other_shell else { return finding };
         finding.remember = None;
@@ -400,7 +402,7 @@ impl Enforcer {
         finding
     }
 
-    /// Session grants and the modes.
+    /// Applies session grants and the mode.
     fn loosened(&self, writes: bool, mut finding: Finding) -> Finding {
         let mode = self.context.mode;
         if mode == Mode::Plan && !finding.reads_only && finding.decided.verdict != VerdictKind::Deny {
@@ -424,7 +426,7 @@ impl Enforcer {
         finding
     }
 
-    /// Whether a capability is granted at all.
+    /// Returns whether a capability is granted at all.
     pub fn grants(&self, capability: &str) -> bool {
         if capability == NAMED {
             return self.named_commands().next().is_some();
@@ -434,17 +436,17 @@ impl Enforcer {
         granting && self.layers.iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
     }
 
-    /// The commands that are tools of their own: of two with one name the stronger layer's.
+    /// Returns the named commands. Of two with the same name, the one of the stronger layer counts.
     pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
         named::all(&self.layers)
     }
 
-    /// Whether a connection for this URL may be opened to an address that its name leads to.
+    /// Returns an error if a connection for this URL may not use the resolved address.
     pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
         url::may_connect(url, address, &self.layers)
     }
 
-    /// The smallest limit on whole-file reads.
+    /// Returns the smallest limit on whole-file reads, in bytes.
     pub fn max_file_size_bytes(&self) -> u64 {
         let of = |granting: bool| {
             let layers = self.layers.iter().filter(move |layer| layer.scope.grants() == granting);
@@ -453,24 +455,24 @@ impl Enforcer {
         of(true).unwrap_or(FILE_BYTES).min(of(false).unwrap_or(u64::MAX))
     }
 
-    /// The limits on models, layer by layer; all of them hold.
+    /// Returns the limits on models of each layer; all of them apply.
     pub fn llm(&self) -> impl Iterator<Item = &Llm> {
         self.layers.iter().map(|layer| &layer.bundle.llm)
     }
 
-    /// Whether a model may be called, by its `PROVIDER/NAME`.
+    /// Returns an error if a model may not be called, by its `PROVIDER/NAME`.
     pub fn may_call(&self, model: &str) -> Result<(), Denial> {
         let Some(layer) = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model)) else { return Ok(()) };
         let rule = layer.scope.rule(layer.bundle.llm.models_line);
         Err(Denial { rule, reason: format!("the policy does not allow the model `{model}`"), parts: Vec::new() })
     }
 
-    /// On what terms commands run: of all layers the strictest.
+    /// Returns the terms for commands: the strictest of all layers.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Which variables a command is given: only those that every layer gives.
+    /// Returns the environment variables for commands: only those that every layer allows.
     pub fn environment(&self) -> Environment {
         self.terms.environment.clone().unwrap_or_default()
     }
